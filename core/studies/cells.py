@@ -167,8 +167,7 @@ def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     size = (
         np.average([part["set_size"] for part in facts], weights=queries) if sum(queries) else 0.0
     )
-    return {
-        "ranker": row.ranker, "family": row.family, "level": row.level, "draw": row.draw,
+    return vars(row) | {
         "tau": 1.0, "set_size": float(size),
         "seconds": float(sum(part["seconds"] for part in facts)),
         "training_seconds": float(sum(part.get("training_seconds", 0.0) for part in facts)),

@@ -233,8 +233,7 @@ class Study(DescribedPlan):
             record = finished.get(self.digest_of(trial))
             if record is None:
                 continue
-            point = {"ranker": trial.ranker, "family": trial.family, "level": trial.level}
-            rows.append((point | {"draw": trial.draw} | record[0], record[1]["values"]))
+            rows.append((vars(trial) | record[0], record[1]["values"]))
         return StudyResult.of_rows(self.recipe(), rows, query_ids, facts)
 
 

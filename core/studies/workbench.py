@@ -306,11 +306,8 @@ class Workbench:
             more: facts of the rankers beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        records, ids, rankers = (
-            self.records(studied),
-            query_ids_of(base),
-            OpenRankers(studied),
-        )
+        records, ids = self.records(studied), query_ids_of(base)
+        rankers = OpenRankers(studied)
         return (
             yield from self.run(
                 study,

@@ -100,10 +100,8 @@ class Plan(DescribedPlan):
             stored_parts = [finished[digest] for digest in digests if digest in finished]
             if len(stored_parts) < len(digests):
                 continue
-            first_facts, seconds = (
-                stored_parts[0][0],
-                sum(part_facts["seconds"] for part_facts, _ in stored_parts),
-            )
+            first_facts = stored_parts[0][0]
+            seconds = sum(part_facts["seconds"] for part_facts, _ in stored_parts)
             proofs[row.ranker] = {
                 name: first_facts[name] for name in ("proven", "deviation", "permutations")
             }
