@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from shuffleproof.core.errors import DataError, DivergedError, ShuffleproofError
 from shuffleproof.core.execution import claims
@@ -149,7 +148,7 @@ def assemble(
         query_ids: of all parts, one after the other.
         facts: of the result.
     """
-    rows, values = [], []
+    rows = []
     places = {cell.row: at for at, cell in reversed(list(enumerate(cells)))}
     in_rows = sorted(cells, key=lambda cell: (places[cell.row], cell.part))
     for row, group in groupby(in_rows, key=lambda cell: cell.row):
@@ -157,17 +156,9 @@ def assemble(
         stored_parts = [part for part in parts if part is not None]
         if len(stored_parts) < len(parts):
             continue
-        rows.append(_row(row, [part[0] for part in stored_parts]))
-        values.append(np.concatenate([part[1]["values"] for part in stored_parts], axis=-1))
-    if not rows:
-        return None
-    return StudyResult(
-        recipe=recipe,
-        trials=pd.DataFrame(rows),
-        values=np.stack(values).astype(np.float32),
-        query_ids=tuple(query_ids),
-        facts=facts,
-    )
+        values = np.concatenate([part[1]["values"] for part in stored_parts], axis=-1)
+        rows.append((_row(row, [part[0] for part in stored_parts]), values))
+    return StudyResult.of_rows(recipe, rows, query_ids, facts)
 
 
 def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -176,8 +167,7 @@ def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     size = (
         np.average([part["set_size"] for part in facts], weights=queries) if sum(queries) else 0.0
     )
-    return {
-        "ranker": row.ranker, "family": row.family, "level": row.level, "draw": row.draw,
+    return vars(row) | {
         "tau": 1.0, "set_size": float(size),
         "seconds": float(sum(part["seconds"] for part in facts)),
         "training_seconds": float(sum(part.get("training_seconds", 0.0) for part in facts)),

@@ -133,10 +133,7 @@ def _of_whole_levels(result: StudyResult) -> StudyResult:
     if "perturbations" not in recipe or "left_out" in result.facts:
         return result
     points = [(str(family), float(level)) for family, level in recipe["perturbations"]]
-    having = {
-        point: set(trials.ranker[(trials.family == point[0]) & (trials.level == point[1])])
-        for point in points
-    }
+    having = {point: set(result.rankers_at(*point)) for point in points}
     rankers = set(trials.ranker)
     finished_points = [point for point in points if having[point] == rankers]
     if not finished_points:

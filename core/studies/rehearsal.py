@@ -224,10 +224,8 @@ class Rehearsal(Workbench):
         del facts, work, save
         yield from ()
         key = key_of("study", plan.recipe())
-        stored, trial_records = (
-            self.store.find(key),
-            self.store.records if records is None else records,
-        )
+        stored = self.store.find(key)
+        trial_records = self.store.records if records is None else records
         digests = plan.digests(len(query_ids))
         measured = [digest for digest in digests if trial_records.get(digest) is not None]
         if not engine.is_whole(stored):
@@ -281,10 +279,8 @@ class Rehearsal(Workbench):
 def _step(words: str, stored: bool, costs: Sequence[Cost | None]) -> Step:  # noqa: FBT001
     """Several alike as one."""
     unstored = [estimate for estimate in costs if estimate is not None and not stored]
-    low, high = (
-        fsum(estimate.low for estimate in unstored),
-        fsum(estimate.high for estimate in unstored),
-    )
+    low = fsum(estimate.low for estimate in unstored)
+    high = fsum(estimate.high for estimate in unstored)
     return Step(words, stored, len(costs), low, high)
 
 

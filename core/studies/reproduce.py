@@ -83,9 +83,11 @@ def command_of(question: Question, facts: Facts) -> str:
 def python_of(question: Question, facts: Facts) -> str:
     """The lines of Python that ask a question and print what is found."""
     facts, preset = question.lists_said(facts), _preset(facts)
-    values = {field.name: getattr(question, field.name) for field in parameters(question)}
-    defaults = {field.name: field.default for field in parameters(question)}
-    differing = {name: value for name, value in values.items() if value != defaults[name]}
+    differing = {
+        field.name: value
+        for field in parameters(question)
+        if (value := getattr(question, field.name)) != field.default
+    }
     scope = {} if preset == preset_of(facts["data"]) else {"preset": preset}
     scope |= changed_lists(facts, question.initial)
     name, expression = type(question).__name__, question.result_line()

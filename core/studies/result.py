@@ -68,6 +68,21 @@ class StudyResult:
     files: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     directory: Path | None = None
 
+    @classmethod
+    def of_rows(
+        cls,
+        recipe: Mapping[str, Any],
+        rows: Sequence[tuple[Mapping[str, Any], np.ndarray]],
+        query_ids: Sequence[str],
+        facts: Mapping[str, Any],
+    ) -> "StudyResult | None":
+        """The result of rows, each its trial and its values [measures, queries]; None of none."""
+        if not rows:
+            return None
+        trials, values = zip(*rows, strict=True)
+        cube = np.stack(values).astype(np.float32)
+        return cls(recipe, pd.DataFrame([*trials]), cube, tuple(query_ids), facts)
+
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures that the study was asked for, as text."""
@@ -77,6 +92,17 @@ class StudyResult:
     def stored_measures(self) -> tuple[str, ...]:
         """The measures along the second axis of `values`."""
         return tuple(self.recipe.get("stored", self.recipe["measures"]))
+
+    @property
+    def points(self) -> list[tuple[str, str, float]]:
+        """Rankers, families and levels that have trials, in their order."""
+        names = (self.trials[column].map(str) for column in ("ranker", "family"))
+        levels = self.trials["level"].map(float)
+        return list(dict.fromkeys(zip(*names, levels, strict=True)))
+
+    def rankers_at(self, family: str, level: int | float) -> list[str]:
+        """The rankers that have trials of a family at a level, in their order."""
+        return [ranker for ranker, *point in self.points if point == [family, level]]
 
     def __repr__(self) -> str:
         """What was asked of what, and where it is stored."""

@@ -36,21 +36,21 @@ def measured_by(measures: Sequence[Measure], answers: Answers | None = None) -> 
         measures: of the study.
         answers: gives further values of every query.
     """
-    carriers: dict[tuple[int, int], ScoreCache] = {}
-    noises: dict[tuple[int, int], Noise] = {}
+    known: dict[tuple[int, int], tuple[ScoreCache, Noise]] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
         key = (id(ranker), id(base))
-        carrier = carriers.setdefault(key, ScoreCache(ranker, base))
-        if key not in noises:
-            noises[key] = Noise(ranker, base, carrier.scores, measures)
+        if key not in known:
+            carrier = ScoreCache(ranker, base)
+            known[key] = carrier, Noise(ranker, base, carrier.scores, measures)
+        carrier, noise = known[key]
         scored = carrier.score_judged(variants)
         values = values_of(measures, base, variants, scored.scores)
         facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
-        facts |= noises[key].facts(values)
+        facts |= noise.facts(values)
         if answers:
             values = with_answers(values, answers, (base, carrier.scores), variants, scored.scores)
         return values, facts

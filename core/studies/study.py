@@ -16,7 +16,6 @@ from typing import (
 )
 
 import numpy as np
-import pandas as pd
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.registry import attack_target, entry_of
@@ -129,20 +128,12 @@ class TrialRecords(Protocol):
         """Keep a record."""
 
 
-class Memory:
+class Memory(dict[str, CellResult]):
     """Records that live as long as the process: for rankers whose identity no digest tells."""
-
-    def __init__(self) -> None:
-        """Begin empty."""
-        self.kept: dict[str, CellResult] = {}
-
-    def get(self, digest: str) -> CellResult | None:
-        """A record's facts and arrays, or None."""
-        return self.kept.get(digest)
 
     def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Keep a record."""
-        self.kept[digest] = (meta, arrays)
+        self[digest] = (meta, arrays)
 
 
 @runtime_checkable
@@ -237,18 +228,13 @@ class Study(DescribedPlan):
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The trials that are finished; None before the first."""
-        rows, values = [], []
+        rows = []
         for trial in plan(self):
             record = finished.get(self.digest_of(trial))
             if record is None:
                 continue
-            point = {"ranker": trial.ranker, "family": trial.family, "level": trial.level}
-            rows.append(point | {"draw": trial.draw} | record[0])
-            values.append(record[1]["values"])
-        if not rows:
-            return None
-        cube = np.stack(values).astype(np.float32)
-        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), facts)
+            rows.append((vars(trial) | record[0], record[1]["values"]))
+        return StudyResult.of_rows(self.recipe(), rows, query_ids, facts)
 
 
 def counted_draws(draws: int) -> None:

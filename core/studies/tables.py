@@ -181,12 +181,8 @@ class Table:
         columns = [
             replace(column, label=with_display_names(column.label)) for column in self.columns
         ]
-        title, notes, groups = (
-            with_display_names(self.title),
-            (*map(with_display_names, self.notes),),
-            self.groups,
-        )
-        return replace(self, columns=columns, title=title, notes=notes, groups=groups)
+        title, notes = with_display_names(self.title), (*map(with_display_names, self.notes),)
+        return replace(self, columns=columns, title=title, notes=notes)
 
 
 def wide_table(

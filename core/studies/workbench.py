@@ -306,11 +306,8 @@ class Workbench:
             more: facts of the rankers beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        records, ids, rankers = (
-            self.records(studied),
-            query_ids_of(base),
-            OpenRankers(studied),
-        )
+        records, ids = self.records(studied), query_ids_of(base)
+        rankers = OpenRankers(studied)
         return (
             yield from self.run(
                 study,
@@ -349,21 +346,19 @@ class OpenRankers(Mapping[str, Ranker]):
 
     def __init__(self, studied: Mapping[str, IdentifiedRanker]) -> None:
         """Open nothing yet."""
-        self._found, self._opened = studied, dict[str, Ranker]()
+        self._studied = studied
 
     def __getitem__(self, label: str) -> Ranker:
         """The ranker of a label."""
-        if label not in self._opened:
-            self._opened[label] = self._found[label].ranker
-        return self._opened[label]
+        return self._studied[label].ranker
 
     def __iter__(self) -> Iterator[str]:
         """The labels, in order."""
-        return iter(self._found)
+        return iter(self._studied)
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self._found)
+        return len(self._studied)
 
 
 def with_initial(studied: Mapping[str, IdentifiedRanker]) -> dict[str, IdentifiedRanker]:

@@ -78,7 +78,7 @@ def with_display_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 def names(result: StudyResult) -> list[str]:
     """The retrievers that are there, in the order asked for."""
-    return list(dict.fromkeys(map(str, result.trials["ranker"])))
+    return list(dict.fromkeys(ranker for ranker, *_ in result.points))
 
 
 def compared_retrievers(recipe: Mapping[str, Any]) -> str:

@@ -82,7 +82,7 @@ def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Querie
     """Every whole variant's values at the lowest level and at the highest, by label."""
     trials = result.trials
     lowest, highest = trials.level.min(), trials.level.max()
-    measured = set(zip(trials.ranker, trials.level, strict=True))
+    measured = {(ranker, level) for ranker, _, level in result.points}
 
     def at(label: str, level: float) -> Queries:
         return result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)

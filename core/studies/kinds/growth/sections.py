@@ -120,8 +120,7 @@ def _recall(result: StudyResult) -> str:
 
 def _shares(result: StudyResult) -> list[float]:
     """The shares above 0, in the order asked for."""
-    levels = result.trials["level"][result.trials["family"] == BEFORE]
-    return list(dict.fromkeys(map(float, levels)))
+    return list(dict.fromkeys(share for _, when, share in result.points if when == BEFORE))
 
 
 def changes(result: StudyResult) -> pd.DataFrame:

@@ -216,7 +216,7 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:
     """Rankers and conditions, in the study's order."""
-    return list(dict.fromkeys(zip(result.trials.ranker, result.trials.family, strict=True)))
+    return [(ranker, condition) for ranker, condition, _ in result.points]
 
 
 def _values(

@@ -108,8 +108,8 @@ def summary(result: StudyResult) -> pd.DataFrame:
 
 def _points(result: StudyResult) -> list[tuple[str, float]]:
     """Kinds of noise and levels, in the order asked for."""
-    pairs = zip(result.trials["family"].map(str), result.trials["level"].map(float), strict=True)
-    return [point for point in dict.fromkeys(pairs) if point[0] != CLEAN]
+    pairs = ((noise, level) for _, noise, level in result.points if noise != CLEAN)
+    return list(dict.fromkeys(pairs))
 
 
 def changes(result: StudyResult) -> pd.DataFrame:

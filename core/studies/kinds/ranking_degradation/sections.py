@@ -292,9 +292,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     family = view.family or str(result.recipe["perturbations"][0][0])
     measure, levels = view.measure(result), _levels(result, family)
     how = _level_in_words(family, levels[-1])
-    trials = result.trials
-    at_last_level = trials[(trials["family"] == family) & (trials["level"] == levels[-1])]
-    labels = view.compared_labels(dict.fromkeys(at_last_level["ranker"]))
+    labels = view.compared_labels(result.rankers_at(family, levels[-1]))
     values = {
         (label, how): (
             result.per_query(label, family, levels[0], measure),

@@ -94,10 +94,10 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
     """What the best order of the candidates has at every size, by query."""
-    trials = result.trials[result.trials["ranker"] == CEILING]
-    points = set(zip(trials["family"], trials["level"], strict=True))
     return {
-        int(level): result.per_query(CEILING, family, level, measure) for family, level in points
+        int(level): result.per_query(CEILING, family, level, measure)
+        for ranker, family, level in result.points
+        if ranker == CEILING
     }
 
 
@@ -446,6 +446,5 @@ def by_size(result: StudyResult, ranker: str, trained_on: str, measure: str) -> 
 
 def _sizes(result: StudyResult, ranker: str, trained_on: str) -> list[int]:
     """The sizes that a ranker of one N0 was tested on, rising."""
-    trials = result.trials
-    cells = trials[(trials.ranker == ranker) & (trials.family == trained_on)]
-    return sorted({int(size) for size in cells.level})
+    row = ranker, trained_on
+    return sorted(int(size) for label, home, size in result.points if (label, home) == row)

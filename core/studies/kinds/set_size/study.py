@@ -262,9 +262,8 @@ def stabilities(
         if stop - start < 2:
             stability[0, at] = np.nan
             continue
-        home_scores, other_scores = (
-            scores[start:stop].astype(np.float64) for scores in (before, after)
-        )
+        home_scores = before[start:stop].astype(np.float64)
+        other_scores = after[start:stop].astype(np.float64)
         spread = home_scores.std()
         if spread:
             change = (other_scores - other_scores.mean()) - (home_scores - home_scores.mean())

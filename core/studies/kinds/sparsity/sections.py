@@ -78,11 +78,10 @@ def summary(result: StudyResult) -> pd.DataFrame:
 def gates(result: StudyResult) -> pd.DataFrame:
     """The gates and the time of every way and level."""
     rows = []
-    pairs = zip(result.trials["ranker"].map(str), result.trials["level"].map(float), strict=True)
-    for way, level in dict.fromkeys(pairs):
-        times = result.per_query(way, "sparsity", level, "milliseconds")
+    for way, kind, level in result.points:
+        times = result.per_query(way, kind, level, "milliseconds")
         row = {"way": way, "level": level, "milliseconds": known_mean(times)}
-        rows.append(row | retrievers.gates_of(result, way, "sparsity", level))
+        rows.append(row | retrievers.gates_of(result, way, kind, level))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 

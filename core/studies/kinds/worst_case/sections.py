@@ -26,13 +26,13 @@ def headline(result: StudyResult, view: View) -> Headline:
     recipe, measure = result.recipe, str(result.recipe["measure"])
     budget, method = max(recipe["budgets"]), recipe["search"]["method"]
     how = f"in the worst {steps(budget, recipe['search']['unit'])} found"
-    searched = result.trials[(result.trials.family == method) & (result.trials.level == budget)]
+    searched = result.rankers_at(method, budget)
     values = {
         (label, how): (
             result.per_query(label, method, 0.0, measure),
             result.per_query(label, method, float(budget), measure),
         )
-        for label in view.compared_labels(dict.fromkeys(searched["ranker"]))
+        for label in view.compared_labels(searched)
     }
     return of_losses(losses(values))
 

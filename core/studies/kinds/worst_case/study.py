@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float64, Int64
 from safetensors.numpy import load_file
 
@@ -93,8 +92,7 @@ class Plan(DescribedPlan):
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of rankers and families of which every part is there; None before the first."""
-        rows: list[dict[str, Any]] = []
-        values: list[np.ndarray] = []
+        rows: list[tuple[dict[str, Any], np.ndarray]] = []
         proofs: dict[str, Any] = {}
         effort: dict[str, Any] = {}
         for row, parts in groupby(self.cells(len(query_ids)), key=lambda cell: cell.row):
@@ -102,10 +100,8 @@ class Plan(DescribedPlan):
             stored_parts = [finished[digest] for digest in digests if digest in finished]
             if len(stored_parts) < len(digests):
                 continue
-            first_facts, seconds = (
-                stored_parts[0][0],
-                sum(part_facts["seconds"] for part_facts, _ in stored_parts),
-            )
+            first_facts = stored_parts[0][0]
+            seconds = sum(part_facts["seconds"] for part_facts, _ in stored_parts)
             proofs[row.ranker] = {
                 name: first_facts[name] for name in ("proven", "deviation", "permutations")
             }
@@ -119,19 +115,14 @@ class Plan(DescribedPlan):
             for at, level in enumerate((0, *self.budgets)):
                 for draw in range(1 if level == 0 else cube.shape[1]):
                     mean_tau = float(tau[at, draw].mean(dtype=np.float64))
-                    rows.append(
-                        {
-                            "ranker": row.ranker, "family": row.family, "level": float(level),
-                            "draw": draw, "tau": mean_tau, "set_size": facts["set_size"],
-                            "seconds": seconds / len(cube),
-                        }
-                    )  # fmt: skip
-                    values.append(cube[at, draw][None])
-        if not rows:
-            return None
+                    trial = {
+                        "ranker": row.ranker, "family": row.family, "level": float(level),
+                        "draw": draw, "tau": mean_tau, "set_size": facts["set_size"],
+                        "seconds": seconds / len(cube),
+                    }  # fmt: skip
+                    rows.append((trial, cube[at, draw][None]))
         all_facts = dict(facts) | {"certificates": proofs, "effort": effort}
-        cube = np.stack(values).astype(np.float32)
-        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), all_facts)
+        return StudyResult.of_rows(self.recipe(), rows, query_ids, all_facts)
 
     def _digest(self, ranker: str, family: str, part: int) -> str:
         facts = {

@@ -195,7 +195,7 @@ def test_a_study_over_all_families_that_are_scored(judged):
     memory = Memory()
     made, result = ran(judged, rankers, pairs, memory, draws=2)
     trials = result.trials
-    assert len(trials) == len(plan(made)) == len(memory.kept)
+    assert len(trials) == len(plan(made)) == len(memory)
     drawn = trials.groupby("family")["draw"].max() + 1
     assert {family: drawn[family] == 2 for family, _ in pairs} == {
         family: PERTURBATIONS[family].random for family, _ in pairs
