@@ -160,7 +160,7 @@ def diagnose(
 
 def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
     """The diagnosis of a file whose scores are not those of the documents."""
-    message = f"{error.found}. {error.remedy}"
+    message = f"{error.finding}. {error.remedy}"
     found = Finding(error.fault, "problem", message, error.place)
     return Diagnosis(name, 0, known, float("nan"), {}, (found,))
 
@@ -364,7 +364,7 @@ def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
         except FixedScoresError:  # scores of a file
             continue
         except DataError as error:
-            message = f"It fails when it is asked again: {error.found}. {REMEDIES[FAILED]}."
+            message = f"It fails when it is asked again: {error.finding}. {REMEDIES[FAILED]}."
             found.append(Finding(FAILED, "problem", message, error.place))
             break
     return found

@@ -94,10 +94,10 @@ def first_pass(
             raise
         except AnswerError as error:
             due = "" if error.fault == NOT_FINITE else f" for {counted(len(few.rows), 'document')}"
-            faults.append(Fault(error.fault, one, f"{error.found}{due}"))
+            faults.append(Fault(error.fault, one, f"{error.finding}{due}"))
             continue
         except DataError as error:
-            faults.append(Fault(FAILED, one, error.found))
+            faults.append(Fault(FAILED, one, error.finding))
             continue
         fault = _fault(answer, len(few.rows))
         if fault is not None:

@@ -114,7 +114,7 @@ def resolve(text: str, store: Store) -> Fold:
     try:
         return mapped_file.open_fold(artefact.path)
     except DataError as error:
-        raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
+        raise ArtefactError(str(artefact.key), error.finding, error.remedy) from error
 
 
 def _fold_of_number(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
@@ -149,7 +149,7 @@ def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
             yield folder
         except DataError as error:  # where the files lie for now is nobody's business
             count = f"{len(archive_members(path))} files in the archive, "
-            finding = count + error.found if error.place == str(folder) else error.found
+            finding = count + error.finding if error.place == str(folder) else error.finding
             place = error.place.replace(str(folder), str(path))
             raise DataError(place, finding, error.remedy) from error
         finally:

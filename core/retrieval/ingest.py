@@ -88,7 +88,7 @@ def find(text: str, store: Store) -> Collection:
     try:
         return table.open_(artefact.path)
     except DataError as error:
-        raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
+        raise ArtefactError(str(artefact.key), error.finding, error.remedy) from error
 
 
 def _digests(files: Files) -> list[str]:

@@ -156,7 +156,7 @@ def _checked_artefact(content: Path, path: Path) -> Artefact:
         artefact = manifest.listed_artefact(content)
         manifest.check(content)
     except ArtefactError as error:
-        raise DataError(path.name, f"{content.name} is damaged: {error.found}", REMEDY) from error
+        raise DataError(path.name, f"{content.name} is damaged: {error.finding}", REMEDY) from error
     return artefact
 
 

@@ -76,4 +76,4 @@ def _unreadable_entries(root: Path) -> Iterator[tuple[Path, str, str]]:
             except FileNotFoundError:  # removed meanwhile
                 continue
             except ArtefactError as error:
-                yield path, kind, error.found
+                yield path, kind, error.finding

@@ -26,7 +26,9 @@ def verify_files(
             store.verify(artefact)
         except ArtefactError as error:
             if artefact.path.is_dir():  # and not removed meanwhile
-                damaged.append(DamagedEntry(artefact.path, "artefact", error.found, artefact.size))
+                damaged.append(
+                    DamagedEntry(artefact.path, "artefact", error.finding, artefact.size)
+                )
         except FileNotFoundError:
             continue
         yield Progress(index + 1, len(artefacts), "artefacts")

@@ -256,7 +256,7 @@ def lacking(error: ShuffleproofError) -> str:
     if max(map(len, lines)) > LONGEST_MESSAGE:
         return "longer than a person reads"
     if isinstance(error, DataError):
-        parts = {"place": error.place, "finding": error.found, "remedy": error.remedy}
+        parts = {"place": error.place, "finding": error.finding, "remedy": error.remedy}
         return ", ".join(f"no {name}" for name, part in parts.items() if not part.strip())
     return "" if re.search(r"[.;] \S", text) else "no remedy"
 

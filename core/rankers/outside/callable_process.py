@@ -114,7 +114,7 @@ def _serve(
         with _time_limit(*limit):
             scores = numbers(parameters.call(function, arguments), shape)
     except UnusableError as error:
-        head = {RETURNED: error.found, REMEDY: error.remedy, EXPECTED: shape, SHAPE: error.shape}
+        head = {RETURNED: error.finding, REMEDY: error.remedy, EXPECTED: shape, SHAPE: error.shape}
         channel.send_bytes(json.dumps(head).encode())
         return
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)

@@ -59,16 +59,16 @@ class ModelError(Exception):
     """A model file that cannot be scored.
 
     Attributes:
-        found: what is wrong with it.
+        finding: what is wrong with it.
         remedy: what to do, and what the library said.
     """
 
-    found: str
+    finding: str
     remedy: str
 
     def __str__(self) -> str:
         """Both."""
-        return f"{self.found}. {self.remedy}"
+        return f"{self.finding}. {self.remedy}"
 
 
 def unreadable(library: str, path: Path, error: Exception, version: str) -> ModelError:
@@ -155,7 +155,7 @@ def main(arguments: list[str]) -> int:
         else:
             score(kind, *map(Path, paths))
     except ModelError as error:
-        print(json.dumps([error.found, error.remedy]), file=sys.stderr)  # noqa: T201
+        print(json.dumps([error.finding, error.remedy]), file=sys.stderr)  # noqa: T201
         return 1
     except Exception as error:  # noqa: BLE001 (whatever a foreign file makes its library raise)
         words = " ".join(str(error).partition("Stack trace")[0].split())

@@ -32,15 +32,15 @@ class UnusableError(Exception):
     """What a function returned holds no scores.
 
     Attributes:
-        found: what it is.
+        finding: what it is.
         remedy: what to do.
         shape: of an array of numbers, where it is another than is due.
     """
 
-    def __init__(self, found: str, remedy: str = "", shape: tuple[int, ...] = ()) -> None:
+    def __init__(self, finding: str, remedy: str = "", shape: tuple[int, ...] = ()) -> None:
         """Both in words."""
-        self.found, self.remedy, self.shape = found, remedy, shape
-        super().__init__(found)
+        self.finding, self.remedy, self.shape = finding, remedy, shape
+        super().__init__(finding)
 
 
 def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:

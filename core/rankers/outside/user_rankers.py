@@ -435,7 +435,7 @@ def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarra
     try:
         scores = numbers(answer, due).astype(np.float64).ravel()
     except (UnusableError, TypeError, ValueError) as error:
-        finding = getattr(error, "found", "") or "something that is no array of numbers"
+        finding = getattr(error, "finding", "") or "something that is no array of numbers"
         remedy = getattr(error, "remedy", "") or f"Expected {due[-1]} numbers: {SIGNATURE}."
         shapes = getattr(error, "shape", ()), due[-1:]
         raise AnswerError.of_shape(place, f"it returned {finding}", remedy, shapes) from error

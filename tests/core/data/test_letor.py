@@ -419,7 +419,7 @@ def test_every_malformed_line_up_to_the_twentieth_is_named_in_one_go(tmp_path):
             parsed("".join(lines), limits=limits)
         assert [line.line_number for line in caught.value.lines] == list(wrong)
         for line, (_, words) in zip(caught.value.lines, wrong.values(), strict=True):
-            assert re.search(words, line.found), line.found
+            assert re.search(words, line.finding), line.finding
         told = str(caught.value).splitlines()
         assert told[0].startswith("some.txt:2: the label is not a finite number")
         assert told[1] == "7 malformed lines; after this one:"

@@ -96,8 +96,8 @@ def test_a_file_that_is_no_card_is_refused_with_place_and_remedy(tmp_path, text,
     with pytest.raises(DataError) as told:
         read_card(path)
     assert place in told.value.place
-    assert said in told.value.found
-    assert len(told.value.found) < 250
+    assert said in told.value.finding
+    assert len(told.value.finding) < 250
     assert "rite" in told.value.remedy  # write it anew, whatever it was
 
 

@@ -598,5 +598,5 @@ def test_whatever_a_function_returns_is_taken_or_refused_in_words():
             continue
         with pytest.raises(UnusableError) as told:
             numbers(answer, (2,))
-        said = f"{told.value.found}: {told.value.remedy}"
+        said = f"{told.value.finding}: {told.value.remedy}"
         assert re.search(words, said), (name, said)

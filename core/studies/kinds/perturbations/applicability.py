@@ -120,7 +120,7 @@ def in_words(reasons: Mapping[str, str]) -> str:
 def failure_reason(error: ShuffleproofError, *, trains: bool) -> str:
     """The reason of a family that turned out to be impossible for a ranker."""
     verb = "cannot be trained on it" if trains else "cannot be asked"
-    reason = error.found if isinstance(error, DataError) else str(error).rstrip(".")
+    reason = error.finding if isinstance(error, DataError) else str(error).rstrip(".")
     return f"{verb}, {reason}"
 
 
