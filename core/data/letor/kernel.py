@@ -13,6 +13,7 @@ from shuffleproof.core.data.letor.memory import (
     byte_at,
     integer_of,
     load,
+    put_byte,
     put_half,
     put_integer,
     put_single,
@@ -26,9 +27,12 @@ from shuffleproof.core.data.letor.numbers import (
     FINE,
     HASH,
     MISSING,
+    NEWLINE,
     NINE,
     OVERFLOW,
+    RETURN,
     SPACE,
+    TAB,
     UNDECIDED,
     ZERO,
     digits_in,
@@ -44,10 +48,13 @@ from shuffleproof.core.data.letor.sink import (
     BARE_RETURN,
     CLIPPINGS,
     COMMENT_END,
+    COMMENTED,
     DONE,
     HIGH_ID,
     INFINITE,
     LONG_LINE,
+    LONG_QUERY,
+    LONGEST_QUERY_ID,
     MORE_COLUMNS,
     NEEDED_ID,
     NO_QUERY,
@@ -55,20 +62,14 @@ from shuffleproof.core.data.letor.sink import (
     NULLS,
     PATCHES,
     PATCHES_FULL,
+    QUERY_LENGTH,
     ROW,
+    RUN,
     TWICE,
     TWO_QUERIES,
     UNORDERED,
     Addresses,
     Rules,
-)
-from shuffleproof.core.data.letor.words import (
-    bare_return,
-    ends_line,
-    next_line,
-    past_blanks,
-    take_comment,
-    take_query,
 )
 
 _QID = np.uint64(int.from_bytes(b"qid:", "little"))
@@ -86,11 +87,11 @@ def parse(sink: Addresses, rules: Rules, start: int, end: int) -> tuple[int, int
     """
     line = start
     while line < end:
-        address = past_blanks(line)
-        if ends_line(address) or byte_at(address) == HASH:
-            if bare_return(address):
+        address = _past_blanks(line)
+        if _ends_line(address) or byte_at(address) == HASH:
+            if _bare_return(address):
                 return BARE_RETURN, line
-            line = next_line(address)
+            line = _next_line(address)
             continue
         if integer_of(sink.state, PATCHES) + rules.width + 2 > rules.patches:
             return PATCHES_FULL, line
@@ -136,14 +137,14 @@ def _row(sink: Addresses, rules: Rules, address: int) -> tuple[int, int]:
         return code, after
     comment = integer_of(sink.state, COMMENT_END)
     if byte_at(after) == HASH:
-        after = take_comment(sink, after + 1)
+        after = _take_comment(sink, after + 1)
         if after < 0:
             return BARE_RETURN, address
-    elif not ends_line(after):
+    elif not _ends_line(after):
         return BAD_END, after
     put_integer(sink.state, ROW, row + 1)
     put_half(sink.comment_lengths, row, integer_of(sink.state, COMMENT_END) - comment)
-    return DONE, next_line(after)
+    return DONE, _next_line(after)
 
 
 @no_type_check
@@ -156,10 +157,10 @@ def _head(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, i
     elif status != FINE:
         return BAD_LABEL, address
     put_single(sink.labels, row, value)
-    address = past_blanks(after)
+    address = _past_blanks(after)
     tagged = (load(address) & _FOUR_BYTES) == _QID
     if tagged and rules.with_query:
-        return take_query(sink, row, address + 4)
+        return _take_query(sink, row, address + 4)
     if tagged:
         return TWO_QUERIES, address
     return (NO_QUERY if rules.with_query else DONE), address
@@ -180,7 +181,7 @@ def _take_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[
             new = integer_of(places, place)
             address += integer_of(skips, place)
         else:
-            address = past_blanks(address)
+            address = _past_blanks(address)
             if not ZERO <= byte_at(address) <= NINE:
                 break
             code, new, address = _column(sink, rules, place, address)
@@ -210,7 +211,7 @@ def _take_unordered_cells(sink: Addresses, rules: Rules, row: int, address: int)
     first = row * rules.width
     _clear(sink.cells, first, first + rules.width)
     while True:
-        address = past_blanks(address)
+        address = _past_blanks(address)
         if not ZERO <= byte_at(address) <= NINE:
             return DONE, address
         code, column, after = _column(sink, rules, 0, address)
@@ -287,3 +288,89 @@ def _note_patch(sink: Addresses, cell: int, start: int, end: int) -> None:
 def _clear(cells: int, start: int, end: int) -> None:
     for cell in range(start, end):
         put_single(cells, cell, np.float32(0))
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _take_query(sink: Addresses, row: int, address: int) -> tuple[int, int]:
+    """The query id at an address: a new run of rows where it differs from the row before."""
+    query, length, unchanged = sink.query, 0, True
+    while byte_at(address + length) > SPACE and byte_at(address + length) != HASH:
+        if length == LONGEST_QUERY_ID:
+            return LONG_QUERY, address
+        unchanged &= byte_at(query + length) == byte_at(address + length)
+        put_byte(query, length, byte_at(address + length))
+        length += 1
+    if length == 0:
+        return NO_QUERY, address
+    state = sink.state
+    if unchanged and length == integer_of(state, QUERY_LENGTH):
+        return DONE, address + length
+    run = integer_of(state, RUN)
+    start = integer_of(sink.runs, 3 * run - 1) if run > 0 else 0
+    put_integer(sink.runs, 3 * run, row)
+    put_integer(sink.runs, 3 * run + 1, start)
+    put_integer(sink.runs, 3 * run + 2, start + length)
+    for place in range(length):
+        put_byte(sink.run_text, start + place, byte_at(query + place))
+    put_integer(state, RUN, run + 1)
+    put_integer(state, QUERY_LENGTH, length)
+    return DONE, address + length
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _take_comment(sink: Addresses, address: int) -> int:
+    """Copy what follows '#'. Returns the line end, or −1 for a carriage return before it."""
+    start = integer_of(sink.state, COMMENT_END)
+    end, returns = start, 0
+    while byte_at(address) != NEWLINE:
+        returns += byte_at(address) == RETURN
+        put_byte(sink.comments, end, byte_at(address))
+        end += 1
+        address += 1
+    if end > start and byte_at(sink.comments + end - 1) == RETURN:
+        end -= 1
+        returns -= 1
+    if returns > 0:
+        return -1
+    put_integer(sink.state, COMMENT_END, end)
+    put_integer(sink.state, COMMENTED, integer_of(sink.state, COMMENTED) + 1)
+    return address
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _past_blanks(address: int) -> int:
+    """The first address that holds neither a space nor a tab."""
+    while byte_at(address) == SPACE or byte_at(address) == TAB:
+        address += 1
+    return address
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _ends_line(address: int) -> bool:
+    """Whether a line end, LF or CRLF, stands here."""
+    character = byte_at(address)
+    return character == NEWLINE or (character == RETURN and byte_at(address + 1) == NEWLINE)
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _bare_return(address: int) -> bool:
+    """Whether a carriage return stands before the end of this line."""
+    while byte_at(address) != NEWLINE:
+        if byte_at(address) == RETURN and byte_at(address + 1) != NEWLINE:
+            return True
+        address += 1
+    return False
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _next_line(address: int) -> int:
+    """The address behind the next newline."""
+    while byte_at(address) != NEWLINE:
+        address += 1
+    return address + 1
