@@ -35,14 +35,14 @@ def stored_benchmarks(data: str) -> dict[str, Artefact]:
     except ArtefactError:  # deleted: its benchmarks are still known by its name
         fingerprint = None
     studies = services.store().artefacts("study")
-    found = [one for one in studies if one.recipe["kind"] == KIND and not is_of_runs(one.recipe)]
-    own = [
+    of_kind = [one for one in studies if one.recipe["kind"] == KIND and not is_of_runs(one.recipe)]
+    of_data = [
         one
-        for one in found
+        for one in of_kind
         if fingerprint in one.facts["fingerprints"] or one.facts["data"] in {data, stem(data)}
     ]
-    own.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
-    return {str(one.key): one for one in own}
+    of_data.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
+    return {str(one.key): one for one in of_data}
 
 
 def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
@@ -56,9 +56,9 @@ def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
 @services.until_stored()
 def of_runs() -> dict[str, Artefact]:
     """The stored comparisons of runs from files, which belong to no data set, newest first."""
-    found = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
-    found.sort(key=lambda one: one.created, reverse=True)
-    return {str(one.key): one for one in found}
+    comparisons = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
+    comparisons.sort(key=lambda one: one.created, reverse=True)
+    return {str(one.key): one for one in comparisons}
 
 
 def stem(data: str) -> str:
@@ -67,8 +67,8 @@ def stem(data: str) -> str:
     >>> stem("mq2008-fold3"), stem("sample")
     ('mq2008', 'sample')
     """
-    found = OF_FOLDS.fullmatch(data)
-    return found["stem"] if found else data
+    fold = OF_FOLDS.fullmatch(data)
+    return fold["stem"] if fold else data
 
 
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
@@ -136,11 +136,11 @@ def answers(
     Raises:
         DataError: the fold's data is not stored any more.
     """
-    found = result(key)
-    place = benchmark_query.place_of(found, *query)
-    if is_of_runs(found.recipe):
+    benchmark_result = result(key)
+    place = benchmark_query.place_of(benchmark_result, *query)
+    if is_of_runs(benchmark_result.recipe):
         return benchmark_query.retrieved_documents(path(key), place, pair)
-    fold = fold_of(str(found.facts["fingerprints"][place.fold]), query[1])
+    fold = fold_of(str(benchmark_result.facts["fingerprints"][place.fold]), query[1])
     return benchmark_query.answers(path(key), fold.test, place, pair, seed=seed, features=columns)
 
 

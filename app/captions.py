@@ -36,8 +36,10 @@ def of(data: str | None = None) -> DisplayTexts | None:
         return None
     if not isinstance(fingerprint, str):  # of an earlier version, which noted none
         return None
-    kept = services.artefacts(display_texts.KIND)
-    keys = tuple(str(one.key) for one in kept if one.recipe.get("of") == fingerprint)
+    stored = services.artefacts(display_texts.KIND)
+    keys = tuple(
+        str(artefact.key) for artefact in stored if artefact.recipe.get("of") == fingerprint
+    )
     return _opened(fingerprint, keys) if keys else None
 
 
@@ -57,11 +59,11 @@ def with_captions(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     for kind, column in OF.items():
         if texts is None or column not in frame:
             continue
-        told = getattr(texts, kind).reindex(frame[column].astype(str))
+        columns = getattr(texts, kind).reindex(frame[column].astype(str))
         at = frame.columns.get_loc(column)
-        for name in reversed([*told]):
-            if name not in frame and told[name].fillna("").ne("").any():
-                frame.insert(int(str(at)) + 1, name, told[name].to_numpy())
+        for name in reversed([*columns]):
+            if name not in frame and columns[name].fillna("").ne("").any():
+                frame.insert(int(str(at)) + 1, name, columns[name].to_numpy())
     return frame, {name: config for name, config in CONFIG.items() if name in frame}
 
 
@@ -70,10 +72,10 @@ def titles(frame: pd.DataFrame) -> pd.DataFrame:
     texts = of()
     if texts is None:
         return frame
-    found = texts.documents["title"].reindex(frame["document"].astype(str)).fillna("").to_numpy()
+    title_of = texts.documents["title"].reindex(frame["document"].astype(str)).fillna("").to_numpy()
     named = [
         f"{name} · {shorten(title, LONGEST, placeholder=' …')}" if title else name
-        for name, title in zip(frame["document"], found, strict=True)
+        for name, title in zip(frame["document"], title_of, strict=True)
     ]
     return frame.assign(document=named)
 
@@ -83,8 +85,8 @@ def documents(ids: list[str], data: str | None = None) -> dict[str, list[str]]:
     texts = of(data)
     if texts is None:
         return {}
-    told = texts.documents.reindex(ids).fillna("")
-    return {str(name): told[name].astype(str).tolist() for name in told}
+    rows = texts.documents.reindex(ids).fillna("")
+    return {str(name): rows[name].astype(str).tolist() for name in rows}
 
 
 def text_of(query: str) -> str:

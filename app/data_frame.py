@@ -44,5 +44,5 @@ def config(column: Column, *, pinned: bool = False) -> Any:
         return st.column_config.CheckboxColumn(column.label, help=words)
     spec = column.spec()
     known = {COUNT: "localized"}
-    found = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
-    return st.column_config.NumberColumn(column.label, help=words, format=found, pinned=pinned)
+    written = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
+    return st.column_config.NumberColumn(column.label, help=words, format=written, pinned=pinned)

@@ -37,10 +37,10 @@ def examination_of(artefact: Artefact) -> Examination | None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _examined(fingerprint: str) -> Examination:
-    found = examination.find(fingerprint, services.store())
-    if found is None:
+    examined = examination.find(fingerprint, services.store())
+    if examined is None:
         raise LookupError(fingerprint)
-    return found
+    return examined
 
 
 def label_counts(found: Examination) -> pd.DataFrame:
@@ -123,8 +123,8 @@ def grade_bins(dataset: RankingDataset, feature: int) -> pd.DataFrame:
     for grade in np.unique(dataset.labels)[:GRADES]:
         counts, _ = np.histogram(values[dataset.labels == grade], edges)
         shares = counts / max(counts.sum(), 1)
-        found = zip(edges[:-1], edges[1:], shares, strict=True)
-        rows += [(f"label {grade:g}", *each) for each in found]
+        bins = zip(edges[:-1], edges[1:], shares, strict=True)
+        rows += [(f"label {grade:g}", *each) for each in bins]
     return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
 
 

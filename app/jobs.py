@@ -135,10 +135,10 @@ def active() -> tuple[tuple[Job, ...], bool]:
     Raises:
         JobError: the table cannot be used, or nobody can be started.
     """
-    found = under_way()
-    if found:
+    jobs = under_way()
+    if jobs:
         work.ensure_running(services.store())
-    return found, _ids(found) != st.session_state.get(SEEN)
+    return jobs, _ids(jobs) != st.session_state.get(SEEN)
 
 
 def _ids(found: Iterable[Job]) -> frozenset[str]:
@@ -177,8 +177,8 @@ def name(job: Job) -> str:
         return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
     rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))
     what = (EVERY[job.kind].doing if job.kind in EVERY else "") or job.kind.replace("-", " ")
-    asked = f"Ask {given.get('judge', 'a judge')}"
-    what = {"doctor": "Examine", "tune": "Tune", "judge": asked}.get(job.kind, what)
+    judging = f"Ask {given.get('judge', 'a judge')}"
+    what = {"doctor": "Examine", "tune": "Tune", "judge": judging}.get(job.kind, what)
     whom = f"{what} {rankers}" if rankers else what.removesuffix(" of").removesuffix(" for")
     return f"{whom} on {given['data']}"
 

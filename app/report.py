@@ -55,8 +55,8 @@ def report(studies: Sequence[Path]) -> str:
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     question = EVERY[result.recipe["kind"]]
-    told = sections.sections_of(question.telling(), result, sections.View())
-    body = "".join(map(section_html, told))
+    shown = sections.sections_of(question.telling(), result, sections.View())
+    body = "".join(map(section_html, shown))
     head = f"<h2>{html.escape(question.title)}</h2>"
     return head + body + _methods(result) + _recipe(result)
 

@@ -33,10 +33,10 @@ def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
     """
     frame = trained.assign(test=trained["key"].map(tested).astype(float))
     rows = []
-    for _, own in frame.groupby("alike", sort=False):
-        folded = own.iloc[0].to_dict() | {"seeds": len(own), "keys": JOINT.join(own["key"])}
+    for _, seeds in frame.groupby("alike", sort=False):
+        folded = seeds.iloc[0].to_dict() | {"seeds": len(seeds), "keys": JOINT.join(seeds["key"])}
         for name in ("valid", "test", "seconds"):
-            values = own[name].astype(float)
+            values = seeds[name].astype(float)
             folded |= {name: values.mean(), f"{name}_sd": values.std()}
         rows.append(folded)
     return pd.DataFrame(rows)
@@ -48,7 +48,7 @@ def tested_rankers(data: str) -> dict[str, float]:
 
     Of several benchmarks the oldest counts, which no later one replaces.
     """
-    found: dict[str, float] = {}
+    means: dict[str, float] = {}
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)
         if (
@@ -57,10 +57,10 @@ def tested_rankers(data: str) -> dict[str, float]:
         ):
             continue
         values = derive_values(MEASURE, result.stored_measures, result.values)
-        for keys, own in zip(result.trials["artefacts"], values, strict=True):
-            if np.isfinite(own).any():
-                found.setdefault(str(keys), float(np.nanmean(own)))
-    return found
+        for keys, of_row in zip(result.trials["artefacts"], values, strict=True):
+            if np.isfinite(of_row).any():
+                means.setdefault(str(keys), float(np.nanmean(of_row)))
+    return means
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class RunComparison:
         low, high = self.low, self.high
         if self.difference < 0:  # told of the better one
             first, second, low, high = second, first, -high, -low
-        found = f"95 % interval {interval(low, high)}, {p_value(self.p)}"
+        tested = f"95 % interval {interval(low, high)}, {p_value(self.p)}"
         apart = f"{abs(self.difference):.3f} {MEASURE}"
         if not self.p <= ALPHA:
-            return f"{first} and {second} cannot be told apart: {apart} ({found})"
-        return f"{first} is {apart} above {second} ({found})"
+            return f"{first} and {second} cannot be told apart: {apart} ({tested})"
+        return f"{first} is {apart} above {second} ({tested})"
 
 
 def compare_runs(data: FitSize, runs: pd.DataFrame) -> RunComparison:
@@ -111,8 +111,10 @@ def compare_runs(data: FitSize, runs: pd.DataFrame) -> RunComparison:
     described = scoring.describe(data.data)
     keys = [text.split(JOINT) for text in runs["keys"]]
     fitted = {ranker.key: ranker.lists for ranker in scoring.rankers_of(described)}
-    lists = [own for run in keys for key in run if (own := fitted.get(key)) is not None]
-    recipe = max(lists, key=lambda own: len(own.initial), default=training.usual_lists(data.data))
+    lists = [lists_of for run in keys for key in run if (lists_of := fitted.get(key)) is not None]
+    recipe = max(
+        lists, key=lambda lists_of: len(lists_of.initial), default=training.usual_lists(data.data)
+    )
     answer = scoring.values_of_queries(described, recipe, tuple(key for run in keys for key in run))
     first, second = (np.mean([answer["values"][key] for key in run], axis=0) for run in keys)
     test = paired_rows(pd.DataFrame({"mean": [0.0]}), {0: (first, second)}).iloc[0]

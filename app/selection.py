@@ -137,7 +137,9 @@ def _is_reference(label: str) -> bool:
 
 def _is(label: str, name: str) -> bool:
     """Whether a result's label is of a ranker that was chosen: at any preset, of any seed."""
-    digits, own = RankerName.of(name).digits, RankerName.of(label).digits
+    digits, label_digits = RankerName.of(name).digits, RankerName.of(label).digits
     if digits:
-        return bool(own) and (own.startswith(digits) or digits.startswith(own))
+        return bool(label_digits) and (
+            label_digits.startswith(digits) or digits.startswith(label_digits)
+        )
     return RankerName.of(label).base == RankerName.of(name).base

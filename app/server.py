@@ -256,12 +256,12 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     """
     below = base_path.strip("/")
     roots = ["", f"/{below}"] if below else [""]
-    asked = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
+    answers = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
     hosts = ["[::1]", *_hosts(allow_host)]
     return Dashboard(
         Path(__file__).with_name("main.py"),
         lifespan=lifespan,
-        routes=[Route(root + path, answer) for root in roots for path, answer in asked],
+        routes=[Route(root + path, answer) for root in roots for path, answer in answers],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),

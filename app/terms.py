@@ -21,8 +21,8 @@ def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | 
     """
     known = {term for other in leave for term in glossary.terms_in(other)}
     terms = [term for term in glossary.terms_in(text) if term not in known]
-    told = [*(escaped(one) for one in first if one), *map(term_text, terms)]
-    return "\n\n".join(told) or None
+    sentences = [*(escaped(one) for one in first if one), *map(term_text, terms)]
+    return "\n\n".join(sentences) or None
 
 
 MARK = "\ue000{}\ue001"

@@ -160,17 +160,6 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
             parts.command(lambda: filled.command)
 
 
-def proposed_values(form: Form, data: str) -> FormState:
-    """What the form offers where nothing is stored.
-
-    Raises:
-        ShuffleproofError: it leaves something to be chosen.
-    """
-    page = _Page(form, data, None)
-    question = form.question.from_plain(page.first)
-    return FormState(question, data, page.lists, page.preset, None)
-
-
 class _Page:
     """A form while it is drawn.
 
@@ -311,8 +300,10 @@ def at_once(form: Form, data: str) -> bool:
         Whether it is there: nothing is drawn where the form leaves something to be chosen.
     """
     try:
-        filled = proposed_values(form, data)
-        filled.question.check(filled.scope)
+        page = _Page(form, data, None)
+        question = form.question.from_plain(page.first)
+        filled = FormState(question, data, page.lists, page.preset, None)
+        question.check(filled.scope)
         cost = form.cost(filled)
     except ShuffleproofError:  # the form says what is to be chosen
         return False

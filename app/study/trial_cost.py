@@ -19,47 +19,47 @@ COUNTED = " (the initial ranking is one of the rankers; undisturbed lists are dr
 """Why trials are not simply levels × draws × the rankers chosen."""
 
 
-def trials(asked: FormState, pairs: Sequence[tuple[str, float]]) -> str:
+def trials(filled: FormState, pairs: Sequence[tuple[str, float]]) -> str:
     """How many trials there are, how long they take, and what must be trained first.
 
     Args:
-        asked: what the form says.
+        filled: what the form says.
         pairs: families and levels.
     """
-    names, draws = asked.question.rankers, asked.question.draws
+    names, draws = filled.question.rankers, filled.question.draws
     each = sum(entry_of(family).draws(level, draws) for family, level in pairs)
     families = counted(len({family for family, _ in pairs}), "family")
-    shown = asked.shown
+    shown = filled.shown
     parts = [counted(shown.facts["queries"], "query")] if shown else []
     parts += [f"{families} with {counted(len(pairs), 'level')}", counted(draws, "draw")]
     parts += [counted(len(names) + 1, "ranker")]
     text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**{COUNTED}"
-    known = _timed(shown, asked.data) if shown else {}
+    known = _timed(shown, filled.data) if shown else {}
     timed = [name for name in names if name in known]
     if timed:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
         text += f", about **{duration(seconds)}** of scoring by the study shown"
     new = [name for name in names if name not in known]
     text += f"; not timed on this set: {escaped_sentence(', '.join(new))}" if new else ""
-    return text + trainings(asked)
+    return text + trainings(filled)
 
 
-def trainings(asked: FormState) -> str:
+def trainings(filled: FormState) -> str:
     """What must be trained first, in words that go on a sentence; empty where nothing is."""
-    names = map(RankerName.parse, asked.question.rankers)
+    names = map(RankerName.parse, filled.question.rankers)
     new = [name for name in names if not name.digits and name.base in training.FITTED]
     try:
-        fitting = training.fit_size(asked.data)
+        fitting = training.fit_size(filled.data)
         plans = [
-            training.plan_training(fitting, asked.lists, name, asked.preset, {}) for name in new
+            training.plan_training(fitting, filled.lists, name, filled.preset, {}) for name in new
         ]
-        first = training.list_cost(fitting, asked.lists)
+        list_cost = training.list_cost(fitting, filled.lists)
     except ShuffleproofError:
         return ""
     costs = [plan.cost for plan in plans if not plan.there]
-    if not costs and first is None:
+    if not costs and list_cost is None:
         return ""
-    return f"; {counted(len(costs), 'training')} first, {span(costs, first)} on this machine"
+    return f"; {counted(len(costs), 'training')} first, {span(costs, list_cost)} on this machine"
 
 
 def span(costs: Sequence[Cost], first: Cost | None = None) -> str:

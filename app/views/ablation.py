@@ -136,11 +136,11 @@ def _sources(frame: pd.DataFrame) -> None:
 @st.fragment
 def _queries(artefact: Artefact, table: pd.DataFrame, effect: Effect, measure: str) -> None:
     """Draw the choice of a variant, its bars and, where one is chosen, a query's two answers."""
-    first, *labels = map(str, table["variant"])
+    base, *labels = map(str, table["variant"])
     st.subheader("Which queries gain, which lose?")
     usual = sections.most_changed(table, effect)
     variant = st.selectbox(
-        f"Variant, beside {first}", labels, index=labels.index(usual) if usual in labels else 0,
+        f"Variant, beside {base}", labels, index=labels.index(usual) if usual in labels else 0,
         key="variant", bind="query-params",
     )  # fmt: skip
     if variant is None:
@@ -183,8 +183,8 @@ def _answers(artefact: Artefact, pair: tuple[str, str], query: str) -> pd.DataFr
     rankers = tuple(known[digests[label]] for label in pair if digests[label] in known)
     if len(rankers) < len(pair):
         return None
-    made: dict[str, Any] = dict(artefact.facts["lists"])
-    recipe = ListRecipe(**(made | {"initial": tuple(made["initial"])}))
+    lists: dict[str, Any] = dict(artefact.facts["lists"])
+    recipe = ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))
     one = scoring.List(data.data, data.test, recipe, query)
     answers = scoring.answers(one, rankers, "initial", "initial")
     documents = scoring.documents(one, ("initial",))
@@ -226,23 +226,23 @@ def ranker(_declared: Parameter, now: str) -> str:
 def sizes(_declared: Parameter, now: str | None) -> str | None:
     """Draw the choice of a preset whose sizes all variants take."""
     presets = [*training.PRESETS, OWN]
-    found = st.selectbox(
+    chosen = st.selectbox(
         "Sizes", presets, index=presets.index(now) if now in presets else len(presets) - 1,
         key="new.sizes",
         help="Widths, depth, batches and epochs of this preset for all variants, so that the "
         "differences can be seen on a small machine; all else stays each variant's own.",
     )  # fmt: skip
-    return None if found == OWN else str(found)
+    return None if chosen == OWN else str(chosen)
 
 
 def towards(_declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw the choice of recipes whose differences are taken one by one."""
-    found = st.multiselect(
+    chosen = st.multiselect(
         "Differences towards", (*Ablation.towards, PAPER), default=list(now), key="new.towards",
         help="Every step from the paper's recipe towards these, one at a time; claims: what "
         "DLCM's paper compares and no preset has (directions, cells, losses).",
     )  # fmt: skip
-    return tuple(found)
+    return tuple(chosen)
 
 
 def usual_values(_data: str) -> Mapping[str, Any]:
@@ -250,31 +250,31 @@ def usual_values(_data: str) -> Mapping[str, Any]:
     return {"sizes": proposals.for_training()[0]}
 
 
-def costs(asked: FormState) -> str:
+def costs(filled: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: the data set cannot be read.
     """
-    question, lists = asked.question, asked.lists
-    made = study.variants(question)
-    fitting = training.fit_size(asked.data)
+    question, lists = filled.question, filled.lists
+    variants = study.variants(question)
+    fitting = training.fit_size(filled.data)
     of, store = fitting.sizes(lists.depth), services.store()
     known = cost.timed_trainings(store)
     missing = [
-        cost.estimate(one.spec, of, known)
-        for one in made
-        if store.find(ranker_key(one.spec, lists.learning_fields(), *fitting.fingerprints[:2]))
+        cost.estimate(variant.spec, of, known)
+        for variant in variants
+        if store.find(ranker_key(variant.spec, lists.learning_fields(), *fitting.fingerprints[:2]))
         is None
     ]
-    first = training.list_cost(fitting, lists)
-    text = f"{counted(len(made), 'variant')}, **{counted(len(missing), 'training')}**"
-    if len(missing) < len(made):
-        text += f" ({len(made) - len(missing)} more are stored)"
-    trials = len(made) * (1 + (len({0.0, *question.levels}) - 1) * question.draws)
+    list_cost = training.list_cost(fitting, lists)
+    text = f"{counted(len(variants), 'variant')}, **{counted(len(missing), 'training')}**"
+    if len(missing) < len(variants):
+        text += f" ({len(variants) - len(missing)} more are stored)"
+    trials = len(variants) * (1 + (len({0.0, *question.levels}) - 1) * question.draws)
     text += f", then {counted(trials, 'trial')}"
     if missing:
-        text += f": {trial_cost.span(missing, first)} of training on this machine"
+        text += f": {trial_cost.span(missing, list_cost)} of training on this machine"
     return text
 
 

@@ -161,13 +161,13 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     return tuple(shell.family_choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
-def cost(asked: FormState) -> str:
+def cost(filled: FormState) -> str:
     """What the button will cost, from what a trial took in the study shown."""
     pairs = []
-    for family in asked.question.families:
+    for family in filled.question.families:
         entry = PERTURBATIONS[family]
         pairs += [(family, level) for level in sorted({entry.unchanged, *entry.default_levels})]
-    return trial_cost.trials(asked, pairs)
+    return trial_cost.trials(filled, pairs)
 
 
 FORM = Form(
@@ -197,23 +197,23 @@ def _printed_card(artefact: Artefact, ranker: str, family: str, measure: str) ->
     key = str(artefact.key)
     view = View((measure,), family=family, rankers=(ranker,))
     dials = study_access.compute(key, sections.dials, family, measure)
-    own = dials[dials["ranker"] == ranker]
+    of_ranker = dials[dials["ranker"] == ranker]
     st.caption("One page: print it with Ctrl + P (⌘ P). Nothing else of this page is printed.")
     with st.container(key="printed_card", border=True, width=WIDTH):
         st.subheader(
             escaped_sentence(f"Robustness card: {RankerName.of(ranker).display}"), anchor=False
         )
-        if own.empty:
+        if of_ranker.empty:
             st.caption("This part of the study is not stored.")
             return
         parts.headline(study_access.compute(key, sections.headline, view))
         if order := sections.of_order(_row(key, ranker, family, measure)):
             parts.note(order)
         words = {dial: name for dial, (name, _) in sections.DIALS.items()}
-        alt = figure.dials_alt_text(own, words)
-        chart(cached_figure(figure.dials, own, words), alt, "dials", config=parts.PLAIN)
-        said = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
-        st.caption(f"{measure}. {said}. 95 % intervals over queries.")
+        alt = figure.dials_alt_text(of_ranker, words)
+        chart(cached_figure(figure.dials, of_ranker, words), alt, "dials", config=parts.PLAIN)
+        meanings = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
+        st.caption(f"{measure}. {meanings}. 95 % intervals over queries.")
         _curve(key, ranker, family, measure)
         _worst(
             key, ranker, (family, disturbed_lists.families(artefact.recipe)[family][-1]), measure

@@ -93,16 +93,18 @@ def proposed_values(data: str, shown: Artefact | None) -> Proposal:
     """The GSFs of the study shown once more; else the first trained here; else the cheapest."""
     if shown is not None:
         return proposals.for_study(data, shown)
-    own = as_they_came(ranker for ranker in proposals.trained_rankers(data) if ranker.name == GSF)
+    trained = as_they_came(
+        ranker for ranker in proposals.trained_rankers(data) if ranker.name == GSF
+    )
     lists = proposals.for_study(data).lists
-    if not own:
+    if not trained:
         return Proposal((proposals.cheapest(GSF),), lists)
-    return Proposal((proposals.as_asked(own[0]),), own[0].lists or lists)
+    return Proposal((proposals.as_asked(trained[0]),), trained[0].lists or lists)
 
 
-def cost(asked: FormState) -> str:
+def cost(filled: FormState) -> str:
     """What the button will cost: scorings of lists, seconds by the study shown."""
-    question, shown = asked.question, asked.shown
+    question, shown = filled.question, filled.shown
     text = (
         f"Each list is scored in **{question.orders + 1} orders** with "
         f"{counted(len(question.shuffles), 'number')} of shuffles"
@@ -113,7 +115,7 @@ def cost(asked: FormState) -> str:
         done = frame["shuffles"].sum() * (shown.recipe["orders"] + 1)
         seconds = passes * float(frame["seconds"].sum()) / max(int(done), 1)
         text += f", about **{duration(seconds)}** by the pace of the study shown"
-    return text + trial_cost.trainings(asked)
+    return text + trial_cost.trainings(filled)
 
 
 FORM = Form(

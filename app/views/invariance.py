@@ -250,9 +250,9 @@ def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[
 def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListRecipe:
     """The lists that are shown: those of the rankers asked for, where nothing else is said."""
     came = as_they_came(rankers)
-    asked = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
+    wanted = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
     recipes = list_recipes(came)
-    usual = [*list_recipes(asked), *list_recipes(first), *recipes][0]
+    usual = [*list_recipes(wanted), *list_recipes(first), *recipes][0]
     texts = {each: proposals.lists_texts(each) for each in recipes}
     if len(recipes) == 1:
         return address.settle_choice("lists", texts, usual)
@@ -263,9 +263,9 @@ def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListReci
 
 
 def _cards(answers: Sequence[RankerAnswer], shown: ShownList) -> None:
-    answered = [(answer.answer, answer.moves) for answer in answers]
+    pairs = [(answer.answer, answer.moves) for answer in answers]
     orders = shown.arranged_before, shown.arranged
-    facts = cards.facts(shown.documents.query, orders, shown.words, answered)
+    facts = cards.facts(shown.documents.query, orders, shown.words, pairs)
     with st.container(key="cards_place"):
         cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
 

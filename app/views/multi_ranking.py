@@ -188,35 +188,35 @@ def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
 
 def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw what is put in the first initial ranking's place."""
-    found = st.multiselect(
+    chosen = st.multiselect(
         "Exchanged at test time for", list(dict.fromkeys([*now, *MultiRanking.swaps])),
         default=list(now), accept_new_options=True, key="new.swaps", wrap=True,
         format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
         help=f"{declared.help}, once the ranker is trained; any initial ranker can be named.",
     )  # fmt: skip
-    return tuple(found)
+    return tuple(chosen)
 
 
-def cost(asked: FormState) -> str:
+def cost(filled: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: a data set that cannot be read, a ranker that there is not, or one
             that reads more initial rankings than are chosen.
     """
-    fitting, question, preset = training.fit_size(asked.data), asked.question, asked.preset
+    fitting, question, preset = training.fit_size(filled.data), filled.question, filled.preset
     plans = []
     for name, seeds in trial_cost.rankers_to_train(question.rankers, question.seeds):
         reads = registry.spec(name, preset).rankings
-        if reads > len(asked.lists.initial):
-            raise MissingRankingError(str(name), reads, len(asked.lists.initial))
+        if reads > len(filled.lists.initial):
+            raise MissingRankingError(str(name), reads, len(filled.lists.initial))
         for seed in range(seeds):
             changes = {"rankings": str(reads)} if reads else {}
             changes |= {"seed": str(seed)} if seeds > 1 else {}
-            plans.append(training.plan_training(fitting, asked.lists, name, preset, changes))
+            plans.append(training.plan_training(fitting, filled.lists, name, preset, changes))
     for swap in question.swaps:
         swap_named(swap, preset)
-    text = trial_cost.in_words(plans, training.list_cost(fitting, asked.lists), fits=True)
+    text = trial_cost.in_words(plans, training.list_cost(fitting, filled.lists), fits=True)
     return f"{counted(len(question.rankers), 'ranker')}: {text}"
 
 
@@ -289,15 +289,15 @@ def _behind_a_dot(artefact: Artefact, table: pd.DataFrame, measure: str) -> None
 
 def _point(dots: Sequence[Point]) -> Point | None:
     """The ranker and condition that the address asks for, where the study has them."""
-    asked = st.session_state.get(POINT)
-    if asked is None and "ranker" in st.query_params:
-        asked = (st.query_params["ranker"], st.query_params.get("condition", ""))
-    if asked is None or tuple(asked) not in dots:
+    wanted = st.session_state.get(POINT)
+    if wanted is None and "ranker" in st.query_params:
+        wanted = (st.query_params["ranker"], st.query_params.get("condition", ""))
+    if wanted is None or tuple(wanted) not in dots:
         st.query_params.pop("ranker", None)
         st.query_params.pop("condition", None)
         return None
-    st.query_params["ranker"], st.query_params["condition"] = asked
-    return str(asked[0]), str(asked[1])
+    st.query_params["ranker"], st.query_params["condition"] = wanted
+    return str(wanted[0]), str(wanted[1])
 
 
 def _dot(dots: Sequence[Point], point: Point | None) -> None:
@@ -374,8 +374,8 @@ def _reading(condition: str) -> str:
     >>> _reading("without any"), _reading("oracle for mart")
     ('without any initial ranking', 'with oracle in the place of mart')
     """
-    put, found, place = condition.partition(" for ")
-    if found:
+    put, separator, place = condition.partition(" for ")
+    if separator:
         return f"with {put} in the place of {place}"
     return "without any initial ranking" if condition == "without any" else condition
 

@@ -66,8 +66,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         )
         alt = figure.alt_text(cells, measure)
         chart(losses, alt, MAP, CELL, place=picture)
-        first = study_access.result(key).measures[0]
-        why = f"The query with the largest loss of {first} in a single draw of this study. "
+        main = study_access.result(key).measures[0]
+        why = f"The query with the largest loss of {main} in a single draw of this study. "
         levels = ", ".join(sections.levels_in_words(cells))
         parts.note(
             f"{why if query == worst else ''}{others} Change of {measure} of this query "
@@ -102,14 +102,14 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]
     chosen = parts.select("Family", "family", families, families[0], place=left)
-    own = cells[cells["family"] == chosen].set_index("ranker")["level"]
+    levels = cells[cells["family"] == chosen].set_index("ranker")["level"]
     ranker = choice.ranker(
-        "Ranker", [*map(str, own.index)], "point", place=middle,
+        "Ranker", [*map(str, levels.index)], "point", place=middle,
         placeholder="Click a cell, or choose",
     )  # fmt: skip
     if ranker is None:
         return
-    point = ranker, chosen, float(own[ranker])
+    point = ranker, chosen, float(levels[ranker])
     damaged = study_access.compute(str(artefact.key), sections.damage, *point, measure)
     if query in set(damaged["query"].astype(str)):
         perturbed_queries.one_list(artefact, point, damaged, query, right)

@@ -338,15 +338,15 @@ def _doctor(data: str, names: list[str]) -> None:
 
 def _findings(job: Job) -> None:
     """Draw what an examination found."""
-    told = job.result
-    examined = f"{told['lists']:,} of {counted(told['of'], 'list')}"
-    values = ", ".join(f"{name} {number(value)}" for name, value in told["measures"].items())
-    parts.sentence(f"{told['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
-    if not told["findings"]:
+    result = job.result
+    examined = f"{result['lists']:,} of {counted(result['of'], 'list')}"
+    values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
+    parts.sentence(f"{result['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
+    if not result["findings"]:
         st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
-    for one in told["findings"]:
-        where = f" ({escaped(one['where'])})" if one["where"] else ""
-        st.markdown(f"{parts.SEVERITIES[one['severity']]} {escaped(one['message'])}{where}")
+    for finding in result["findings"]:
+        where = f" ({escaped(finding['where'])})" if finding["where"] else ""
+        st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")
 
 
 def _hand_in(own: str, job: Callable[[], Job]) -> None:

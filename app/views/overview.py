@@ -40,10 +40,10 @@ def page(titles: Mapping[str, str]) -> None:
     if not works:
         _own_data()
         return
-    own, made = st.columns(2, gap="large")
-    with own:
+    left, right = st.columns(2, gap="large")
+    with left:
         _own_data()
-    with made:
+    with right:
         _recent_work(works, titles)
 
 
@@ -61,12 +61,12 @@ def _own_data() -> None:
 def _gallery(titles: Mapping[str, str]) -> None:
     """What six studies of the sample found: a picture, a sentence, a link."""
     shipped = ((kind, sample_result.shipped_study(kind)) for kind in SHOWN)
-    found = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
-    if found:
+    studies = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
+    if studies:
         st.subheader("What else the sample shows")
-    for row in range(0, len(found), ACROSS):
+    for row in range(0, len(studies), ACROSS):
         places = st.columns(ACROSS)
-        for place, (kind, artefact) in zip(places, found[row : row + ACROSS], strict=False):
+        for place, (kind, artefact) in zip(places, studies[row : row + ACROSS], strict=False):
             with place.container(border=True, height="stretch"):
                 key = str(artefact.key)
                 picture = study_access.compute(key, sample_result.picture)

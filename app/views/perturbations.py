@@ -83,10 +83,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 
 def _strength() -> str:
-    told = "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items())
+    meanings = "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items())
     return parts.segments(
         "Change at which level", "cells", SHORT,
-        help=f"Levels of different families count different things. {told}.",
+        help=f"Levels of different families count different things. {meanings}.",
     )  # fmt: skip
 
 
@@ -132,7 +132,9 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     _curves(shown, family, words)
     if entry is not None and entry.changes & {"order", "ranking"}:
         means = shown.groupby("ranker", sort=False)["mean"]
-        if order := readers_of_order([str(name) for name, own in means if np.ptp(own) > 0]):
+        if order := readers_of_order(
+            [str(name) for name, of_levels in means if np.ptp(of_levels) > 0]
+        ):
             parts.note(order)
     if attack_target(family):
         _transfer(losses, measure)
@@ -235,18 +237,18 @@ def family_fields(declared: Parameter, now: Any) -> Any:
     return shell.family_levels(declared, shell.family_choice(PERTURBATIONS, before, chains=True))
 
 
-def costs(asked: FormState) -> str:
+def costs(filled: FormState) -> str:
     """What the button will cost: trials, trainings of labels, rows and seeds, what is skipped."""
-    pairs = asked.question.perturbations
-    study.check(asked.question.rankers, shell.families_of(pairs))
-    skipped = sections.skipped_text(asked.question.rankers, shell.families_of(pairs))
-    text = trial_cost.trials(asked, pairs) + _retrained(asked)
+    pairs = filled.question.perturbations
+    study.check(filled.question.rankers, shell.families_of(pairs))
+    skipped = sections.skipped_text(filled.question.rankers, shell.families_of(pairs))
+    text = trial_cost.trials(filled, pairs) + _retrained(filled)
     return f"{text}. Skipped: {escaped_sentence(skipped.rstrip('.'))}" if skipped else text
 
 
-def _retrained(asked: FormState) -> str:
+def _retrained(filled: FormState) -> str:
     """What families that train add: a training for every ranker, level and draw."""
-    question = asked.question
+    question = filled.question
     count = sum(
         entry_of(family).draws(level, question.draws)
         for family, level in question.perturbations
@@ -257,9 +259,9 @@ def _retrained(asked: FormState) -> str:
     trained = counted(count * len(question.rankers), "training")
     text = f"; labels, rows and seeds train each ranker anew: **{trained}**"
     try:
-        fitting = training.fit_size(asked.data)
+        fitting = training.fit_size(filled.data)
         plans = [
-            training.plan_training(fitting, asked.lists, name, asked.preset, {})
+            training.plan_training(fitting, filled.lists, name, filled.preset, {})
             for name in question.rankers
         ]
     except ShuffleproofError:

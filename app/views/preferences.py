@@ -78,13 +78,13 @@ def page() -> None:
 
 def _studies(name: str) -> None:
     """The stored studies of the set, and the form of another."""
-    found = {
+    stored = {
         str(one.key): one
         for one in services.artefacts("study")
         if (one.recipe["kind"], one.facts.get("data")) == (PreferenceAggregation.kind, name)
     }
     missing = "No study of these preferences is stored yet."
-    study = partial(_study, found) if found else None
+    study = partial(_study, stored) if stored else None
     lab_form.around(PREFERENCE_STUDIES, name, missing, study)
 
 
@@ -151,12 +151,12 @@ def _more(key: str) -> None:
 @st.fragment
 def _query(name: str) -> None:
     """A query: its order after so many calls, the pairs that contradict it, its cycles."""
-    found = _opened(name)
+    preferences = _opened(name)
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        query = parts.select("Query", "asked", found.query_ids, found.query_ids[0])
-        at = found.query_ids.index(query)
-        pairs, items = found.pairs(at), found.items[at]
+        query = parts.select("Query", "asked", preferences.query_ids, preferences.query_ids[0])
+        at = preferences.query_ids.index(query)
+        pairs, items = preferences.pairs(at), preferences.items[at]
         aggregator = parts.select(
             "Aggregator", "aggregator", AGGREGATORS, "goa", format_func=sections.label
         )
@@ -169,7 +169,7 @@ def _query(name: str) -> None:
         )  # fmt: skip
     one = spend_budget(aggregator, pairs, Terms(calls=budget))
     order = one.made.order
-    labels = found.labels[at] if found.labels else np.full(len(items), np.nan)
+    labels = preferences.labels[at] if preferences.labels else np.full(len(items), np.nan)
     worst = cycles_of(pairs, items, query)
     with left:
         ringed = _cycle(worst)
@@ -296,9 +296,9 @@ def _judging() -> None:
             _form(data)
     for name, key in services.store().names().items():
         if key.kind == preference_store.KIND:
-            found = services.store().resolve(name, preference_store.KIND)
-            if found.recipe.get("data") == data:
-                count = counted(found.facts["judgments"], "judgment")
+            stored = services.store().resolve(name, preference_store.KIND)
+            if stored.recipe.get("data") == data:
+                count = counted(stored.facts["judgments"], "judgment")
                 parts.link("preferences", f"{name}: {count}", query={"preferences": name})
 
 

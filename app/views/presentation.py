@@ -16,17 +16,17 @@ from shuffleproof.core.studies.registry import STUDIES
 
 def page(titles: Mapping[str, str]) -> None:
     """Draw one finding; titles are of the pages of studies, by path."""
-    found = _findings(state.data()) or _findings(SAMPLE)
-    if not found:
+    findings = _findings(state.data()) or _findings(SAMPLE)
+    if not findings:
         parts.header("Presentation", "What has been found here?")
         parts.not_yet("No study with a picture is stored yet.", "Run one on a page of a study.")
         return
-    keys = list(found)
+    keys = list(findings)
     key = address.settle_choice("study", address.option_texts(*keys), keys[0])
-    at, kind = keys.index(key), str(found[key].recipe["kind"])
+    at, kind = keys.index(key), str(findings[key].recipe["kind"])
     with st.container(key="presented"):
-        told = study_access.compute(key, sample_result.headline)
-        st.title(parts.headline_words(told))
+        answer = study_access.compute(key, sample_result.headline)
+        st.title(parts.headline_words(answer))
         shown = study_access.compute(key, sample_result.picture)
         if shown is not None:
             figure, alt = pictures.draw(shown)
@@ -44,7 +44,7 @@ def page(titles: Mapping[str, str]) -> None:
             )  # fmt: skip
         st.caption(f"{titles[kind]} · {at + 1} of {len(keys)}")
         if st.button("Leave", icon=":material/close:", type="tertiary", shortcut="Escape"):
-            query = {state.USE: str(found[key].facts.get("data") or SAMPLE), "study": key}
+            query = {state.USE: str(findings[key].facts.get("data") or SAMPLE), "study": key}
             st.switch_page(parts.page_at(kind), query_params=query)
 
 
@@ -54,11 +54,11 @@ def _show(key: str) -> None:
 
 def _findings(data: str) -> dict[str, Artefact]:
     """A study of every kind that has a picture: the one of the address, else what came first."""
-    asked, found = address.says("study"), {}
+    wanted, findings = address.says("study"), {}
     for kind in STUDIES:
         stored = benchmarks.stored_benchmarks(data).values() if kind == benchmarks.KIND else ()
         came = sorted(stored or services.studies(kind, data), key=services.arrival_order)
-        first = next((one for one in came if str(one.key) in asked), next(iter(came), None))
-        if first and study_access.compute(str(first.key), sample_result.picture) is not None:
-            found[str(first.key)] = first
-    return found
+        chosen = next((one for one in came if str(one.key) in wanted), next(iter(came), None))
+        if chosen and study_access.compute(str(chosen.key), sample_result.picture) is not None:
+            findings[str(chosen.key)] = chosen
+    return findings

@@ -79,18 +79,18 @@ def _search(name: str) -> None:
     sizes = f"{counted(len(collection), 'document')}, {counted(len(collection.queries), 'query')}."
     parts.note(" ".join((sizes, *collection.notes)))
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
-    first = collection.queries[0] if collection.queries else ""
-    text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
+    usual = collection.queries[0] if collection.queries else ""
+    text = left.text_input("Query", value=usual, key="q", bind="query-params", max_chars=400)
     here = [*PLAIN, *_trained(name)]
     sides = {side: _side(place, side, here) for side, place in (("left", middle), ("right", right))}
-    asked = str(text or "").strip()
-    if not asked:
+    wanted = str(text or "").strip()
+    if not wanted:
         st.info("Type a query.")
         return
-    found = {side: _found(name, one, asked) for side, one in sides.items()}
-    ranked = {side: list(one["documents"]) for side, one in found.items()}
+    answers = {side: _found(name, one, wanted) for side, one in sides.items()}
+    ranked = {side: list(one["documents"]) for side, one in answers.items()}
     parts.sentence(_in_words(sides, ranked))
-    grades = _grades(indexed, asked)
+    grades = _grades(indexed, wanted)
     for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
         other = next(one for one in SIDES if one != side)
         ranks = {document: rank for rank, document in enumerate(ranked[other], start=1)}
@@ -99,13 +99,13 @@ def _search(name: str) -> None:
             facts = [_placed(ranks.get(document), label(sides[other]))]
             if grades:
                 facts.append(f"grade {grades[document]}" if document in grades else "not judged")
-            if found[side]["why"]:
-                facts.append(f"shares {_dimensions(found[side]['why'][at])}")
+            if answers[side]["why"]:
+                facts.append(f"shares {_dimensions(answers[side]['why'][at])}")
             lines.append(f"{at + 1}. {_document(collection, document, facts)}")
         with place:
             st.markdown(f"**{escaped(label(sides[side]))}**")
             st.markdown("\n".join(lines) or "No document matches.")
-    if any(one["why"] for one in found.values()):
+    if any(one["why"] for one in answers.values()):
         st.caption(
             "Learnt dimensions that a document shares with the query stand with their share of the "
             "score, the largest three, and are called by the terms that bring most to each."
@@ -156,21 +156,21 @@ def combined_name(text: str, here: Sequence[str]) -> str:
     Raises:
         UsageError: it is no such name, or one of them is not here.
     """
-    found = parse_fusion(text)
-    if found is None:
+    fusion = parse_fusion(text)
+    if fusion is None:
         raise UnknownNameError("retriever", text, here)
     whole = {parse_name(name)[0]: name for name in reversed(here)}
-    parts = tuple(whole.get(part, part) for part in found.parts)
+    parts = tuple(whole.get(part, part) for part in fusion.parts)
     for part in parts:
         if part not in here:
             raise UnknownNameError("retriever", part, here)
-    return str(replace(found, parts=parts))
+    return str(replace(fusion, parts=parts))
 
 
 def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
     """How many documents each finds, and how many of the best are the same."""
     labels = [label(name) for name in sides.values()]
-    best = [set(found[:BEST]) for found in ranked.values()]
+    best = [set(documents[:BEST]) for documents in ranked.values()]
     same = len(best[0] & best[1])
     return (
         f"{same} of the best {BEST} are the same; {labels[0]} alone has {len(best[0]) - same}, "
@@ -184,8 +184,10 @@ def _grades(indexed: IndexedCollection, text: str) -> dict[int, int]:
     if text not in collection.queries:
         return {}
     query = collection.queries.index(text)
-    own = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
-    judged = zip(collection.judged[own].tolist(), collection.grades[own].tolist(), strict=True)
+    of_query = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
+    judged = zip(
+        collection.judged[of_query].tolist(), collection.grades[of_query].tolist(), strict=True
+    )
     return {place: grade for place, grade in judged if place >= 0}
 
 
@@ -252,15 +254,15 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     key = str(top.artefact.key)
     top.says()
     kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]
-    every = list(kind.telling().sections(study_access.result(key), View()))
-    first, *others = (one for one in every if isinstance(one, Picture))
-    figure, alt = pictures.draw(first)
+    told = list(kind.telling().sections(study_access.result(key), View()))
+    main, *others = (one for one in told if isinstance(one, Picture))
+    figure, alt = pictures.draw(main)
     with top.picture:
         chart(figure, alt, "picture")
     with top.notes, parts.in_words():
-        for finding in (one for one in every if isinstance(one, Finding)):
+        for finding in (one for one in told if isinstance(one, Finding)):
             parts.sentence(finding.text)
-    tables = [one for one in every if isinstance(one, Table) and not one.folded]
+    tables = [one for one in told if isinstance(one, Table) and not one.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")
         data_frame(table, f"table {at}")
@@ -273,9 +275,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _arrived(artefact: Artefact) -> tuple[bool, str, str]:
     """What studies are sorted by: as they came, the shipped ones in the order of their kinds."""
-    own, when, key = services.arrival_order(artefact)
+    is_own, when, key = services.arrival_order(artefact)
     place = list(COLLECTION_STUDIES).index(str(artefact.recipe["kind"]))
-    return own, when if own else f"{place:02}", key
+    return is_own, when if is_own else f"{place:02}", key
 
 
 def short_words(artefact: Artefact) -> str:

@@ -242,13 +242,13 @@ def lengths(data: str) -> NDArray[np.int64]:
     return np.diff(test.offsets)
 
 
-def cost(asked: FormState) -> str:
+def cost(filled: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: a data set that cannot be read, or a ranker that cannot be trained.
     """
-    fitting, question, preset = training.fit_size(asked.data), asked.question, asked.preset
+    fitting, question, preset = training.fit_size(filled.data), filled.question, filled.preset
     homes = feasibility.checked_sizes("trained on", list(question.trained_on))
     tested = feasibility.checked_sizes("sizes", list(question.sizes))
     plans = []
@@ -257,14 +257,14 @@ def cost(asked: FormState) -> str:
         for size in [None] if spec.fits_documents else homes:
             for seed in range(seeds):
                 changes = {"seed": str(seed)} if seeds > 1 else {}
-                of_size = replace(asked.lists, depth=size)
+                of_size = replace(filled.lists, depth=size)
                 plans.append(training.plan_training(fitting, of_size, name, preset, changes))
-    first = training.list_cost(fitting, asked.lists)
+    list_cost = training.list_cost(fitting, filled.lists)
     sizes = {*tested, *homes}
     text = f"{counted(len(expand(question.rankers)), 'ranker')} on lists of "
-    text += f"{', '.join(map(str, homes))}: {trial_cost.in_words(plans, first)}"
+    text += f"{', '.join(map(str, homes))}: {trial_cost.in_words(plans, list_cost)}"
     text += f"; each is tested at {counted(len(sizes), 'size')}"
-    longest = int(lengths(asked.data).max(initial=0))
+    longest = int(lengths(filled.data).max(initial=0))
     unreached = feasibility.beyond([size for size in sizes if size > longest])
     return ". ".join(filter(None, [text, unreached.rstrip(".")]))
 
@@ -376,9 +376,9 @@ def _compared(
     others = {f"{a}|{b}": (a, b) for a, b in [usual, *sides] if (a, b) != point[1:]}
     if st.session_state.get(AGAINST) not in {None, *others}:  # of another cell
         del st.session_state[AGAINST]
-    first = f"{usual[0]}|{usual[1]}"
+    usual_text = f"{usual[0]}|{usual[1]}"
     wanted = place.selectbox(
-        "Compared with", list(others), index=0 if first in others else None, key=AGAINST,
+        "Compared with", list(others), index=0 if usual_text in others else None, key=AGAINST,
         format_func=lambda text: with_display_names(_side(others[text])), bind="query-params",
         placeholder="the cell itself",
         help="The same ranker on lists of another size, or trained on another size.",
@@ -461,11 +461,11 @@ def _replayed(
     Raises:
         ShuffleproofError: the scoring process has no answer, or a ranker or the data set is gone.
     """
-    asked = {
+    cells = {
         side: [rescoring.ranker_of(trials, seed), int(trials["level"].iloc[0])]
         for side, trials in sides.items()
     }
     return rescoring.moves(
         f"{rescoring.TRAINED}:sizes", artefact, query, digests=artefact.recipe["lists"],
-        features=list(columns), **asked,
+        features=list(columns), **cells,
     )  # fmt: skip

@@ -207,21 +207,21 @@ def _form(data: str, names: Sequence[str]) -> None:
         f"{ranker}@{tuning.name_for(on)}.",
     )  # fmt: skip
     presets = registry.RANKERS[ranker].presets
-    first = [preset for preset in (*tuning.FIRST, usual) if preset in presets]
-    st.caption(_cost(data, base, limit, most, list(dict.fromkeys(first))))
+    presets_first = [preset for preset in (*tuning.FIRST, usual) if preset in presets]
+    st.caption(_cost(data, base, limit, most, list(dict.fromkeys(presets_first))))
     lacking = _lacking(fields)
     if lacking:
         st.caption(lacking)
-    asked = {
+    job = {
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": name.strip() or None,
         "at_once": sharing.jobs_workers(),
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=bool(lacking)):
-        _handed_in(asked)
+        _handed_in(job)
     with st.expander("As a command", icon=":material/terminal:"):
-        parts.shell(_command(asked, limit, most))
+        parts.shell(_command(job, limit, most))
 
 
 def _lacking(fields: Sequence[str]) -> str:

@@ -135,9 +135,9 @@ def search_fields(_declared: Parameter, _now: Any) -> Any:
     return lambda: {name: getattr(with_texts(Search(), changed), name) for name in changed}
 
 
-def cost(asked: FormState) -> str:
+def cost(filled: FormState) -> str:
     """What the button will cost: orders to be scored at most, and seconds by the search shown."""
-    question, shown = asked.question, asked.shown
+    question, shown = filled.question, filled.shown
     queries = question.queries or (shown.facts["queries"] if shown else None)
     each = orders(Search(**(question.search or {})), max(question.budgets))
     each += question.draws * len(question.budgets)
@@ -148,7 +148,7 @@ def cost(asked: FormState) -> str:
     if names and queries:
         seconds = sum(paces[name] for name in names) * each * queries
         text += f", about **{duration(seconds)}** by the pace of the search shown"
-    return text + trial_cost.trainings(asked)
+    return text + trial_cost.trainings(filled)
 
 
 def orders(search: Search, budget: int) -> int:

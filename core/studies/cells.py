@@ -84,7 +84,8 @@ def run_cells(
         unit: what cells are called on the way.
 
     Raises:
-        Taken: work is shared, and another worker is at one of the cells; the others are done.
+        ClaimTakenError: work is shared, and another worker is at one of the cells; the others
+            are done.
     """
     by_digest: dict[str, CellResult] = {}
     claimed: claims.ClaimTakenError | None = None

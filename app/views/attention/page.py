@@ -148,8 +148,8 @@ def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
     The first that its study is of; else the first shipped SetRank whose documents attend to each
     other directly; else the first SetRank.
     """
-    asked, came = address.says("study"), as_they_came(rankers)
-    studies = [one for one in services.studies("attention", data) if str(one.key) in asked]
+    wanted, came = address.says("study"), as_they_came(rankers)
+    studies = [one for one in services.studies("attention", data) if str(one.key) in wanted]
     of = {digest for one in studies for _, digest in one.recipe["rankers"]}
     setranks = list(filter(_is_setrank, came))
     direct = [one for one in setranks if one.is_bundled and FIXED[one.name]["block"] == "msab"]
@@ -158,9 +158,9 @@ def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
 
 def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
     """Whom the address or somebody here chose where no SetRank is trained yet; says so else."""
-    asked = {st.session_state.get("ranker"), *address.says("ranker")}
+    wanted = {st.session_state.get("ranker"), *address.says("ranker")}
     for label, ranker in labels.items():
-        if asked & {label, *proposals.texts(ranker)}:
+        if wanted & {label, *proposals.texts(ranker)}:
             return ranker
     st.info(
         escaped_sentence(

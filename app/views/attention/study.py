@@ -67,7 +67,7 @@ def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: fl
         _stored(shown, ranker.digest)
         return
     lists, each = len(data.queries), max(seconds / 2, LEAST_SECONDS)
-    asked = as_asked(ranker)
+    name = as_asked(ranker)
     parts.finding("Not measured for this ranker yet.")
     job_panel.offer(
         PANEL,
@@ -75,16 +75,18 @@ def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: fl
         f"{counted(lists, 'list')} at about {1000 * each:.0f} ms each, in the background: "
         f"{duration(lists * each + START_SECONDS)}.",
         {
-            "data": data.data, "rankers": [asked],
+            "data": data.data, "rankers": [name],
             "lists": training.lists_asked(data.data, one.recipe) or None,
         },
-        lambda job: asked in job.parameters["rankers"],
+        lambda job: name in job.parameters["rankers"],
     )  # fmt: skip
 
 
 def _stored(artefact: Artefact, digest: str) -> None:
     key = str(artefact.key)
-    label = next(name for name, own in artefact.recipe["rankers"] if own == digest)
+    label = next(
+        name for name, ranker_digest in artefact.recipe["rankers"] if ranker_digest == digest
+    )
     frame = compute(key, sections.table)
     of_points = compute(key, sections.points, label)
     frame = frame[frame["ranker"] == label]

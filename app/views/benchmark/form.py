@@ -9,11 +9,10 @@ import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import combination, parts
+from shuffleproof.app.study import combination, parts, trial_cost
 from shuffleproof.app.study.form import Form, FormState, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.experiment import cost
 from shuffleproof.core.experiment.forecast import FitSize, PlannedTraining
 from shuffleproof.core.experiment.ranker_sets import NAMED, expand
 from shuffleproof.core.parameters import Parameter
@@ -30,7 +29,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Cell
-from shuffleproof.core.words import counted, duration
+from shuffleproof.core.words import counted
 
 MADE = "new combinations"
 SETS = tuple(name for name, own in NAMED.items() if set(own) <= set(registry.RANKERS))
@@ -85,28 +84,28 @@ def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
             "Take Table 2", icon=":material/table_rows:", key="new.table2", on_click=_table2,
             help="All rows of the paper's table, in the place of those above.",
         )  # fmt: skip
-        made = _combined([name for name in plain if name in training.FITTED])
-    found = place.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *made, *SETS, *plain])), default=before, wrap=True,
-        accept_new_options=True, key="new.rankers",
+        combined = _combined([name for name in plain if name in training.FITTED])
+    options = list(dict.fromkeys([*before, *combined, *SETS, *plain]))
+    chosen = place.multiselect(
+        "Rankers", options, default=before, wrap=True, accept_new_options=True, key="new.rankers",
         format_func=lambda name: (
             f"{name}: {SAID[name]}" if name in SAID else with_display_names(name)
         ),
         help=f"{declared.help}. The ideal, the initial ranking and chance always stand beside "
         "them.",
     )  # fmt: skip
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _combined(offered: Sequence[str]) -> list[str]:
     """A popover that puts rankers together into one more row; all that were made so."""
     rows: list[str] = st.session_state.setdefault(MADE, [])
     with st.popover("Combine rankers into a row", icon=":material/merge:"):
-        made = combination.combination_form(offered, "new.combine")
-        if made is not None:
-            name = str(made)
+        combined = combination.combination_form(offered, "new.combine")
+        if combined is not None:
+            name = str(combined)
             parts.sentence(name)
-            st.caption(f"{combination.cost(made)}; run at every seed of its members.")
+            st.caption(f"{combination.cost(combined)}; run at every seed of its members.")
             st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
     return rows
 
@@ -123,34 +122,34 @@ def _add(name: str) -> None:
 def over_folds(data: str) -> str:
     """Draw whether all folds are asked together; the data set, or the stem of its folds."""
     stem = benchmarks.stem(data)
-    found = folds_of(stem, services.store()) if stem != data else []
-    together = len(found) > 1 and st.toggle(
-        f"All {len(found)} folds of {stem}", value=True, key="new.folds",
+    folds = folds_of(stem, services.store()) if stem != data else []
+    together = len(folds) > 1 and st.toggle(
+        f"All {len(folds)} folds of {stem}", value=True, key="new.folds",
         help="Every ranker is trained on each fold; the table is over all their test queries.",
     )  # fmt: skip
     return stem if together else data
 
 
-def costs(asked: FormState) -> str:
+def costs(filled: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: a data set that cannot be read, or an initial ranker that cannot be one.
     """
-    question, lists, preset = asked.question, asked.lists, asked.preset
-    folds = folds_of(asked.data, services.store()) or [asked.data]
+    question, lists, preset = filled.question, filled.lists, filled.preset
+    folds = folds_of(filled.data, services.store()) or [filled.data]
     rows = [
         benchmark.wider(row, lists.initial, preset)
         for row in benchmark_rows.rows_of(question.rankers, preset, question.seeds)
     ]
-    costs, made, there = [], [], 0
+    costs, list_costs, there = [], [], 0
     for fold in folds:
         fitting = training.fit_size(fold)
         benchmark.check_lengths(rows, _longest(fitting, lists))
         benchmark.check_features(rows, fitting.features)
         widest = max((_initial(row, lists) for row in rows), key=len)
-        first = training.list_cost(fitting, replace(lists, initial=widest))
-        made += [first] if first else []
+        list_cost = training.list_cost(fitting, replace(lists, initial=widest))
+        list_costs += [list_cost] if list_cost else []
         plans = {plan.key: plan for row in rows for plan in _plans(fitting, lists, row, preset)}
         there += sum(plan.there for plan in plans.values())
         costs += [plan.cost for plan in plans.values() if not plan.there]
@@ -160,9 +159,8 @@ def costs(asked: FormState) -> str:
     text += f"{counted(seeds, 'seed')} × {counted(len(folds), 'fold')}: "
     text += f"**{counted(len(costs), 'training')}**"
     text += f" ({there} {'more ' if costs else ''}stored)" if there else ""
-    if costs or made:
-        low, high = cost.total_seconds([*costs, *made])
-        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
+    if costs or list_costs:
+        text += f", {trial_cost.span([*costs, *list_costs])} on this machine"
     return text
 
 
@@ -231,12 +229,12 @@ def printed_table(
     """
     names, rows, called = [], [], display_names(labels)
     for group in GROUPS:
-        own = [label for label in labels if groups[label] == group]
-        if own:
+        of_group = [label for label in labels if groups[label] == group]
+        if of_group:
             names.append(f"*{group}*")
             rows.append([""] * len(measures))
         grey = group == GROUPS[0]
-        for label in own:
+        for label in of_group:
             name = escaped(called[label])
             names.append(f":gray[{name}]" if grey else name)
             rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])

@@ -100,8 +100,8 @@ class BenchmarkView:
 def shown_as(chosen: BenchmarkView) -> View:
     """How the table is shown: its columns, and what its marks compare with, as far as they go."""
     symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
-    asked = st.session_state.get("letters", ())
-    baselines = tuple(label for label in asked if label in chosen.labels)[: len(symbols)]
+    letters = st.session_state.get("letters", ())
+    baselines = tuple(label for label in letters if label in chosen.labels)[: len(symbols)]
     return View(chosen.columns, baselines=baselines, test=chosen.test, symbols=symbols)
 
 
@@ -109,16 +109,16 @@ def page() -> None:
     """Draw a stored benchmark of the data set in use: picture, finding, table, details."""
     data = state.data()
     parts.header("Benchmark", STUDIES["benchmark"].title)
-    own, of_runs = benchmarks.stored_benchmarks(data), benchmarks.of_runs()
+    of_data, of_runs = benchmarks.stored_benchmarks(data), benchmarks.of_runs()
     at_work = job_panel.progress(run.FORM.panel, run.names(data))
     asked_for_runs = st.query_params.get("study", "") in of_runs
-    if own or asked_for_runs:
-        _study(own | of_runs)
+    if of_data or asked_for_runs:
+        _study(of_data | of_runs)
     elif not at_work:
         _none_yet(data, of_runs)
     if not asked_for_runs:
-        shown = choice.study_shown(own, benchmarks.shown_first)
-        icon, opened = ":material/play_arrow:", not own and not at_work
+        shown = choice.study_shown(of_data, benchmarks.shown_first)
+        icon, opened = ":material/play_arrow:", not of_data and not at_work
         # its cost takes a second where many rankers are asked for
         if place := parts.fold(run.FORM.title, "run opened", icon, expanded=opened):
             with place:
@@ -163,8 +163,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         measure, columns = _measures(artefact)
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
-    own = tuple(selection.selected_among(labels))
-    top.says(measures=(str(measure),), test=test, baselines=beside, rankers=own)
+    selected = tuple(selection.selected_among(labels))
+    top.says(measures=(str(measure),), test=test, baselines=beside, rankers=selected)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():
@@ -197,17 +197,17 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     recipe = artefact.recipe
     offered = choice.offered_measures(recipe)
     asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
-    asked = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
+    usual_columns = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
-            usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
+            usual = "NDCG@10" if "NDCG@10" in usual_columns else usual_columns[-1]
             name = parts.select(
                 "Measure", "measure", offered, usual,
                 help="Of the picture, the sentence and the comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
-                "Columns of the table", list(offered), default=asked, key="columns",
+                "Columns of the table", list(offered), default=usual_columns, key="columns",
                 bind="query-params",
             )  # fmt: skip
             of_name = choice.under_conventions(recipe, offered)
@@ -219,7 +219,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
             runs.partition(" · ")[2],
             "95 % intervals of differences, adjusted as p is",
         )
-    return measure, tuple(str(of_name[name]) for name in columns or asked)
+    return measure, tuple(str(of_name[name]) for name in columns or usual_columns)
 
 
 def _picture(chosen: BenchmarkView, place: Any) -> Any:

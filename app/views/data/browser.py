@@ -259,8 +259,9 @@ def _as_ranker(quality: pd.DataFrame, feature: int) -> str:
     """What a feature is worth alone, beside the best of all."""
     if quality.best.isna().all():
         return "No query of this part has a relevant document: no feature can be told to rank well."
-    own, best = quality.loc[feature], quality.index.tolist()[int(quality.best.argmax())]
-    text = f"Alone it ranks with NDCG@10 {own.high:.3f}, high values first, {own.low:.3f} low first"
+    alone, best = quality.loc[feature], quality.index.tolist()[int(quality.best.argmax())]
+    high, low = f"{alone.high:.3f}", f"{alone.low:.3f}"
+    text = f"Alone it ranks with NDCG@10 {high}, high values first, {low} low first"
     if best == feature:
         return f"{text}: the best of all {len(quality)}."
     return f"{text}; the best of all {len(quality)} is feature {best} ({quality.best.max():.3f})."

@@ -56,10 +56,10 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     took = f", {_took(entry)}" if entry.seconds else ""
     shipped = ", comes with the program" if entry.bundled else ""
     size = f"{entry.artefact.size / 1e6:,.2f} MB"
-    made = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
+    stored = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
     parts.sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}.")
     came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
-    parts.note(f"{entry.key} · {size} · made {made}{took}{shipped}{came}")
+    parts.note(f"{entry.key} · {size} · made {stored}{took}{shipped}{came}")
     if entry.stale:
         st.warning(escaped_sentence(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
@@ -138,8 +138,8 @@ def _report(chosen: Sequence[Entry]) -> None:
     studies = [entry for entry in chosen if entry.key.kind == "study"]
     paths = [entry.artefact.path for entry in studies]
     stem = str(studies[0].key) if len(studies) == 1 else "shuffleproof-report"
-    made = File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())
-    parts.downloads([made], "library")
+    file = File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())
+    parts.downloads([file], "library")
     paragraphs = [paragraph(entry.artefact.recipe, entry.artefact.facts) for entry in studies]
     st.markdown("**Methods**")
     st.code("\n\n".join(paragraphs), language=None, wrap_lines=True)

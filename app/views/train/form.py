@@ -95,8 +95,8 @@ def _combined(data: FitSize, lists: ListRecipe) -> None:
         parts.sentence(name)
         st.caption(f"{combination.cost(combined)}. {_members_cost(data, lists, plans, wanted)}")
         if st.button("Make this combination", key="combine now"):
-            asked = training.lists_asked(data.data, lists) or None
-            _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": asked}])
+            list_fields = training.lists_asked(data.data, lists) or None
+            _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": list_fields}])
 
 
 def _members_cost(
@@ -221,11 +221,12 @@ def _costs(
         for plan in plans
     ]
     wanted = [plan.cost for plan in plans if not plan.there]
-    first = training.list_cost(data, lists) if wanted else None
-    if first is not None:
+    list_cost = training.list_cost(data, lists) if wanted else None
+    if list_cost is not None:
+        span = _span(list_cost.low, list_cost.high)
         lines.append(
-            f"- The lists come first: **{_span(first.low, first.high)}**, {first.steps} fits of "
-            "initial rankers, done once and kept."
+            f"- The lists come first: **{span}**, {list_cost.steps} fits of initial rankers, done "
+            "once and kept."
         )
     st.markdown("\n".join(lines))
     if not wanted:
@@ -243,8 +244,8 @@ def _costs(
     )
     side = training.at_once()
     slots = "one after the other" if side == 1 else f"{side} at a time"
-    low, high = training.total_seconds(wanted, first)
-    whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
+    low, high = training.total_seconds(wanted, list_cost)
+    whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or list_cost else ""
     total.caption(f"{whole}{basis}")
     return low, high
 

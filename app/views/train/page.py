@@ -62,8 +62,8 @@ def _learning(data: FitSize, mine: list[Job], table: pd.DataFrame) -> None:
     Rankers that came from elsewhere have no curves; they stand side by side.
     """
     active, ended = [job for job in mine if not job.ended], _ended(mine)
-    asked = address.says(RUNS)
-    chosen = [job for job in ended if job.id[:DIGITS] in asked]
+    wanted = address.says(RUNS)
+    chosen = [job for job in ended if job.id[:DIGITS] in wanted]
     ids = [job.id for job in [*active, *chosen]]
     measured = table.dropna(subset="valid")
     latest = [job for job in ended if job.state == "done"][:SHOWN]
@@ -72,7 +72,7 @@ def _learning(data: FitSize, mine: list[Job], table: pd.DataFrame) -> None:
         st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
     elif not measured.empty:
         _side_by_side(measured, data)
-    if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(asked):
+    if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(wanted):
         _door("Latest trainings", ", ".join(map(jobs.ranker, latest)), RUNS, _places(latest))
     for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
         _unfinished(job)
@@ -102,8 +102,8 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     )
     named = labels.fillna(table["ranker"] + "#" + table["key"].str[7:13])
     frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
-    asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
-    shown = frame[table["key"].isin(asked)]
+    wanted = set(address.says(COMPARED)) or proposals.standing_out(data.data)
+    shown = frame[table["key"].isin(wanted)]
     if len(shown):
         best = shown.iloc[int(shown["value"].argmax())]
         of = f"Of the {len(shown)} in the picture, " if 1 < len(shown) < len(frame) else ""
@@ -236,24 +236,26 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
 
 def _compared(data: FitSize, frame: pd.DataFrame) -> None:
     """Two runs that the address names, query by query."""
-    asked = address.says(PAIR)
-    if not asked:
+    wanted = address.says(PAIR)
+    if not wanted:
         return
     known = {text: row for row, text in enumerate(frame["keys"])}
-    rows = [known[text] for text in asked if text in known]
+    rows = [known[text] for text in wanted if text in known]
     if len(rows) != TWO:
         st.caption("The compared rankers are not trained here as they were. Tick two rows.")
         return
     pair = frame.iloc[rows]
-    found = runs.compare_runs(data, pair)
-    parts.finding(f"{found.sentence}.")
-    lists = preset_differences.in_words(preset_differences.from_usual_lists(found.lists))
-    count = counted(len(found.queries), "test query")
-    recipes = [f"{name}: {own}" for name, own in zip(found.names, pair["recipe"], strict=True)]
+    compared = runs.compare_runs(data, pair)
+    parts.finding(f"{compared.sentence}.")
+    lists = preset_differences.in_words(preset_differences.from_usual_lists(compared.lists))
+    count = counted(len(compared.queries), "test query")
+    recipes = [
+        f"{name}: {recipe}" for name, recipe in zip(compared.names, pair["recipe"], strict=True)
+    ]
     parts.convention(
         CONVENTION, f"paired t over {count}", f"lists: {with_display_names(lists)}", *recipes
     )
-    first, second = found.names
+    first, second = compared.names
     columns = (
         Column("query", "Query"),
         Column("first", first, VALUE),
@@ -261,7 +263,7 @@ def _compared(data: FitSize, frame: pd.DataFrame) -> None:
         Column("difference", "Difference", CHANGE, f"{first} − {second}."),
     )
     title = f"Queries by how much {first} and {second} differ, the most first"
-    data_frame(Table(found.queries, columns, title), "compared queries", height=DIFFERING)
+    data_frame(Table(compared.queries, columns, title), "compared queries", height=DIFFERING)
 
 
 HISTORY = (
