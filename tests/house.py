@@ -50,6 +50,7 @@ def counted():
     known = modules()
     uses = {name: imported(path, known) - {name} for name, path in known.items()}
     importers = Counter(one for found in uses.values() for one in found)
+    pages_named_once = sum(importers[name] == 1 for name in uses["app.navigation"])
     inside = {name: path for name, path in known.items() if path.name != "__init__.py"}
     studies = [path for path in inside.values() if path.is_relative_to(ROOT / "core" / "studies")]
     flat = [path for path in studies if path.parent == ROOT / "core" / "studies"]
@@ -78,6 +79,7 @@ def counted():
         "core and app: files": len(inside),
         "core and app: lines": lines(inside.values()),
         "modules with exactly one importer": sum(importers[name] == 1 for name in inside),
+        "of these, pages that the navigation names": pages_named_once,
         "tests: files": len(list((ROOT / "tests").rglob("*.py"))),
         "tests: lines": lines((ROOT / "tests").rglob("*.py")),
     }
