@@ -46,18 +46,18 @@ def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
 ) -> None:  # fmt: skip
     """See `shuffleproof.testing.assert_invariant`."""
     __tracebackhide__ = True
-    asked = ranker_of(ranker)
+    ranker = ranker_of(ranker)
     if _is_strategy(lists):
         _for_all(
             lists, examples, seed,
-            lambda one, shown: _invariant(
-                asked, as_judged_lists(one), permutations, seed, shown=shown
+            lambda drawn, shown: _invariant(
+                ranker, as_judged_lists(drawn), permutations, seed, shown=shown
             ),
         )  # fmt: skip
         return
-    reasons = _invariant(asked, as_judged_lists(lists), permutations, seed, strict=strict)
+    reasons = _invariant(ranker, as_judged_lists(lists), permutations, seed, strict=strict)
     if reasons:
-        text = f"whether {asked.name} is invariant cannot be told: {'; '.join(reasons)}"
+        text = f"whether {ranker.name} is invariant cannot be told: {'; '.join(reasons)}"
         warnings.warn(text, stacklevel=3)
 
 
@@ -92,10 +92,10 @@ def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
     noticed = any(seen.facts[name] for name in STATE)
     if verdict != NOT and not noticed and not strict:
         return reasons
-    said = "is not invariant to the order in which documents are shown"
+    claim = "is not invariant to the order in which documents are shown"
     if verdict != NOT:
-        said = "cannot be told to be invariant to the order in which documents are shown"
-    message = f"{ranker.name} {said}: {'; '.join(reasons)}."
+        claim = "cannot be told to be invariant to the order in which documents are shown"
+    message = f"{ranker.name} {claim}: {'; '.join(reasons)}."
     example = _shown(ranker, base, seen, variants) if shown and not noticed else ""
     raise AssertionError(f"{message}\n{example}" if example else message)
 
@@ -109,14 +109,17 @@ def _shown(
     block = np.stack(seen.values).astype(np.float32)
     moved = Verdicts.of(block, systematic_of(pd.DataFrame([seen.facts]))).moved
     lists, scores = base.lists, ranker.score(base.dataset, base.lists)
-    every = [*scoring.systematic(lists, scores).values(), *(_order(base, one) for one in variants)]
-    for one in sorted(np.flatnonzero(moved).tolist(), key=lambda at: lists.lengths[at])[:3]:
-        low, high = lists.offsets[one], lists.offsets[one + 1]
-        alone = JudgedLists(base.dataset, lists.select(np.array([one])))
+    every = [
+        *scoring.systematic(lists, scores).values(),
+        *(_order(base, variant) for variant in variants),
+    ]
+    for place in sorted(np.flatnonzero(moved).tolist(), key=lambda at: lists.lengths[at])[:3]:
+        low, high = lists.offsets[place], lists.offsets[place + 1]
+        alone = JudgedLists(base.dataset, lists.select(np.array([place])))
         orders = [order[low:high] - low for order in every]
-        found = counterexample.smallest(ranker, alone, orders)
-        if found is not None:
-            return found.sentence(int(high - low))
+        example = counterexample.smallest(ranker, alone, orders)
+        if example is not None:
+            return example.sentence(int(high - low))
     return ""
 
 
@@ -136,23 +139,24 @@ def assert_no_worse(
             "instead of a strategy"
         )
     base, wanted = as_judged_lists(lists), Measure.parse(measure)
-    asked = ranker_of(ranker)
-    own, noise = measure_ranker(asked, base, wanted)
+    ranker = ranker_of(ranker)
+    values, noise = measure_ranker(ranker, base, wanted)
     if isinstance(baseline, np.ndarray | list | tuple):
         other, name, more = np.asarray(baseline, dtype=np.float64), "the baseline", 0.0
     else:
         compared_with = ranker_of(baseline)
         (other, more), name = measure_ranker(compared_with, base, wanted), compared_with.name
-    (told,) = compare([Pair(other, own, max(noise, more))], least)
-    if told.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
-        found = f"whether {asked.name} is worse than {name} cannot be told: {told.because}"
-        raise DataError("lists", found, "Give more lists, or a larger `least`.")
-    if told.tier is Tier.REGRESSION:
-        means = f"{number(told.after)} against {number(told.before)}"
+    (comparison,) = compare([Pair(other, values, max(noise, more))], least)
+    if comparison.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
+        problem = f"whether {ranker.name} is worse than {name} cannot be told: {comparison.because}"
+        raise DataError("lists", problem, "Give more lists, or a larger `least`.")
+    if comparison.tier is Tier.REGRESSION:
+        means = f"{number(comparison.after)} against {number(comparison.before)}"
         raise AssertionError(
-            f"{asked.name} is worse than {name}: {wanted} {means}, {told.because} "
-            f"{interval(told.low, told.high)} over {counted(told.n, 'list')}; scoring again moves "
-            f"the mean by {number(told.noise, '.1g')} at most.\n{_worst(base, own, other)}"
+            f"{ranker.name} is worse than {name}: {wanted} {means}, {comparison.because} "
+            f"{interval(comparison.low, comparison.high)} over {counted(comparison.n, 'list')}; "
+            f"scoring again moves the mean by {number(comparison.noise, '.1g')} at most.\n"
+            f"{_worst(base, values, other)}"
         )
 
 
@@ -169,7 +173,7 @@ def measure_ranker(
     def values(scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
         return evaluate([measure], base.dataset, lists, scores.astype(np.float32))[0].astype(float)
 
-    own = values(ranker.score(base.dataset, lists))
+    original = values(ranker.score(base.dataset, lists))
     others = [
         values(ranker.score(base.dataset, lists)),
         values(score_floor.in_other_company(ranker, base)),
@@ -182,12 +186,14 @@ def measure_ranker(
             others.append(values(ranker.score(shaken, lists)))
         except DataError:  # scores of a file: nothing else can be asked
             break
-    return own, max(abs(float(np.nanmean(other - own))) for other in others) if len(own) else 0.0
+    if not len(original):
+        return original, 0.0
+    return original, max(abs(float(np.nanmean(other - original))) for other in others)
 
 
-def _worst(base: JudgedLists, own: np.ndarray, other: np.ndarray) -> str:
+def _worst(base: JudgedLists, values: np.ndarray, other: np.ndarray) -> str:
     """The list that lost most, and among those the shortest, in words."""
-    lost = np.nan_to_num(own - other)
+    lost = np.nan_to_num(values - other)
     most = np.flatnonzero(lost <= 0.9 * lost.min())
     at = int(most[np.argmin(base.lists.lengths[most])])
     labels = base.dataset.labels[
@@ -197,14 +203,14 @@ def _worst(base: JudgedLists, own: np.ndarray, other: np.ndarray) -> str:
     return (
         f"The smallest list that shows it is of query {query}, "
         f"{counted(len(labels), 'document')}, {int((labels > 0).sum())} of them relevant: "
-        f"{number(float(own[at]))} against {number(float(other[at]))}."
+        f"{number(float(values[at]))} against {number(float(other[at]))}."
     )
 
 
 def _is_strategy(lists: Any) -> bool:
     """Whether it is a Hypothesis strategy; where Hypothesis was never loaded nothing is."""
-    found = sys.modules.get("hypothesis.strategies")
-    return found is not None and isinstance(lists, found.SearchStrategy)
+    module = sys.modules.get("hypothesis.strategies")
+    return module is not None and isinstance(lists, module.SearchStrategy)
 
 
 def _for_all(strategy: Any, examples: int, seed: int, check: Callable[..., Any]) -> None:

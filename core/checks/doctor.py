@@ -139,12 +139,12 @@ def diagnose(
     """
     order = generator(seed, "doctor", "lists").permutation(len(base.lists)).tolist()
     seen = yield from first_pass(ranker, base, order, clock, SECONDS)
-    found = [*_without_scores(base, seen), *_slow(base, seen)]
+    findings = [*_without_scores(base, seen), *_slow(base, seen)]
     if seen.places:
-        found += [*_constant(seen), *_columns(seen)]
-        found += [*_wrong_way(seen), *_saturated(seen), *_coarse(seen)]
+        findings += [*_constant(seen), *_columns(seen)]
+        findings += [*_wrong_way(seen), *_saturated(seen), *_coarse(seen)]
         yield Progress(len(order), len(order), "lists scored")
-        found += _asked_again(ranker, seen, seed)
+        findings += _asked_again(ranker, seen, seed)
     values = {
         name: float(evaluate([Measure.parse(name)], seen.judged.dataset, seen.judged.lists,
                              seen.scores.astype(np.float32)).mean(dtype=np.float64))
@@ -154,27 +154,27 @@ def diagnose(
     return Diagnosis(
         ranker.name, len(seen.places) + len(seen.faults), len(base.lists),
         float(np.median(seen.seconds)) if seen.seconds else float("nan"), values,
-        tuple(sorted(found, key=lambda one: grave[one.severity])),
+        tuple(sorted(findings, key=lambda finding: grave[finding.severity])),
     )  # fmt: skip
 
 
 def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
     """The diagnosis of a file whose scores are not those of the documents."""
     message = f"{error.found}. {error.remedy}"
-    found = Finding(error.fault, "problem", message, error.place)
-    return Diagnosis(name, 0, known, float("nan"), {}, (found,))
+    finding = Finding(error.fault, "problem", message, error.place)
+    return Diagnosis(name, 0, known, float("nan"), {}, (finding,))
 
 
 def _without_scores(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
-    asked = len(seen.places) + len(seen.faults)
+    total = len(seen.places) + len(seen.faults)
     for code, (verb, words) in SAYS.items():
         of = [fault for fault in seen.faults if fault.code == code]
         if of:
             size = base.lists.lengths
             shown = min(of, key=lambda fault: size[fault.list])
             does = verb if len(of) == 1 else {"has": "have", "makes": "make"}[verb]
-            lists = f"{len(of):,} of {counted(asked, 'list')} {does} {words}"
-            message = f"{lists}: {shown.found}. {REMEDIES[code]}."
+            lists = f"{len(of):,} of {counted(total, 'list')} {does} {words}"
+            message = f"{lists}: {shown.problem}. {REMEDIES[code]}."
             places = tuple(sorted(int(base.lists.queries[fault.list]) for fault in of))
             yield Finding(code, "problem", message, _query(base, shown.list), "", places)
 
@@ -216,14 +216,14 @@ def _columns(seen: FirstPass) -> Iterator[Finding]:
     judged, offsets = seen.judged, seen.judged.lists.offsets
     same = _same_order(offsets, seen.scores)
     features = judged.dataset.features[judged.lists.rows]
-    found = [
+    columns = [
         f"{'feature' if sign > 0 else 'the reverse of feature'} {name}"
         for at, name in enumerate(judged.dataset.feature_ids)
         for sign in (1, -1)
         if same(sign * features[:, at])
     ]
-    if found:
-        yield _passed_on(judged, seen.scores, " and ".join(found[:NAMED]))
+    if columns:
+        yield _passed_on(judged, seen.scores, " and ".join(columns[:NAMED]))
 
 
 def _passed_on(judged: JudgedLists, scores: np.ndarray, what: str) -> Finding:
@@ -240,22 +240,23 @@ def _passed_on(judged: JudgedLists, scores: np.ndarray, what: str) -> Finding:
 def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
     """Negated scores are better, and the scores worse than chance."""
     judged, measure = seen.judged, Measure.parse(f"{MEASURES[0].replace('@', '(empty=skip)@')}")
-    own, turned, chance = (
+    values, turned, chance = (
         evaluate([measure], judged.dataset, judged.lists, scores.astype(np.float32))[0].astype(
             float
         )
         for scores in (seen.scores, -seen.scores, np.zeros_like(seen.scores))
     )
-    gain, below = paired_t(turned, own), paired_t(chance, own)
+    gain, below = paired_t(turned, values), paired_t(chance, values)
     if not all(test.difference > 0 and test.p_value <= SURE for test in (gain, below)):
         return
-    lost = np.nan_to_num(turned - own)
+    lost = np.nan_to_num(turned - values)
     at = _shortest(judged, lost >= 0.9 * lost.max())
     message = (
         f"Negated scores are much better: {MEASURES[0]} {_told(np.nanmean(turned))} instead of "
-        f"{_told(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; by chance "
-        f"{_told(np.nanmean(chance))}; here {_told(turned[at])} instead of {_told(own[at])}). "
-        "The highest score must be the best document: negate what is a rank, a distance or a loss."
+        f"{_told(np.nanmean(values))} ({signed(gain.difference)}, {p_value(gain.p_value)}; "
+        f"by chance {_told(np.nanmean(chance))}; here {_told(turned[at])} instead of "
+        f"{_told(values[at])}). The highest score must be the best document: "
+        "negate what is a rank, a distance or a loss."
     )
     yield _finding("wrong-direction", "problem", message, judged, at, lost > 0)
 
@@ -287,9 +288,9 @@ def _saturated(seen: FirstPass) -> Iterator[Finding]:
 def _coarse(seen: FirstPass) -> Iterator[Finding]:
     """Documents that differ tie since scores were rounded, and how ties are broken decides."""
     judged, offsets = seen.judged, seen.judged.lists.offsets
-    share, kept = tied_share(offsets, seen.scores), _precision(seen.scores)
+    share, precision = tied_share(offsets, seen.scores), _precision(seen.scores)
     tied = _unlike(judged, seen.scores)
-    if not kept or not tied.any():
+    if not precision or not tied.any():
         return
     if (_spread(offsets, seen.scores) == 0).mean() > HALF:  # constant, which is told
         return
@@ -308,10 +309,10 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
         return
     gap = np.where(tied, np.nan_to_num(values["best"] - values["worst"]), 0.0)
     at = _shortest(judged, gap >= 0.9 * gap.max())
-    told = ", ".join(f"{_told(mean)} {name}" for name, mean in means.items())
+    means_text = ", ".join(f"{_told(mean)} {name}" for name, mean in means.items())
     message = (
-        f"{_told(share, '.1%')} of the pairs have equal scores, which are {kept}: mean AP is "
-        f"{told} over the ways to break these ties ({_told(values['worst'][at])} to "
+        f"{_told(share, '.1%')} of the pairs have equal scores, which are {precision}: mean AP is "
+        f"{means_text} over the ways to break these ties ({_told(values['worst'][at])} to "
         f"{_told(values['best'][at])} here). Keep scores in float32 and do not round them."
     )
     decides = means["best"] - means["worst"] > DECIDES
@@ -357,17 +358,17 @@ def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
     chosen = np.arange(most)
     base = JudgedLists(seen.judged.dataset, seen.judged.lists.select(chosen))
     scores = seen.scores[: base.lists.offsets[-1]]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for ask in (_unsteady, _handed_on, _by_place):
         try:
-            found += ask(ranker, base, scores, generator(seed, "doctor", ask.__name__))
+            findings += ask(ranker, base, scores, generator(seed, "doctor", ask.__name__))
         except FixedScoresError:  # scores of a file
             continue
         except DataError as error:
             message = f"It fails when it is asked again: {error.found}. {REMEDIES[FAILED]}."
-            found.append(Finding(FAILED, "problem", message, error.place))
+            findings.append(Finding(FAILED, "problem", message, error.place))
             break
-    return found
+    return findings
 
 
 def _unsteady(
@@ -443,8 +444,8 @@ def _by_place(
     order[first], order[second] = second, first
     gaps = []
     for shown in (twins, twins.shown_as(order)):
-        own = _score(ranker, JudgedLists(dataset, shown))
-        gaps.append(np.sign(own[first] - own[second]))
+        twin_scores = _score(ranker, JudgedLists(dataset, shown))
+        gaps.append(np.sign(twin_scores[first] - twin_scores[second]))
     for sign, words in ((1, "first"), (-1, "last")):
         by_place = (gaps[0] == sign) & (gaps[1] == sign)
         if by_place.sum() < max(3, FOLLOWED * len(long)):
@@ -503,12 +504,13 @@ def _unlike(
     judged: JudgedLists, scores: np.ndarray, chosen: Bool[np.ndarray, " candidates"] | None = None
 ) -> Bool[np.ndarray, " lists"]:
     """The lists in which some documents, of those chosen, tie though their features differ."""
-    kinds, found = _kinds(judged), np.zeros(len(judged.lists), dtype=bool)
+    kinds, unlike = _kinds(judged), np.zeros(len(judged.lists), dtype=bool)
     for at, (low, high) in enumerate(pairwise(judged.lists.offsets)):
-        own = slice(None) if chosen is None else chosen[low:high]
-        told = scores[low:high][own].tolist()
-        found[at] = len({*zip(told, kinds[low:high][own].tolist(), strict=True)}) > len({*told})
-    return found
+        part = slice(None) if chosen is None else chosen[low:high]
+        values = scores[low:high][part].tolist()
+        pairs = zip(values, kinds[low:high][part].tolist(), strict=True)
+        unlike[at] = len({*pairs}) > len({*values})
+    return unlike
 
 
 def _shortest(judged: JudgedLists, chosen: Bool[np.ndarray, " lists"]) -> int:

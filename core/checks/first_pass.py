@@ -30,12 +30,12 @@ class Fault:
     Attributes:
         code: a code of `core.checks.doctor`.
         list: its place.
-        found: what came instead, in words.
+        problem: what came instead, in words.
     """
 
     code: str
     list: int
-    found: str
+    problem: str
 
 
 @dataclass(frozen=True)
@@ -82,33 +82,33 @@ def first_pass(
     scored: dict[int, np.ndarray] = {}
     seconds: list[float] = []
     faults: list[Fault] = []
-    for done, one in enumerate(order):
+    for done, at in enumerate(order):
         failures = sum(fault.code == FAILED for fault in faults)
         if failures >= GIVEN_UP or (done >= LEAST and clock() - start > limit):
             break
         yield Progress(done, len(order), "lists scored")
-        few, begun = lists.select(np.array([one])), clock()
+        few, begun = lists.select(np.array([at])), clock()
         try:
             answer = np.asarray(ranker.score(base.dataset, few), dtype=np.float64)
         except MissingRankingError:
             raise
         except AnswerError as error:
             due = "" if error.fault == NOT_FINITE else f" for {counted(len(few.rows), 'document')}"
-            faults.append(Fault(error.fault, one, f"{error.found}{due}"))
+            faults.append(Fault(error.fault, at, f"{error.found}{due}"))
             continue
         except DataError as error:
-            faults.append(Fault(FAILED, one, error.found))
+            faults.append(Fault(FAILED, at, error.found))
             continue
         fault = _fault(answer, len(few.rows))
         if fault is not None:
-            faults.append(Fault(fault[0], one, fault[1]))
+            faults.append(Fault(fault[0], at, fault[1]))
             continue
         seconds.append(clock() - begun)
-        scored[one] = answer
+        scored[at] = answer
     timed, places = tuple(scored), tuple(sorted(scored))
     return FirstPass(
         JudgedLists(base.dataset, lists.select(np.array(places, dtype=np.int64))),
-        np.concatenate([np.zeros(0), *(scored[one] for one in places)]),
+        np.concatenate([np.zeros(0), *(scored[place] for place in places)]),
         tuple(seconds), timed, tuple(faults), places,
     )  # fmt: skip
 
