@@ -90,8 +90,13 @@ def card_text(card: CardFile) -> str:
         "queries": list(card.queries),
     }
     rankers = [
-        {"name": one.name, "digest": one.digest, "steady": one.steady, "noise": dict(one.noise)}
-        for one in card.rankers.values()
+        {
+            "name": ranker.name,
+            "digest": ranker.digest,
+            "steady": ranker.steady,
+            "noise": dict(ranker.noise),
+        }
+        for ranker in card.rankers.values()
     ]
     conditions = [
         dict(zip(("ranker", "measure", "family", "level"), condition, strict=True))
@@ -111,7 +116,7 @@ def read_card(path: Path) -> CardFile:
         DataError: it cannot be read, is no card, too large, of another version, or not whole.
     """
     try:
-        found = plain_json.read_json(path, MOST_BYTES)
+        content = plain_json.read_json(path, MOST_BYTES)
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}"
         raise DataError(place, f"no JSON at column {error.colno} ({error.msg})", REMEDY) from None
@@ -120,25 +125,30 @@ def read_card(path: Path) -> CardFile:
         raise DataError(str(path), f"cannot be read ({error.strerror})", remedy) from None
     except ValueError as error:  # too large, too deep, no UTF-8, NaN, an endless whole number
         raise DataError(str(path), str(error), REMEDY) from None
-    _check(path, found)
+    _check(path, content)
     rankers = {
-        one["name"]: CardRanker(one["name"], one["digest"], one["steady"], one["noise"])
-        for one in found["rankers"]
+        ranker["name"]: CardRanker(
+            ranker["name"], ranker["digest"], ranker["steady"], ranker["noise"]
+        )
+        for ranker in content["rankers"]
     }
     conditions = {
-        (one["ranker"], one["measure"], one["family"], float(one["level"])): np.array(
-            one["values"], np.float64
-        ).astype(np.float32)
-        for one in found["conditions"]
+        (
+            condition["ranker"],
+            condition["measure"],
+            condition["family"],
+            float(condition["level"]),
+        ): np.array(condition["values"], np.float64).astype(np.float32)
+        for condition in content["conditions"]
     }
     return CardFile(
-        made_with=found["made_with"],
-        data={name: found["data"][name] for name in ("name", "fingerprint")},
-        lists={name: found["lists"][name] for name in ("digest", "recipe", "preset")},
-        draws=int(found["draws"]),
-        seed=int(found["seed"]),
-        measures=found["measures"],
-        queries=tuple(found["queries"]),
+        made_with=content["made_with"],
+        data={name: content["data"][name] for name in ("name", "fingerprint")},
+        lists={name: content["lists"][name] for name in ("digest", "recipe", "preset")},
+        draws=int(content["draws"]),
+        seed=int(content["seed"]),
+        measures=content["measures"],
+        queries=tuple(content["queries"]),
         rankers=rankers,
         conditions=conditions,
     )
@@ -147,42 +157,46 @@ def read_card(path: Path) -> CardFile:
 def schema() -> dict[str, Any]:
     """The JSON Schema of the file."""
     text = (files(__package__) / "card.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    content: dict[str, Any] = json.loads(text)
+    return content
 
 
-def _check(path: Path, found: Any) -> None:
+def _check(path: Path, content: Any) -> None:
     """Refuse what is not as the schema says, and what its parts do not agree in.
 
     Raises:
         DataError: the first of it, with its place.
     """
-    if not isinstance(found, Mapping) or found.get("schema") != SCHEMA:
+    if not isinstance(content, Mapping) or content.get("schema") != SCHEMA:
         raise DataError(str(path), f'it is no card: it has no "schema": "{SCHEMA}"', REMEDY)
-    version = found.get("version")
+    version = content.get("version")
     if isinstance(version, int) and version > VERSION:
-        said = f"it is of version {version}, and this program reads {VERSION}"
-        raise DataError(str(path), said, "Install a newer shuffleproof, or write the card anew.")
-    _check_form(path, found)
-    names = [one["name"] for one in found["rankers"]]
-    for at, one in enumerate(found["conditions"]):
+        problem = f"it is of version {version}, and this program reads {VERSION}"
+        raise DataError(str(path), problem, "Install a newer shuffleproof, or write the card anew.")
+    _check_form(path, content)
+    names = [ranker["name"] for ranker in content["rankers"]]
+    for at, condition in enumerate(content["conditions"]):
         wrong = ""
-        if one["ranker"] not in names:
-            wrong = f"its ranker {quoted(one['ranker'])} is not among the rankers"
-        elif one["measure"] not in found["measures"]:
-            wrong = f"its measure {quoted(one['measure'])} is not among the measures"
-        elif len(one["values"]) != len(found["queries"]):
-            wrong = f"{len(one['values'])} values for {len(found['queries'])} queries"
+        if condition["ranker"] not in names:
+            wrong = f"its ranker {quoted(condition['ranker'])} is not among the rankers"
+        elif condition["measure"] not in content["measures"]:
+            wrong = f"its measure {quoted(condition['measure'])} is not among the measures"
+        elif len(condition["values"]) != len(content["queries"]):
+            wrong = f"{len(condition['values'])} values for {len(content['queries'])} queries"
         if wrong:
             raise DataError(f"{path}: conditions[{at}]", wrong, REMEDY)
     try:
-        for text in (*found["queries"], *names, *(one["family"] for one in found["conditions"])):
+        for text in (
+            *content["queries"],
+            *names,
+            *(condition["family"] for condition in content["conditions"]),
+        ):
             text.encode()
     except UnicodeEncodeError:
         raise DataError(str(path), "a name in it is half of a pair of code units", REMEDY) from None
 
 
-def _check_form(path: Path, found: Any) -> None:
+def _check_form(path: Path, content: Any) -> None:
     """Refuse what the schema refuses.
 
     Raises:
@@ -190,7 +204,7 @@ def _check_form(path: Path, found: Any) -> None:
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 (.15 s: only who reads waits for it)
 
-    error = next(Draft202012Validator(schema()).iter_errors(found), None)
+    error = next(Draft202012Validator(schema()).iter_errors(content), None)
     if error is not None:
         place = f"{path}: {error.json_path.removeprefix('$').lstrip('.') or 'the whole'}"
         raise DataError(place, _short(error.message), REMEDY)
@@ -203,7 +217,7 @@ def _short(message: str) -> str:
 
 def _plain(values: Float32[np.ndarray, " queries"]) -> list[float | None]:
     """The shortest decimals that are these float32 numbers."""
-    return [None if np.isnan(one) else float(str(one)) for one in values]
+    return [None if np.isnan(value) else float(str(value)) for value in values]
 
 
 def _line(value: Any) -> str:

@@ -70,8 +70,8 @@ class Row:
 
     def plain(self) -> dict[str, Any]:
         """Its fields side by side."""
-        own = {name: value for name, value in asdict(self).items() if name != "comparison"}
-        return own | asdict(self.comparison) | {"tier": self.tier.value}
+        row = {name: value for name, value in asdict(self).items() if name != "comparison"}
+        return row | asdict(self.comparison) | {"tier": self.tier.value}
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ def card_of(
     """
     result = StudyResult.open(artefact.path)
     chosen = [Measure.parse(text) for text in measures or result.measures]
-    found = yield from workbench.identified_all(rankers_of(result.recipe))
+    identified = yield from workbench.identified_all(rankers_of(result.recipe))
     digests, rankers = dict(result.recipe["rankers"]), {}
-    entered = with_initial(found)
+    entered = with_initial(identified)
     for at, (name, named) in enumerate(entered.items()):
         yield Progress(at, len(entered), "rankers' noise", {})
         steady, floors = noise_floor(named.ranker, workbench.prepared.test, chosen)
@@ -235,9 +235,9 @@ def gate(
         for place, why in zip(places, whys, strict=True)
         if today is not None and not why
     ]
-    found = iter(compare(pairs, least))
+    comparisons = iter(compare(pairs, least))
     rows = [
-        Row(*place, Comparison(Tier.INCOMPARABLE, why) if why else next(found))
+        Row(*place, Comparison(Tier.INCOMPARABLE, why) if why else next(comparisons))
         for place, why in zip(places, whys, strict=True)
     ]
     order = list(Tier)
@@ -272,7 +272,7 @@ def _lacking(card: CardFile, today: CardFile | None, new: Condition, old: Condit
     if today.queries != card.queries:
         return "other queries"
     initial = (INITIAL, *old[1:])
-    was, now = (one.conditions.get(initial) for one in (card, today))
+    was, now = card.conditions.get(initial), today.conditions.get(initial)
     if was is None or now is None or not np.allclose(was, now, 0, ROUNDING, equal_nan=True):
         return (
             "the initial ranking itself has other values here: lists or draws were made otherwise"
@@ -283,7 +283,7 @@ def _lacking(card: CardFile, today: CardFile | None, new: Condition, old: Condit
 def _pair(card: CardFile, today: CardFile, place: tuple[str, str, str, str, float]) -> Pair:
     new, old, measure, family, level = place
     was, now = card.rankers[old], today.rankers[new]
-    floors = [one.noise.get(measure, 0.0) for one in (was, now)]
+    floors = [ranker.noise.get(measure, 0.0) for ranker in (was, now)]
     return Pair(
         card.conditions[old, measure, family, level],
         today.conditions[new, measure, family, level],
@@ -333,12 +333,16 @@ def noise_floor(
     Returns:
         Steady or not; by measure the largest distance of the mean from that of the first scores.
     """
-    first = ranker.score(base.dataset, base.lists)
+    scores = ranker.score(base.dataset, base.lists)
     again = [ranker.score(base.dataset, base.lists) for _ in range(REPEATS)]
-    steady = all(score_floor.same_within_floor(base.lists.offsets, first, one) for one in again)
-    moved = [*again, *(_shaken(base, first, draw) for draw in range(SHAKES))]
-    means = _means(measures, base, first)
-    noise = np.max([np.abs(_means(measures, base, one) - means) for one in moved], axis=0)
+    steady = all(
+        score_floor.same_within_floor(base.lists.offsets, scores, rescored) for rescored in again
+    )
+    moved = [*again, *(_shaken(base, scores, draw) for draw in range(SHAKES))]
+    means = _means(measures, base, scores)
+    noise = np.max(
+        [np.abs(_means(measures, base, moved_scores) - means) for moved_scores in moved], axis=0
+    )
     return steady, np.nan_to_num(noise).tolist()
 
 
