@@ -44,11 +44,11 @@ def gather() -> Generator[None]:
     try:
         yield
     finally:
-        found = st.session_state.pop(GATHERED, {})
-        if any(st.query_params.get_all(name) != texts for name, texts in found.items()):
-            for name in [name for name, texts in found.items() if not texts]:
+        gathered = st.session_state.pop(GATHERED, {})
+        if any(st.query_params.get_all(name) != texts for name, texts in gathered.items()):
+            for name in [name for name, texts in gathered.items() if not texts]:
                 st.query_params.pop(name, None)
-            st.query_params.update({name: texts for name, texts in found.items() if texts})
+            st.query_params.update({name: texts for name, texts in gathered.items() if texts})
 
 
 def forget() -> None:
@@ -59,8 +59,8 @@ def forget() -> None:
 
 def says(name: str) -> list[str]:
     """What the address says under a name, or is about to say."""
-    found: list[str] = st.session_state.get(GATHERED, {}).get(name)
-    return st.query_params.get_all(name) if found is None else found
+    texts: list[str] = st.session_state.get(GATHERED, {}).get(name)
+    return st.query_params.get_all(name) if texts is None else texts
 
 
 def whole_address() -> dict[str, list[str]]:
@@ -89,11 +89,11 @@ def settle_choice(name: str, options: Options[Option], usual: Option, of: str = 
         of: what the choice belongs to; where that is another than before, the choice is made anew.
     """
     meant = _meant(options)
-    found: Option = _settled(
+    chosen: Option = _settled(
         name, lambda held: held in options, lambda texts: meant.get(texts[-1]), usual, of
     )
-    pin(name, *options[found][:1])
-    return found
+    pin(name, *options[chosen][:1])
+    return chosen
 
 
 def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") -> dict[str, Any]:
@@ -111,8 +111,8 @@ def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") 
 
 def slider(name: str, highest: int, usual: int, of: str = "") -> dict[str, Any]:
     """Settle a whole number from 0 to the highest: what `st.slider` takes for it."""
-    found = settle_choice(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
-    return {"min_value": 0, "max_value": highest, "value": found, "key": name}
+    value = settle_choice(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
+    return {"min_value": 0, "max_value": highest, "value": value, "key": name}
 
 
 def multiselect(
@@ -159,27 +159,27 @@ def _settled(
     before = st.session_state.get(memory)
     held = st.session_state.get(name) if before is None or before[0] == page else None
     st.session_state[memory] = (page, of)
-    asked = st.query_params.get_all(name)
-    if not asked and name in CARRIED and carried in st.session_state:
-        asked = [st.session_state[carried]]
+    texts = st.query_params.get_all(name)
+    if not texts and name in CARRIED and carried in st.session_state:
+        texts = [st.session_state[carried]]
     if held is not None and before not in {None, (page, of)}:
-        found = usual
+        settled = usual
     elif held is not None and fits(held) and not went_back:
-        found = held
+        settled = held
     else:
-        told = read(asked) if asked else None
-        found = usual if told is None else told
-    if st.session_state.get(name) != found:
-        st.session_state[name] = found
+        option = read(texts) if texts else None
+        settled = usual if option is None else option
+    if st.session_state.get(name) != settled:
+        st.session_state[name] = settled
     if name in CARRIED:
-        st.session_state[carried] = found
-    return found
+        st.session_state[carried] = settled
+    return settled
 
 
 def _meant(options: Options[Option]) -> dict[str, Option]:
     """The option that a text means: its own text goes before another's older one."""
-    found: dict[str, Option] = {}
+    by_text: dict[str, Option] = {}
     for option, texts in options.items():
         for text in texts[1:]:
-            found.setdefault(text, option)
-    return found | {texts[0]: option for option, texts in options.items() if texts}
+            by_text.setdefault(text, option)
+    return by_text | {texts[0]: option for option, texts in options.items() if texts}

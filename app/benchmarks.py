@@ -35,30 +35,37 @@ def stored_benchmarks(data: str) -> dict[str, Artefact]:
     except ArtefactError:  # deleted: its benchmarks are still known by its name
         fingerprint = None
     studies = services.store().artefacts("study")
-    found = [one for one in studies if one.recipe["kind"] == KIND and not is_of_runs(one.recipe)]
-    own = [
-        one
-        for one in found
-        if fingerprint in one.facts["fingerprints"] or one.facts["data"] in {data, stem(data)}
+    benchmarks = [
+        study for study in studies if study.recipe["kind"] == KIND and not is_of_runs(study.recipe)
     ]
-    own.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
-    return {str(one.key): one for one in own}
+    matching = [
+        benchmark
+        for benchmark in benchmarks
+        if fingerprint in benchmark.facts["fingerprints"]
+        or benchmark.facts["data"] in {data, stem(data)}
+    ]
+    matching.sort(
+        key=lambda benchmark: (bool(rankers(benchmark.recipe)), benchmark.created), reverse=True
+    )
+    return {str(benchmark.key): benchmark for benchmark in matching}
 
 
-def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
+def shown_first(study: Artefact) -> tuple[bool, bool, Arrival]:
     """What a page without an address shows by, the least: no comparison of runs, as they came.
 
     Those without any ranker, as could be made once, come last.
     """
-    return is_of_runs(one.recipe), not rankers(one.recipe), services.arrival_order(one)
+    return is_of_runs(study.recipe), not rankers(study.recipe), services.arrival_order(study)
 
 
 @services.until_stored()
 def of_runs() -> dict[str, Artefact]:
     """The stored comparisons of runs from files, which belong to no data set, newest first."""
-    found = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
-    found.sort(key=lambda one: one.created, reverse=True)
-    return {str(one.key): one for one in found}
+    comparisons = [
+        study for study in services.store().artefacts("study") if is_of_runs(study.recipe)
+    ]
+    comparisons.sort(key=lambda study: study.created, reverse=True)
+    return {str(study.key): study for study in comparisons}
 
 
 def stem(data: str) -> str:
@@ -67,8 +74,8 @@ def stem(data: str) -> str:
     >>> stem("mq2008-fold3"), stem("sample")
     ('mq2008', 'sample')
     """
-    found = OF_FOLDS.fullmatch(data)
-    return found["stem"] if found else data
+    match = OF_FOLDS.fullmatch(data)
+    return match["stem"] if match else data
 
 
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
@@ -136,11 +143,11 @@ def answers(
     Raises:
         DataError: the fold's data is not stored any more.
     """
-    found = result(key)
-    place = benchmark_query.place_of(found, *query)
-    if is_of_runs(found.recipe):
+    benchmark = result(key)
+    place = benchmark_query.place_of(benchmark, *query)
+    if is_of_runs(benchmark.recipe):
         return benchmark_query.retrieved_documents(path(key), place, pair)
-    fold = fold_of(str(found.facts["fingerprints"][place.fold]), query[1])
+    fold = fold_of(str(benchmark.facts["fingerprints"][place.fold]), query[1])
     return benchmark_query.answers(path(key), fold.test, place, pair, seed=seed, features=columns)
 
 
@@ -148,7 +155,7 @@ def answers(
 def features(key: str, fold: str) -> list[int]:
     """Ids of the features of a fold's documents; none where it is not stored any more."""
     facts = result(key).facts
-    names = [one["name"] for one in facts["folds"]]
+    names = [entry["name"] for entry in facts["folds"]]
     if not facts["fingerprints"]:
         return []
     try:

@@ -36,8 +36,10 @@ def of(data: str | None = None) -> DisplayTexts | None:
         return None
     if not isinstance(fingerprint, str):  # of an earlier version, which noted none
         return None
-    kept = services.artefacts(display_texts.KIND)
-    keys = tuple(str(one.key) for one in kept if one.recipe.get("of") == fingerprint)
+    artefacts = services.artefacts(display_texts.KIND)
+    keys = tuple(
+        str(artefact.key) for artefact in artefacts if artefact.recipe.get("of") == fingerprint
+    )
     return _opened(fingerprint, keys) if keys else None
 
 
@@ -57,11 +59,11 @@ def with_captions(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     for kind, column in OF.items():
         if texts is None or column not in frame:
             continue
-        told = getattr(texts, kind).reindex(frame[column].astype(str))
+        captions = getattr(texts, kind).reindex(frame[column].astype(str))
         at = frame.columns.get_loc(column)
-        for name in reversed([*told]):
-            if name not in frame and told[name].fillna("").ne("").any():
-                frame.insert(int(str(at)) + 1, name, told[name].to_numpy())
+        for name in reversed([*captions]):
+            if name not in frame and captions[name].fillna("").ne("").any():
+                frame.insert(int(str(at)) + 1, name, captions[name].to_numpy())
     return frame, {name: config for name, config in CONFIG.items() if name in frame}
 
 
@@ -70,10 +72,10 @@ def titles(frame: pd.DataFrame) -> pd.DataFrame:
     texts = of()
     if texts is None:
         return frame
-    found = texts.documents["title"].reindex(frame["document"].astype(str)).fillna("").to_numpy()
+    captions = texts.documents["title"].reindex(frame["document"].astype(str)).fillna("").to_numpy()
     named = [
         f"{name} · {shorten(title, LONGEST, placeholder=' …')}" if title else name
-        for name, title in zip(frame["document"], found, strict=True)
+        for name, title in zip(frame["document"], captions, strict=True)
     ]
     return frame.assign(document=named)
 
@@ -83,8 +85,8 @@ def documents(ids: list[str], data: str | None = None) -> dict[str, list[str]]:
     texts = of(data)
     if texts is None:
         return {}
-    told = texts.documents.reindex(ids).fillna("")
-    return {str(name): told[name].astype(str).tolist() for name in told}
+    captions = texts.documents.reindex(ids).fillna("")
+    return {str(name): captions[name].astype(str).tolist() for name in captions}
 
 
 def text_of(query: str) -> str:

@@ -44,5 +44,7 @@ def config(column: Column, *, pinned: bool = False) -> Any:
         return st.column_config.CheckboxColumn(column.label, help=words)
     spec = column.spec()
     known = {COUNT: "localized"}
-    found = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
-    return st.column_config.NumberColumn(column.label, help=words, format=found, pinned=pinned)
+    streamlit_format = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
+    return st.column_config.NumberColumn(
+        column.label, help=words, format=streamlit_format, pinned=pinned
+    )

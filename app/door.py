@@ -167,23 +167,23 @@ def same_origin(origin: str | None, host: str, scheme: str | None) -> bool:
     if origin is None:
         return True
     try:
-        asking, own = urlsplit(origin), urlsplit(f"//{host}")
-        ports = asking.port, own.port
+        asking, server = urlsplit(origin), urlsplit(f"//{host}")
+        ports = asking.port, server.port
     except ValueError:  # no number, or none of a port
         return False
     if asking.scheme not in PORTS or (scheme and scheme != asking.scheme):
         return False
-    if not asking.hostname or "@" in asking.netloc + own.netloc or asking.path:
+    if not asking.hostname or "@" in asking.netloc + server.netloc or asking.path:
         return False
     usual = PORTS[asking.scheme]
-    return (asking.hostname, ports[0] or usual) == (own.hostname, ports[1] or usual)
+    return (asking.hostname, ports[0] or usual) == (server.hostname, ports[1] or usual)
 
 
 def _scheme(scope: Scope, headers: Headers) -> str | None:
     """How the visitor reaches the server: as a proxy says, or https where that is served."""
-    said = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-    said = said or ("https" if scope.get("scheme") == "wss" else "")
-    return WORDS.get(said, said) or None
+    scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    scheme = scheme or ("https" if scope.get("scheme") == "wss" else "")
+    return WORDS.get(scheme, scheme) or None
 
 
 def _by_its_origin(scope: Scope, origin: str | None) -> Scope:
@@ -191,8 +191,8 @@ def _by_its_origin(scope: Scope, origin: str | None) -> Scope:
     if origin is None:
         return scope
     host = urlsplit(origin).netloc.encode("latin-1")
-    kept = [pair for pair in scope["headers"] if pair[0] != b"host"]
-    return {**scope, "headers": [*kept, (b"host", host)]}
+    headers = [pair for pair in scope["headers"] if pair[0] != b"host"]
+    return {**scope, "headers": [*headers, (b"host", host)]}
 
 
 def _below(path: str, *places: str) -> bool:

@@ -98,13 +98,13 @@ def anew(kind: str, parameters: dict[str, Any]) -> Job:
     return job
 
 
-def remembered_job(own: str) -> Job | None:
+def remembered_job(key: str) -> Job | None:
     """The job that this session remembers under a name; None where there is none any more."""
-    identifier = st.session_state.get(own)
+    identifier = st.session_state.get(key)
     try:
         return None if identifier is None else table().get(identifier)
     except ShuffleproofError:  # it was removed from the list in another tab
-        del st.session_state[own]
+        del st.session_state[key]
         return None
 
 
@@ -135,14 +135,14 @@ def active() -> tuple[tuple[Job, ...], bool]:
     Raises:
         JobError: the table cannot be used, or nobody can be started.
     """
-    found = under_way()
-    if found:
+    jobs = under_way()
+    if jobs:
         work.ensure_running(services.store())
-    return found, _ids(found) != st.session_state.get(SEEN)
+    return jobs, _ids(jobs) != st.session_state.get(SEEN)
 
 
-def _ids(found: Iterable[Job]) -> frozenset[str]:
-    return frozenset(job.id for job in found)
+def _ids(jobs: Iterable[Job]) -> frozenset[str]:
+    return frozenset(job.id for job in jobs)
 
 
 def news() -> list[Job]:
@@ -177,8 +177,8 @@ def name(job: Job) -> str:
         return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
     rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))
     what = (EVERY[job.kind].doing if job.kind in EVERY else "") or job.kind.replace("-", " ")
-    asked = f"Ask {given.get('judge', 'a judge')}"
-    what = {"doctor": "Examine", "tune": "Tune", "judge": asked}.get(job.kind, what)
+    asking = f"Ask {given.get('judge', 'a judge')}"
+    what = {"doctor": "Examine", "tune": "Tune", "judge": asking}.get(job.kind, what)
     whom = f"{what} {rankers}" if rankers else what.removesuffix(" of").removesuffix(" for")
     return f"{whom} on {given['data']}"
 

@@ -51,8 +51,8 @@ def has_logged_in(cookies: Mapping[str, str]) -> bool:
         value = cookies.get(name)
         return decode_signed_value(secret, name, value.encode("latin-1")) if value else None
 
-    found = get_cookie_with_chunks(signed, USER_COOKIE_NAME)
+    cookie = get_cookie_with_chunks(signed, USER_COOKIE_NAME)
     try:
-        return bool(found and json.loads(found).get("is_logged_in"))
+        return bool(cookie and json.loads(cookie).get("is_logged_in"))
     except ValueError:
         return False

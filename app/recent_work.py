@@ -44,14 +44,17 @@ def recent_work(count: int) -> list[RecentWork]:
     Parts of a cross-fitting are left out, and what a benchmark keeps of rankers that learn nothing.
     """
     root = services.store().root
-    made = [
+    artefacts = [
         artefact
         for kind in ("study", "ranker")
         for artefact in services.artefacts(kind)
         if artefact.path.is_relative_to(root) and (kind == "study" or _is_whole(artefact))
     ]
-    made.sort(key=lambda artefact: artefact.created, reverse=True)
-    return [_study(one) if one.key.kind == "study" else _ranker(one) for one in made[:count]]
+    artefacts.sort(key=lambda artefact: artefact.created, reverse=True)
+    return [
+        _study(artefact) if artefact.key.kind == "study" else _ranker(artefact)
+        for artefact in artefacts[:count]
+    ]
 
 
 def _is_whole(ranker: Artefact) -> bool:
@@ -79,8 +82,8 @@ def _ranker(artefact: Artefact) -> RecentWork:
 
 
 def _age(artefact: Artefact) -> str:
-    made = datetime.fromisoformat(artefact.created)
-    return age_in_words((datetime.now(UTC) - made).total_seconds())
+    created = datetime.fromisoformat(artefact.created)
+    return age_in_words((datetime.now(UTC) - created).total_seconds())
 
 
 def _trained_on(key: str) -> str:
@@ -106,9 +109,9 @@ def _number(key: str, kind: str) -> str:
 
 def _steadfast(key: str) -> str:
     cards = services.invariance_cards(key)
-    told = f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
+    text = f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
     untold = sum(card.verdict == UNTOLD for card in cards)
-    return told + (f", {untold} cannot be told" if untold else "")
+    return text + (f", {untold} cannot be told" if untold else "")
 
 
 def _verdict(key: str, kind: str) -> str:
@@ -126,9 +129,9 @@ def _fall(key: str) -> str:
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     summary = compute(key, StudyResult.summary, [measure])
     family = summary.family.iloc[0]
-    own = summary[summary.family == family]
-    means = own[own.ranker != INITIAL].pivot_table(index="ranker", columns="level", values="mean")
-    levels = list(dict.fromkeys(own.level))
+    rows = summary[summary.family == family]
+    means = rows[rows.ranker != INITIAL].pivot_table(index="ranker", columns="level", values="mean")
+    levels = list(dict.fromkeys(rows.level))
     if means.empty or len(levels) < 2:
         return ""
     change = means[levels[-1]] - means[levels[0]]

@@ -55,8 +55,8 @@ def report(studies: Sequence[Path]) -> str:
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     question = EVERY[result.recipe["kind"]]
-    told = sections.sections_of(question.telling(), result, sections.View())
-    body = "".join(map(section_html, told))
+    parts = sections.sections_of(question.telling(), result, sections.View())
+    body = "".join(map(section_html, parts))
     head = f"<h2>{html.escape(question.title)}</h2>"
     return head + body + _methods(result) + _recipe(result)
 
@@ -78,9 +78,10 @@ def _picture(section: sections.Picture) -> str:
     """A picture with what it shows in words; the report's head holds the drawing program."""
     figure, words = draw(section)
     picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
-    said = html.escape(words)
+    description = html.escape(words)
     return (
-        f"<figure role='img' aria-label='{said}'>{picture}<figcaption>{said}</figcaption></figure>"
+        f"<figure role='img' aria-label='{description}'>{picture}"
+        f"<figcaption>{description}</figcaption></figure>"
     )
 
 

@@ -78,8 +78,8 @@ def answer(function: str, artefact: Artefact, query: str, **question: Any) -> di
 
 @st.cache_data(max_entries=512, show_spinner=False)
 def _answer(function: str, question: dict[str, Any]) -> dict[str, Any]:
-    answered: dict[str, Any] = scoring.resident().ask(function, question)
-    return answered
+    answer: dict[str, Any] = scoring.resident().ask(function, question)
+    return answer
 
 
 def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.DataFrame:
@@ -87,19 +87,19 @@ def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.
     return _moves(answer(function, artefact, query, **question))
 
 
-def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
-    frame = pd.DataFrame({name: answered[name] for name in ("document", "label", "kind", *NUMBERS)})
+def _moves(answer: Mapping[str, Any]) -> pd.DataFrame:
+    frame = pd.DataFrame({name: answer[name] for name in ("document", "label", "kind", *NUMBERS)})
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
-    kept = (frame["kind"] == "kept").to_numpy()
+    is_kept = (frame["kind"] == "kept").to_numpy()
     before, after = (
-        frame.loc[kept, name].to_numpy(np.float32) for name in ("score_before", "score")
+        frame.loc[is_kept, name].to_numpy(np.float32) for name in ("score_before", "score")
     )
     floor = of_scores(np.array([0, len(before)]), before).doubt
     moved = np.zeros(len(frame), dtype=bool)
-    moved[kept] = documents_moved(before, after, floor)
+    moved[is_kept] = documents_moved(before, after, floor)
     pairs = {
         f"feature {name}{when}": [pair[at] for pair in values]
-        for name, values in answered["features"].items()
+        for name, values in answer["features"].items()
         for at, when in enumerate((" as it is", ""))
     }
     return frame.assign(moved=moved, **pairs)

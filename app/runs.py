@@ -33,10 +33,10 @@ def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
     """
     frame = trained.assign(test=trained["key"].map(tested).astype(float))
     rows = []
-    for _, own in frame.groupby("alike", sort=False):
-        folded = own.iloc[0].to_dict() | {"seeds": len(own), "keys": JOINT.join(own["key"])}
+    for _, group in frame.groupby("alike", sort=False):
+        folded = group.iloc[0].to_dict() | {"seeds": len(group), "keys": JOINT.join(group["key"])}
         for name in ("valid", "test", "seconds"):
-            values = own[name].astype(float)
+            values = group[name].astype(float)
             folded |= {name: values.mean(), f"{name}_sd": values.std()}
         rows.append(folded)
     return pd.DataFrame(rows)
@@ -48,7 +48,7 @@ def tested_rankers(data: str) -> dict[str, float]:
 
     Of several benchmarks the oldest counts, which no later one replaces.
     """
-    found: dict[str, float] = {}
+    by_key: dict[str, float] = {}
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)
         if (
@@ -57,10 +57,10 @@ def tested_rankers(data: str) -> dict[str, float]:
         ):
             continue
         values = derive_values(MEASURE, result.stored_measures, result.values)
-        for keys, own in zip(result.trials["artefacts"], values, strict=True):
-            if np.isfinite(own).any():
-                found.setdefault(str(keys), float(np.nanmean(own)))
-    return found
+        for keys, query_values in zip(result.trials["artefacts"], values, strict=True):
+            if np.isfinite(query_values).any():
+                by_key.setdefault(str(keys), float(np.nanmean(query_values)))
+    return by_key
 
 
 @dataclass(frozen=True)
@@ -88,15 +88,15 @@ class RunComparison:
     @property
     def sentence(self) -> str:
         """What was found, in words."""
-        first, second = self.names
+        better, worse = self.names
         low, high = self.low, self.high
         if self.difference < 0:  # told of the better one
-            first, second, low, high = second, first, -high, -low
-        found = f"95 % interval {interval(low, high)}, {p_value(self.p)}"
+            better, worse, low, high = worse, better, -high, -low
+        evidence = f"95 % interval {interval(low, high)}, {p_value(self.p)}"
         apart = f"{abs(self.difference):.3f} {MEASURE}"
         if not self.p <= ALPHA:
-            return f"{first} and {second} cannot be told apart: {apart} ({found})"
-        return f"{first} is {apart} above {second} ({found})"
+            return f"{better} and {worse} cannot be told apart: {apart} ({evidence})"
+        return f"{better} is {apart} above {worse} ({evidence})"
 
 
 def compare_runs(data: FitSize, runs: pd.DataFrame) -> RunComparison:
@@ -111,15 +111,16 @@ def compare_runs(data: FitSize, runs: pd.DataFrame) -> RunComparison:
     described = scoring.describe(data.data)
     keys = [text.split(JOINT) for text in runs["keys"]]
     fitted = {ranker.key: ranker.lists for ranker in scoring.rankers_of(described)}
-    lists = [own for run in keys for key in run if (own := fitted.get(key)) is not None]
-    recipe = max(lists, key=lambda own: len(own.initial), default=training.usual_lists(data.data))
+    recipes = [lists for run in keys for key in run if (lists := fitted.get(key)) is not None]
+    usual = training.usual_lists(data.data)
+    recipe = max(recipes, key=lambda lists: len(lists.initial), default=usual)
     answer = scoring.values_of_queries(described, recipe, tuple(key for run in keys for key in run))
-    first, second = (np.mean([answer["values"][key] for key in run], axis=0) for run in keys)
-    test = paired_rows(pd.DataFrame({"mean": [0.0]}), {0: (first, second)}).iloc[0]
-    frame = pd.DataFrame({"query": answer["queries"], "first": first, "second": second})
-    frame["difference"] = first - second
+    left, right = (np.mean([answer["values"][key] for key in run], axis=0) for run in keys)
+    test = paired_rows(pd.DataFrame({"mean": [0.0]}), {0: (left, right)}).iloc[0]
+    frame = pd.DataFrame({"query": answer["queries"], "first": left, "second": right})
+    frame["difference"] = left - right
     frame = frame.sort_values("difference", key=abs, ascending=False, kind="stable")
-    one, other = number_names(map(with_display_names, runs["ranker"]))
+    left_name, right_name = number_names(map(with_display_names, runs["ranker"]))
     return RunComparison(
-        (one, other), frame, test["mean"], test["low"], test["high"], test["p"], recipe
+        (left_name, right_name), frame, test["mean"], test["low"], test["high"], test["p"], recipe
     )  # fmt: skip

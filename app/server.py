@@ -136,9 +136,9 @@ class KnownBase:
             body.extend(message.get("body", b""))
             if not message.get("more_body"):
                 page = bytes(body).replace(b"<head>", b"<head>" + self.head.encode(), 1)
-                kept = [pair for pair in start["headers"] if pair[0].lower() not in OF_THE_FILE]
+                headers = [pair for pair in start["headers"] if pair[0].lower() not in OF_THE_FILE]
                 length = (b"content-length", str(len(page)).encode())
-                await send({**start, "headers": [*kept, length]})
+                await send({**start, "headers": [*headers, length]})
                 await send({"type": "http.response.body", "body": page})
 
         await self.app({**scope, "headers": plain}, receive, gathered)
@@ -256,12 +256,12 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     """
     below = base_path.strip("/")
     roots = ["", f"/{below}"] if below else [""]
-    asked = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
+    endpoints = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
     hosts = ["[::1]", *_hosts(allow_host)]
     return Dashboard(
         Path(__file__).with_name("main.py"),
         lifespan=lifespan,
-        routes=[Route(root + path, answer) for root in roots for path, answer in asked],
+        routes=[Route(root + path, answer) for root in roots for path, answer in endpoints],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),

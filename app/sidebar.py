@@ -88,10 +88,10 @@ def sections(
         path: of the page that is shown.
     """
     small = place() == "sidebar"
-    found: dict[str, list[StreamlitPage]] = {}
+    by_area: dict[str, list[StreamlitPage]] = {}
     for area, pages in areas.items():
         inside = any(page.path == path for page in pages)
-        found[area] = [
+        by_area[area] = [
             st.Page(
                 page.draw, title=page.title if inside or not small else area, url_path=page.path,
                 default=not page.path,
@@ -100,7 +100,7 @@ def sections(
             )
             for page in pages
         ]  # fmt: skip
-    return {"": [page for pages in found.values() for page in pages]} if small else found
+    return {"": [page for pages in by_area.values() for page in pages]} if small else by_area
 
 
 def shown_path(areas: Mapping[str, Sequence[NavigationPage]]) -> str:
@@ -174,17 +174,18 @@ def _places(
         f"{title} · {about}": (path, {}) for path, title, about in pages if path
     }
     places |= {f"{name} · data set": ("data", {state.USE: name}) for name in data_sets}
-    found: list[tuple[str, str, dict[str, str]]] = []
+    artefact_places: list[tuple[str, str, dict[str, str]]] = []
     for ranker in services.artefacts("ranker"):
         name = str(ranker.facts.get("name") or ranker.recipe["ranker"]["name"])
         label = with_display_names(f"{name} · ranker, {entries.summary_of(ranker)}")
-        found.append((label, "library", {"chosen": str(ranker.key)}))
+        artefact_places.append((label, "library", {"chosen": str(ranker.key)}))
     for study in services.artefacts("study"):
         kind, data = str(study.recipe["kind"]), str(study.facts.get("data", ""))
         title = titles.get(kind, kind.replace("-", " ").capitalize())
         label = f"{title} on {data} · study of {study_access.day(study)}"
-        found.append((label, *study_access.place(study)))
-    for label, (_, path, query) in zip(number_names(one[0] for one in found), found, strict=True):
+        artefact_places.append((label, *study_access.place(study)))
+    labels = number_names(label for label, _, _ in artefact_places)
+    for label, (_, path, query) in zip(labels, artefact_places, strict=True):
         places[label] = (path, query)
     return places
 

@@ -77,14 +77,14 @@ def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
     Call it before the widget of that name is drawn, which takes such values out of the address;
     they are remembered until another choice is made or another page is opened.
     """
-    asked = tuple(st.query_params.get_all(name))
-    missing = tuple(dict.fromkeys(value for value in asked if value not in options))
+    wanted = tuple(st.query_params.get_all(name))
+    missing = tuple(dict.fromkeys(value for value in wanted if value not in options))
     memory, place = f"absent {name}", str(st.context.url or "").partition("?")[0]
     before = st.session_state.get(memory)
     if missing:
         st.session_state[memory] = (missing, place, None)
         return missing
-    now = (asked, str(st.session_state.get(name)))
+    now = (wanted, str(st.session_state.get(name)))
     if before is None or before[1] != place or before[2] not in {None, now}:
         st.session_state.pop(memory, None)
         return ()

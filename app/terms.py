@@ -6,12 +6,12 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core import glossary
 
 
-def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
+def help_with_terms(text: str, *sentences: str, leave: Sequence[str] = ()) -> str | None:
     """The help of a text: what is to be said first, then every term in it.
 
     Args:
         text: that stands on the page.
-        first: other sentences, which come before.
+        sentences: other sentences, which come before.
         leave: texts whose terms are explained elsewhere.
 
     >>> print(help_with_terms("falls by Kendall τ", "Why."))
@@ -21,8 +21,11 @@ def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | 
     """
     known = {term for other in leave for term in glossary.terms_in(other)}
     terms = [term for term in glossary.terms_in(text) if term not in known]
-    told = [*(escaped(one) for one in first if one), *map(term_text, terms)]
-    return "\n\n".join(told) or None
+    paragraphs = [
+        *(escaped(sentence) for sentence in sentences if sentence),
+        *map(term_text, terms),
+    ]
+    return "\n\n".join(paragraphs) or None
 
 
 MARK = "\ue000{}\ue001"
@@ -44,8 +47,8 @@ def linked_definition(term: glossary.Term) -> str:
         return MARK.format(len(links) - 1)
 
     text = escaped(glossary.rewrite_terms(term.meaning, link))
-    for at, one in enumerate(links):
-        text = text.replace(MARK.format(at), one)
+    for at, markdown in enumerate(links):
+        text = text.replace(MARK.format(at), markdown)
     return text
 
 
