@@ -44,7 +44,7 @@ class UnknownNameError(UsageError):
     def __init__(self, kind: str, name: str, known: Iterable[str], meant: str = "") -> None:
         """Name it, and what was meant: by default the known name that is spelt most like it."""
         all_known = sorted(known)
-        letters = {one.casefold(): one for one in all_known}
+        letters = {known_name.casefold(): known_name for known_name in all_known}
         near = get_close_matches(name.partition("@")[0].casefold(), letters, n=1)
         meant = meant or (letters[near[0]] if near else "")
         hint = f" (did you mean {meant}?)" if meant else ""
@@ -54,16 +54,22 @@ class UnknownNameError(UsageError):
 class ParameterError(UsageError):
     """A parameter outside its declared type, bounds or choices."""
 
-    def __init__(self, name: str, found: object, allowed: str) -> None:
-        super().__init__(f"{name} is {quoted(str(found))}; it must be {allowed}")
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name} is {quoted(str(value))}; it must be {allowed}")
 
 
 class DataError(ShuffleproofError):
-    """Data that cannot be used, and what to do about it."""
+    """Data that cannot be used, and what to do about it.
 
-    def __init__(self, place: str, found: str, remedy: str) -> None:
-        self.place, self.found, self.remedy = place, found, remedy
-        super().__init__(f"{place}: {found}. {remedy}")
+    Attributes:
+        place: the file and line, or the name of what is wrong.
+        found: the problem, in words.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, place: str, problem: str, remedy: str) -> None:
+        self.place, self.found, self.remedy = place, problem, remedy
+        super().__init__(f"{place}: {problem}. {remedy}")
 
 
 def no_file(path: Path | str) -> DataError:
@@ -79,10 +85,10 @@ class LetorError(DataError):
     """A malformed line of LETOR text, named by file and line number (1-based)."""
 
     def __init__(
-        self, path: Path | str, line_number: int, line: str, found: str, remedy: str
+        self, path: Path | str, line_number: int, line: str, problem: str, remedy: str
     ) -> None:
         self.line_number = line_number
-        super().__init__(f"{path}:{line_number}", f"{found} in {quoted(line)}", remedy)
+        super().__init__(f"{path}:{line_number}", f"{problem} in {quoted(line)}", remedy)
 
 
 class BadLinesError(LetorError):
@@ -95,21 +101,20 @@ class BadLinesError(LetorError):
             lines: two or more, in the order of the file.
             more: whether others may follow.
         """
-        first, *others = self.lines = tuple(lines)
-        self.line_number = first.line_number
+        first_line, *others = self.lines = tuple(lines)
+        self.line_number = first_line.line_number
         first_of = "The first " if more else ""
         listed = "\n".join(f"line {other.line_number}: {other.found}" for other in others)
-        remedy = (
-            f"{first.remedy}\n{first_of}{len(lines)} malformed lines; after this one:\n{listed}"
-        )
-        DataError.__init__(self, first.place, first.found, remedy)
+        count = f"{first_of}{len(lines)} malformed lines"
+        remedy = f"{first_line.remedy}\n{count}; after this one:\n{listed}"
+        DataError.__init__(self, first_line.place, first_line.found, remedy)
 
 
 class ShapeError(DataError):
     """Arrays that do not belong together."""
 
-    def __init__(self, name: str, found: str, expected: str) -> None:
-        super().__init__(name, found, f"Expected {expected}.")
+    def __init__(self, name: str, actual: str, expected: str) -> None:
+        super().__init__(name, actual, f"Expected {expected}.")
 
 
 class AnswerError(DataError):
@@ -120,26 +125,26 @@ class AnswerError(DataError):
             no-scores.
     """
 
-    def __init__(self, place: str, found: str, remedy: str, fault: str) -> None:
+    def __init__(self, place: str, returned: str, remedy: str, fault: str) -> None:
         self.fault = fault
-        super().__init__(place, found, remedy)
+        super().__init__(place, returned, remedy)
 
     @classmethod
     def of_shape(
-        cls, place: str, found: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
+        cls, place: str, returned: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
     ) -> "AnswerError":
         """An answer of another shape.
 
         Args:
             place: the ranker and the query.
-            found: what it returned, in words.
+            returned: what it returned, in words.
             remedy: what is expected.
             shapes: of what it returned, and of what is due.
         """
         (got, due), fault = shapes, "no-scores"
         if len(got) == len(due) == 1 and got != due:
             fault = "dropped-documents" if got < due else "added-documents"
-        return cls(place, found, remedy, fault)
+        return cls(place, returned, remedy, fault)
 
 
 class FixedScoresError(DataError):
@@ -155,20 +160,26 @@ class FixedScoresError(DataError):
 
 
 class ArtefactError(ShuffleproofError):
-    """A stored artefact that is missing, broken or being written by someone else."""
+    """A stored artefact that is missing, broken or being written by someone else.
 
-    def __init__(self, key: str, found: str, remedy: str) -> None:
-        self.key, self.found, self.remedy = key, found, remedy
-        super().__init__(f"artefact {key}: {found}. {remedy}")
+    Attributes:
+        key: of the artefact.
+        found: the problem, in words.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, key: str, problem: str, remedy: str) -> None:
+        self.key, self.found, self.remedy = key, problem, remedy
+        super().__init__(f"artefact {key}: {problem}. {remedy}")
 
 
 class MissingRankingError(DataError):
     """A ranker that reads initial rankings was given lists without (enough of) them."""
 
-    def __init__(self, ranker: str, needed: int, found: int) -> None:
+    def __init__(self, ranker: str, needed: int, carried: int) -> None:
         super().__init__(
             ranker,
-            f"reads {needed} initial ranking(s), the lists carry {found}",
+            f"reads {needed} initial ranking(s), the lists carry {carried}",
             "Name the initial rankers (--initial) when the lists are made.",
         )
 
@@ -191,9 +202,9 @@ class JobError(ShuffleproofError):
         busy: another process held the table too long; trying again may help.
     """
 
-    def __init__(self, place: str, found: str, remedy: str, *, busy: bool = False) -> None:
+    def __init__(self, place: str, problem: str, remedy: str, *, busy: bool = False) -> None:
         self.busy = busy
-        super().__init__(f"{place}: {found}. {remedy}")
+        super().__init__(f"{place}: {problem}. {remedy}")
 
 
 class ScoringError(ShuffleproofError):
@@ -203,10 +214,10 @@ class ScoringError(ShuffleproofError):
         details: the end of what the process wrote, for the log.
     """
 
-    def __init__(self, found: str, remedy: str, details: str = "") -> None:
+    def __init__(self, problem: str, remedy: str, details: str = "") -> None:
         self.details = details
-        found = found.removesuffix(".")
-        super().__init__(f"The scoring process has no answer: {found}. {remedy}".strip())
+        problem = problem.removesuffix(".")
+        super().__init__(f"The scoring process has no answer: {problem}. {remedy}".strip())
 
 
 class UnfinishedError(ShuffleproofError):
