@@ -43,27 +43,27 @@ def _examined(fingerprint: str) -> Examination:
     return examined
 
 
-def label_counts(found: Examination) -> pd.DataFrame:
+def label_counts(examined: Examination) -> pd.DataFrame:
     """Columns part, label, documents."""
     rows = [
         (WORDS[part], label, documents)
         for part in PARTS
-        for label, documents in found.parts[part].labels
+        for label, documents in examined.parts[part].labels
     ]
     return pd.DataFrame(rows, columns=["part", "label", "documents"])
 
 
-def length_counts(found: Examination) -> pd.DataFrame:
+def length_counts(examined: Examination) -> pd.DataFrame:
     """Columns part, documents, queries."""
     rows = [
         (WORDS[part], documents, queries)
         for part in PARTS
-        for documents, queries in found.parts[part].lengths
+        for documents, queries in examined.parts[part].lengths
     ]
     return pd.DataFrame(rows, columns=["part", "documents", "queries"])
 
 
-def feature_table(found: Examination, part: str) -> pd.DataFrame:
+def feature_table(examined: Examination, part: str) -> pd.DataFrame:
     """One line a feature of one part, with the counts of its bins."""
     return pd.DataFrame(
         [
@@ -79,16 +79,16 @@ def feature_table(found: Examination, part: str) -> pd.DataFrame:
                 "mean": facts.mean,
                 "zeros": facts.zeros,
             }
-            for facts in found.parts[part].features
+            for facts in examined.parts[part].features
         ]
     )
 
 
-def feature_bins(found: Examination, feature: int) -> pd.DataFrame:
+def feature_bins(examined: Examination, feature: int) -> pd.DataFrame:
     """Columns part, low, high, share: the bins of a feature in every part."""
     rows = []
     for part in PARTS:
-        for facts in found.parts[part].features:
+        for facts in examined.parts[part].features:
             if facts.feature == feature:
                 rows += [(WORDS[part], *bounds) for bounds in _bins(facts)]
     return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
@@ -166,9 +166,9 @@ def document_frame(
     return frame
 
 
-def headline(name: str, found: Examination) -> str:
+def headline(name: str, examined: Examination) -> str:
     """What the data set is, in one sentence."""
-    parts = found.parts.values()
+    parts = examined.parts.values()
     queries = sum(part.queries for part in parts)
     empty = queries - sum(part.relevant for part in parts)
     judged = "every query has a relevant one"
@@ -181,12 +181,12 @@ def headline(name: str, found: Examination) -> str:
     return (
         f"{name} holds {counted(queries, 'query')} with "
         f"{counted(sum(part.documents for part in parts), 'document')} of "
-        f"{counted(len(found.parts['train'].features), 'feature')}, labels {shown}; the "
+        f"{counted(len(examined.parts['train'].features), 'feature')}, labels {shown}; the "
         f"longest list has {counted(longest, 'document')}, and {judged}."
     )
 
 
-def facts(artefact: Artefact, found: Examination | None) -> dict[str, str]:
+def facts(artefact: Artefact, examined: Examination | None) -> dict[str, str]:
     """What can be compared between data sets, in words."""
     recipe = artefact.recipe
     words = {
@@ -198,8 +198,8 @@ def facts(artefact: Artefact, found: Examination | None) -> dict[str, str]:
         size = artefact.facts["parts"][part]
         words[f"{WORDS[part]}: queries"] = f"{size['queries']:,}"
         words[f"{WORDS[part]}: documents"] = f"{size['documents']:,}"
-    if found is not None:
-        words |= _examined_facts(found)
+    if examined is not None:
+        words |= _examined_facts(examined)
     for part, names in recipe["files"].items():
         words[f"{WORDS.get(part, part)}: files"] = ", ".join(names) or "(split off)"
     words["missing cells"] = str(recipe["missing"])
@@ -210,18 +210,18 @@ def facts(artefact: Artefact, found: Examination | None) -> dict[str, str]:
     return words
 
 
-def _examined_facts(found: Examination) -> dict[str, str]:
-    counts = label_counts(found).groupby("label").documents.sum()
-    lengths = length_counts(found)
-    features = found.parts["train"].features
+def _examined_facts(examined: Examination) -> dict[str, str]:
+    counts = label_counts(examined).groupby("label").documents.sum()
+    lengths = length_counts(examined)
+    features = examined.parts["train"].features
     marks = [mark for facts in features for mark in facts.marks]
-    severities = [finding.severity for finding in found.findings]
+    severities = [finding.severity for finding in examined.findings]
     words = {
         f"label {label:g}": percent(share, 1) for label, share in (counts / counts.sum()).items()
     }
     words["documents of a query"] = f"{lengths.documents.min():,} to {lengths.documents.max():,}"
-    relevant = sum(part.relevant for part in found.parts.values())
-    queries = sum(part.queries for part in found.parts.values())
+    relevant = sum(part.relevant for part in examined.parts.values())
+    queries = sum(part.queries for part in examined.parts.values())
     words["queries with a relevant document"] = percent(relevant / max(queries, 1), 1)
     for mark in ("constant", "same within each query", "huge", "largest float32"):
         words[f"features {mark}"] = str(marks.count(mark))

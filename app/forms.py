@@ -79,7 +79,7 @@ def widget(declared: Parameter, now: Any, key: str) -> Any:
             index=at,
             key=key,
             help=words,
-            format_func=lambda one: with_display_names(str(one)),
+            format_func=lambda choice: with_display_names(str(choice)),
         )
     if bool in kinds:
         return st.toggle(label, value=bool(now), key=key, help=words)
@@ -89,7 +89,7 @@ def widget(declared: Parameter, now: Any, key: str) -> Any:
     return now if text == str(now) else text
 
 
-def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> Any:
+def _number(declared: Parameter, now: Any, key: str, texts: tuple[str, str]) -> Any:
     kinds = getattr(declared.type, "__args__", (declared.type,))
     kind: Any = float if float in kinds else int
     step = 1 if kind is int else _step(now)
@@ -98,14 +98,14 @@ def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> A
     if optional:  # only a field that begins empty can be emptied: the value is put in beforehand
         st.session_state.setdefault(key, start)
     value = st.number_input(
-        said[0],
+        texts[0],
         min_value=None if declared.low is None else kind(declared.low),
         max_value=None if declared.high is None else kind(declared.high),
         value=None if optional else start,
         step=step,
         format="%d" if kind is int else "%g",
         key=key,
-        help=said[1],
+        help=texts[1],
         placeholder="none" if optional else None,
     )
     return start if value is None and not optional else value

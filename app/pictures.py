@@ -120,8 +120,8 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    study, file, told = sys.argv[1:]
+    study, file, settings = sys.argv[1:]
     try:
-        write(Path(study), Path(file), json.loads(told))
+        write(Path(study), Path(file), json.loads(settings))
     except ShuffleproofError as error:
         sys.exit(str(error))

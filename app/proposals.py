@@ -146,8 +146,8 @@ def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list
     for ranker in as_they_came(rankers):
         if ranker.is_bundled and ranker.lists in {None, lists}:
             of.setdefault(ranker.name, ranker)
-    first = [name for names in CONTRAST for name in names if name in of]
-    return [of[name] for name in (*first, *(name for name in of if name not in first))]
+    contrasting = [name for names in CONTRAST for name in names if name in of]
+    return [of[name] for name in (*contrasting, *(name for name in of if name not in contrasting))]
 
 
 def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:

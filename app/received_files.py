@@ -29,37 +29,37 @@ def limit() -> int:
 
 
 def uploader(
-    own: str, part: str, label: str, taken: FileChoice = "all", hint: str | None = None
+    draft_name: str, part: str, label: str, choice: FileChoice = "all", hint: str | None = None
 ) -> None:
     """Draw an uploader of a part of a draft and what was chosen with it so far.
 
     Args:
-        own: name of the draft in this session.
+        draft_name: name of the draft in this session.
         part: of the draft.
         label: of the uploader.
-        taken: which files count.
+        choice: which files count.
         hint: a sentence of help.
     """
-    _spool(own, part, new_files(f"{own} {part}", label, taken, hint=hint), taken)
+    _spool(draft_name, part, new_files(f"{draft_name} {part}", label, choice, hint=hint), choice)
     with st.container(gap="xxsmall"):
-        for file in files_of_parts(own, part):
-            _chosen(own, file)
+        for file in files_of_parts(draft_name, part):
+            _chosen(draft_name, file)
 
 
-def drop_zone(own: str, label: str, part_of: Callable[[str], str]) -> None:
+def drop_zone(draft_name: str, label: str, part_of: Callable[[str], str]) -> None:
     """Draw one uploader of all parts of a draft; what was chosen is for the page to draw.
 
     Args:
-        own: name of the draft in this session.
+        draft_name: name of the draft in this session.
         label: of the uploader.
         part_of: tells the part of a file by its name.
     """
-    for file in new_files(f"{own} files", label):
-        _spool(own, part_of(file.name), [file], "all")
+    for file in new_files(f"{draft_name} files", label):
+        _spool(draft_name, part_of(file.name), [file], "all")
 
 
 def new_files(
-    key: str, label: str, taken: FileChoice = "all", types: Sequence[str] | None = None,
+    key: str, label: str, choice: FileChoice = "all", types: Sequence[str] | None = None,
     hint: str | None = None,
 ) -> Sequence[UploadedFile]:  # fmt: skip
     """Draw an uploader; the files that arrived since it was drawn last, each once.
@@ -70,13 +70,13 @@ def new_files(
     Args:
         key: of the widget.
         label: of the uploader.
-        taken: which files count.
+        choice: which files count.
         types: endings of names that are accepted; None: all.
         hint: a sentence of help.
     """
     with st.container(key=f"uploader {key}"):
         files = st.file_uploader(
-            label, accept_multiple_files="directory" if taken == "directory" else True, key=key,
+            label, accept_multiple_files="directory" if choice == "directory" else True, key=key,
             type=types, max_upload_size=limit(), help=hint,
         )  # fmt: skip
     if files:
@@ -84,46 +84,46 @@ def new_files(
     return files
 
 
-def draft(own: str) -> Draft | None:
+def draft(draft_name: str) -> Draft | None:
     """What has been chosen in this session, if anything."""
-    held: Draft | None = st.session_state.get(own)
+    held: Draft | None = st.session_state.get(draft_name)
     if held is None or held.over:
         return None
     held.keep()
     return held
 
 
-def files_of_parts(own: str, *parts: str) -> list[DraftFile]:
+def files_of_parts(draft_name: str, *parts: str) -> list[DraftFile]:
     """The files of these parts of a draft."""
-    held = draft(own)
+    held = draft(draft_name)
     return held.files(*parts) if held else []
 
 
-def errors(own: str) -> None:
+def errors(draft_name: str) -> None:
     """Say which files could not be taken, once."""
-    for error in st.session_state.pop(f"{own} errors", []):
+    for error in st.session_state.pop(f"{draft_name} errors", []):
         st.error(refusal(error))
 
 
-def clear(own: str) -> None:
+def clear(draft_name: str) -> None:
     """Forget what was chosen."""
-    held = st.session_state.pop(own, None)
+    held = st.session_state.pop(draft_name, None)
     if held:
         held.clear()
 
 
-def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: FileChoice) -> None:
+def _spool(draft_name: str, part: str, files: Sequence[UploadedFile], choice: FileChoice) -> None:
     """Write the files to the disk and drop them from the session's memory."""
     if not files:
         return
-    held = st.session_state[own] = draft(own) or Draft(services.store())
-    if taken == "last":
+    held = st.session_state[draft_name] = draft(draft_name) or Draft(services.store())
+    if choice == "last":
         for old in held.files(part):
             held.remove(old)
-    refused = st.session_state.setdefault(f"{own} errors", [])
+    refused = st.session_state.setdefault(f"{draft_name} errors", [])
     for file in files:
         try:
-            if taken != "last" or file is files[-1]:
+            if choice != "last" or file is files[-1]:
                 held.add(part, file.name, file)
         except (ShuffleproofError, OSError) as error:
             refused.append(str(error))
@@ -138,18 +138,18 @@ def forget_file(file: UploadedFile) -> None:
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
 
 
-def _chosen(own: str, file: DraftFile) -> None:
+def _chosen(draft_name: str, file: DraftFile) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/description: {escaped(file.name)} ({in_words(file.bytes)})")
         st.button(
-            "Remove", key=f"{own} remove {file.part} {file.name}", on_click=remove,
-            args=(own, file), type="tertiary", icon=":material/close:",
+            "Remove", key=f"{draft_name} remove {file.part} {file.name}", on_click=remove,
+            args=(draft_name, file), type="tertiary", icon=":material/close:",
         )  # fmt: skip
 
 
-def remove(own: str, file: DraftFile) -> None:
+def remove(draft_name: str, file: DraftFile) -> None:
     """Take a file out of a draft; a callback."""
-    held = draft(own)
+    held = draft(draft_name)
     if held:
         held.remove(file)
 

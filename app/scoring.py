@@ -96,10 +96,11 @@ def _warm() -> None:
         rankers = [*pair, *(ranker for ranker in rankers if ranker not in pair)]
         recipes = list_recipes(rankers)
         if recipes:
-            one = List(data.data, data.test, recipes[0], data.queries[data.telling])
+            query_list = List(data.data, data.test, recipes[0], data.queries[data.telling])
             for ranker in rankers:  # one at a time: a page's question need not wait for all
-                if ranker.lists in {None, one.recipe}:  # others read rankings that these lack
-                    answers(one, (ranker,), "initial", "-initial")
+                # others read rankings that these lists lack
+                if ranker.lists in {None, query_list.recipe}:
+                    answers(query_list, (ranker,), "initial", "-initial")
     except ShuffleproofError as error:  # the pages say so when they ask
         log.warning("the scoring process did not warm up: %s", error)
 
@@ -126,14 +127,16 @@ def rankers_of(data: DataDescription) -> list[TrainedRanker]:
     return services.trained_rankers(data.data, data.train, data.valid)
 
 
-def documents(one: List, orders: tuple[str, ...]) -> Documents:
+def documents(query_list: List, orders: tuple[str, ...]) -> Documents:
     """A list's documents, with the features that these orders sort by."""
-    return _documents(one, tuple(features_wanted(orders)))
+    return _documents(query_list, tuple(features_wanted(orders)))
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _documents(one: List, features: tuple[int, ...]) -> Documents:
-    answer = resident().ask(f"{WORK}:documents", one.question() | {"features": list(features)})
+def _documents(query_list: List, features: tuple[int, ...]) -> Documents:
+    answer = resident().ask(
+        f"{WORK}:documents", query_list.question() | {"features": list(features)}
+    )
     return Documents(
         query=answer["query"],
         ids=tuple(answer["ids"]),
@@ -143,16 +146,18 @@ def _documents(one: List, features: tuple[int, ...]) -> Documents:
     )
 
 
-def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: str) -> list[Answer]:
+def answers(
+    query_list: List, rankers: tuple[TrainedRanker, ...], before: str, shown: str
+) -> list[Answer]:
     """What rankers answer to a list shown in two orders, given as texts of `ShownOrder`.
 
     Raises:
         ScoringError: the process has no answer.
         ParameterError: an order of other documents.
     """
-    listed = documents(one, (before, shown))
+    listed = documents(query_list, (before, shown))
     orders = [tuple(ShownOrder.parse(text).arranged(listed)) for text in (before, shown)]
-    scored = _scored(one, tuple(ranker.key for ranker in rankers), tuple(orders))
+    scored = _scored(query_list, tuple(ranker.key for ranker in rankers), tuple(orders))
     return [
         Answer(
             ranker=ranker.label,
@@ -168,9 +173,10 @@ def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: s
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _scored(
-    one: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
+    query_list: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
 ) -> dict[str, Any]:
-    question = one.question() | {"rankers": list(rankers), "orders": [list(o) for o in orders]}
+    added = {"rankers": list(rankers), "orders": [list(order) for order in orders]}
+    question = query_list.question() | added
     answer: dict[str, Any] = resident().ask(f"{WORK}:score_query", question)
     return answer
 

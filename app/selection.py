@@ -45,7 +45,7 @@ def choose() -> None:
     several = address.multiselect(SELECTED, options, (), nothing=())
     nobody: dict[str | None, Sequence[str]] = {None: ()}
     nobody.update(options)
-    one = address.selectbox(AGAINST, nobody, None)
+    baseline = address.selectbox(AGAINST, nobody, None)
     chosen, pinned = several["default"], st.session_state.get(AGAINST)
     words = f"{counted(len(chosen), 'ranker')} chosen" if chosen else "Choose rankers"
     with st.sidebar.popover(words, icon=":material/checklist:"):
@@ -56,7 +56,7 @@ def choose() -> None:
             "rankers of its own.",
         )  # fmt: skip
         st.selectbox(
-            "Compared with", **one, format_func=shown.__getitem__,
+            "Compared with", **baseline, format_func=shown.__getitem__,
             on_change=_follow, placeholder="as each page has it",
             help="The baseline of every page, where its study has this ranker.",
         )  # fmt: skip

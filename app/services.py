@@ -179,18 +179,18 @@ class StoredCertificate:
     limits: tuple[str, ...] = ()
 
 
-def stored_certificates(data: str, asked: Collection[str] = ()) -> dict[str, StoredCertificate]:
+def stored_certificates(data: str, preferred: Collection[str] = ()) -> dict[str, StoredCertificate]:
     """A certificate of every ranker of a data set that has one, by the ranker's digest.
 
     Args:
         data: the data set.
-        asked: keys of the studies whose certificates go first; then the oldest, which no later
+        preferred: keys of the studies whose certificates go first; then the oldest, which no later
             examination replaces.
     """
     studied = studies("invariance", data)
     by_digest: dict[str, StoredCertificate] = {}
     for artefact in sorted(
-        studied, key=lambda study: (str(study.key) not in asked, arrival_order(study))
+        studied, key=lambda study: (str(study.key) not in preferred, arrival_order(study))
     ):
         key = str(artefact.key)
         cards = {card.ranker: card for card in invariance_cards(key)}

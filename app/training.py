@@ -265,7 +265,7 @@ def _size(artefact: Artefact) -> tuple[int | None, str]:
     return sum(map(prod, shapes)), "parameters"
 
 
-def total_seconds(costs: Sequence[Cost], first: Cost | None) -> tuple[float, float]:
+def total_seconds(costs: Sequence[Cost], lists_cost: Cost | None) -> tuple[float, float]:
     """Seconds from and to for several trainings on this machine, their lists made first."""
     low, high = cost.total_seconds(costs, at_once())
-    return (low, high) if first is None else (low + first.low, high + first.high)
+    return (low, high) if lists_cost is None else (low + lists_cost.low, high + lists_cost.high)

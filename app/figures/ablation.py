@@ -134,12 +134,12 @@ def label(variant: str, base: str, step_of: StepOf) -> str:
 
 def _first_of(values: str) -> str:
     """As many of the values of a step as a line holds."""
-    said, *more = values.split(", ")
+    text, *more = values.split(", ")
     for value in more:
-        if len(f"{said}, {value}, …") > LONGEST:
-            return f"{said}, …"
-        said = f"{said}, {value}"
-    return said
+        if len(f"{text}, {value}, …") > LONGEST:
+            return f"{text}, …"
+        text = f"{text}, {value}"
+    return text
 
 
 def _whole(variant: str) -> str:
@@ -193,7 +193,7 @@ def _dots(rows: Sequence[Mapping[Any, Any]], base: str, effect: Effect) -> go.Sc
         marker={
             "size": 12,
             "symbol": "circle" if single else "diamond",
-            "color": [color if one else "rgba(127,127,127,0.15)" for one in full],
+            "color": [color if is_full else "rgba(127,127,127,0.15)" for is_full in full],
             "line": {"color": color, "width": 2.5},
         },
         error_x=interval if tested else None,
@@ -213,7 +213,7 @@ def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str]:
 def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
     """The picture in words."""
     tested = effect in {"quality", "robustness"}
-    said = [
+    parts = [
         f"{row['variant']} {signed(row['value'])}"
         + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
         if tested
@@ -221,7 +221,7 @@ def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
         for row in _shown(table, effect).to_dict("records")
     ]
     title = _title(effect, measure, str(table["variant"].iloc[0]))
-    return f"Dot plot, {title}: {'; '.join(said)}."
+    return f"Dot plot, {title}: {'; '.join(parts)}."
 
 
 @plain_text

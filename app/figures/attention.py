@@ -136,9 +136,9 @@ def heat(cells: Cells) -> go.Figure:
 def _side_by_side(figure: go.Figure, title: str) -> None:
     """Two maps share the titles of their axes and the meaning of their colours."""
     middles = {}
-    for axis, (first, last) in PANELS.items():
-        figure.layout[axis] = {"domain": [first, last], "anchor": "y"}
-        middles[axis] = (first + last) / 2
+    for axis, (left, right) in PANELS.items():
+        figure.layout[axis] = {"domain": [left, right], "anchor": "y"}
+        middles[axis] = (left + right) / 2
     heads = zip(BESIDE, middles.values(), strict=True)
     place = {"xref": "paper", "yref": "paper", "xanchor": "center", "showarrow": False}
     above = [{"text": text, "x": x, "y": 1.0, "yanchor": "bottom", **place} for text, x in heads]
@@ -305,8 +305,8 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
 
 def _edges(tiles: int, cells: int) -> np.ndarray:
     """Where the cells of tiles begin and end along an axis, a gap after each tile but the last."""
-    own = np.linspace(0.0, TILE, cells + 1)
-    return np.concatenate([tile + own for tile in range(tiles)])
+    edges = np.linspace(0.0, TILE, cells + 1)
+    return np.concatenate([tile + edges for tile in range(tiles)])
 
 
 def _tiled(pictures: list[np.ndarray]) -> np.ndarray:

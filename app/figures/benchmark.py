@@ -44,7 +44,7 @@ def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
     strokes = [stroke(name).color for name in names]
     ends = list(zip(names, strokes, shown["low"].tolist(), shown["high"].tolist(), strict=True))
     traces = [
-        _intervals([(name, low, high) for name, own, low, high in ends if own == color], color)
+        _intervals([(name, low, high) for name, shade, low, high in ends if shade == color], color)
         for color in dict.fromkeys(strokes)
     ]
     figure = go.Figure([*traces, _dots(shown, strokes, measure)] if names else [])
@@ -93,7 +93,9 @@ def _dots(shown: pd.DataFrame, strokes: Sequence[str], measure: str) -> go.Scatt
         mode="markers",
         marker={
             "size": 12,
-            "color": [own if full else OPEN for own, full in zip(strokes, counted, strict=True)],
+            "color": [
+                shade if full else OPEN for shade, full in zip(strokes, counted, strict=True)
+            ],
             "line": {"color": list(strokes), "width": 2.5},
             "symbol": list(shapes([str(name) for name in shown["ranker"]]).values()),
         },
@@ -111,10 +113,10 @@ def _dots(shown: pd.DataFrame, strokes: Sequence[str], measure: str) -> go.Scatt
 @in_words
 def alt_text(frame: pd.DataFrame, baseline: str, measure: str) -> str:
     """The picture in words: every difference and whether it is more than chance."""
-    said = [
+    parts = [
         str(row["ranker"])
         + f" {signed(row['difference'])}"
         + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
         for row in best_first(frame).to_dict("records")
     ]
-    return f"Dot plot of {measure} minus that of {baseline}, best first: {'; '.join(said)}."
+    return f"Dot plot of {measure} minus that of {baseline}, best first: {'; '.join(parts)}."

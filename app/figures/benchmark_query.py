@@ -61,29 +61,29 @@ DEPTH = 40
 
 
 @plain_text
-def two_runs(found: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
+def two_runs(documents: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     """The first places of two runs, a line from a document's place in one to that in the other.
 
     Args:
-        found: document, label, and a column of positions for each of the pair, NaN where a run
+        documents: document, label, and a column of positions for each of the pair, NaN where a run
             did not retrieve the document.
         pair: the two runs.
     """
-    places = _first(found, pair)
-    first, second = places[pair[0]], places[pair[1]]
+    places = _first(documents, pair)
+    left, right = places[pair[0]], places[pair[1]]
     frame = pd.DataFrame(
         {
             "document": places["document"],
             "label": places["label"],
-            "shown": first,
-            "answered": second,
+            "shown": left,
+            "answered": right,
             "shown_before": float("nan"),
             "answered_before": float("nan"),
-            "moved": (first != second) & (places["label"] > 0),
+            "moved": (left != right) & (places["label"] > 0),
         }
     )
     figure = bump.bump(frame, pair[0])
-    lowest = max(int(first.max(skipna=True) or 1), int(second.max(skipna=True) or 1))
+    lowest = max(int(left.max(skipna=True) or 1), int(right.max(skipna=True) or 1))
     xaxes(figure, tickvals=[0, 1], ticktext=list(pair), range=[-0.1, 1.1])
     yaxes(figure, range=[lowest + 0.7, 0.3])
     set_properties(figure.layout, height=bump.SMALLEST + lowest * bump.ROW // 2)
@@ -97,18 +97,18 @@ def two_runs(found: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     return figure
 
 
-def _first(found: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
+def _first(documents: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     """The documents within the first places of either run; places further down are NaN."""
-    places = found.copy()
+    places = documents.copy()
     for name in pair:
         places[name] = places[name].where(places[name] <= DEPTH)
     return places[places[list(pair)].notna().any(axis=1)]
 
 
 @in_words
-def runs_alt_text(found: pd.DataFrame, pair: tuple[str, str]) -> str:
+def runs_alt_text(documents: pd.DataFrame, pair: tuple[str, str]) -> str:
     """The runs' chart in words."""
-    places = _first(found, pair)
+    places = _first(documents, pair)
     both = int(places[list(pair)].notna().all(axis=1).sum())
     relevant = [int((places[name].notna() & (places["label"] > 0)).sum()) for name in pair]
     return (

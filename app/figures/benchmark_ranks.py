@@ -40,8 +40,10 @@ def ranks(
     figure = go.Figure()
     top = (len(cliques) + 0.5) * LINE / ROW  # stems end above the joining lines
     above = top + 2 * LINE / ROW
-    for color, own in _by_color(places).items():
-        stems = [point for at, place in own for point in ((place, -top), (place, at), (None, None))]
+    for color, rows in _by_color(places).items():
+        stems = [
+            point for at, place in rows for point in ((place, -top), (place, at), (None, None))
+        ]
         xs, ys = zip(*stems, strict=True)
         figure.add_trace(_line(xs, ys, color, 1))
     figure.add_trace(_dots(places))
@@ -72,10 +74,10 @@ def ranks(
 
 def _by_color(places: Sequence[tuple[str, float]]) -> dict[str, list[tuple[int, float]]]:
     """Row and mean rank of the rankers of each colour: a trace a colour, not one a ranker."""
-    found: dict[str, list[tuple[int, float]]] = {}
+    by_color: dict[str, list[tuple[int, float]]] = {}
     for at, (ranker, place) in enumerate(places, start=1):
-        found.setdefault(stroke(ranker).color, []).append((at, place))
-    return found
+        by_color.setdefault(stroke(ranker).color, []).append((at, place))
+    return by_color
 
 
 def _line(x: Sequence[Any], y: Sequence[Any], color: str, width: float) -> go.Scatter:
@@ -103,8 +105,8 @@ def _dots(places: Sequence[tuple[str, float]]) -> go.Scatter:
 @in_words
 def alt_text(places: Sequence[tuple[str, float]], cliques: Sequence[Sequence[str]]) -> str:
     """The diagram in words."""
-    said = ", ".join(f"{ranker} {place:.2f}" for ranker, place in places)
-    text = f"Critical-difference diagram of mean ranks, best first: {said}. "
+    means = ", ".join(f"{ranker} {place:.2f}" for ranker, place in places)
+    text = f"Critical-difference diagram of mean ranks, best first: {means}. "
     if not cliques:
         return text + "All differ."
     return text + "Not told apart: " + "; ".join(" and ".join(clique) for clique in cliques) + "."

@@ -68,8 +68,8 @@ def bump(
         side="top", range=[-0.15, 2.2], showgrid=False, fixedrange=True,
     )  # fmt: skip
     yaxes(figure, range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True)
-    own = min(max(count * ROW + 80, SMALLEST), LARGEST)
-    laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
+    usual = min(max(count * ROW + 80, SMALLEST), LARGEST)
+    laid_out(figure, height=height or usual, showlegend=False, hovermode="closest", dragmode=False)
     set_properties(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
     if of_all > MOST:
         text = f"The {MOST} of {counted(of_all, 'document')} that moved furthest"
@@ -82,8 +82,8 @@ def bump(
 
 def _places(moves: pd.DataFrame) -> int:
     """How many places there are; more than documents where only some of a list are drawn."""
-    taken = moves[["shown", "answered", "answered_before"]].to_numpy(float)
-    return max(len(moves), int(np.nanmax(taken, initial=1)))
+    positions = moves[["shown", "answered", "answered_before"]].to_numpy(float)
+    return max(len(moves), int(np.nanmax(positions, initial=1)))
 
 
 def _lines(

@@ -69,10 +69,10 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
 
 def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
     measure, worst = named
-    ranker, own = str(row["ranker"]), stroke(str(row["ranker"]))
-    color = own.color
+    ranker, style = str(row["ranker"]), stroke(str(row["ranker"]))
+    color = style.color
     given, beyond = ranker == GIVEN, row["place"] > row["kept"]
-    symbol = "triangle-down" if beyond else "diamond" if given else own.shape
+    symbol = "triangle-down" if beyond else "diamond" if given else style.shape
     return go.Scatter(
         x=[row["start"]],
         y=[row["place"]],
@@ -128,8 +128,8 @@ def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     """The axes, with room for names; robustness always shows 1."""
     if known.empty:
         return [0.0, 1.0], [0.0, 1.05]
-    own = known[known["ranker"] != GIVEN]
-    shown = own if len(own) else known
+    rankers = known[known["ranker"] != GIVEN]
+    shown = rankers if len(rankers) else known
     low, high = float(known["start"].min()), float(known["start"].max())
     room = max(high - low, 0.02) * 0.3
     bottom = min(1.0, float(np.nanmin(shown[["kept", "kept_low"]].to_numpy(float))))
@@ -272,16 +272,16 @@ def places(
     if line is not None:
         dots.append(np.array([[0.0, line - THICK], [room[0], line + THICK]]))
     boxes: dict[int, np.ndarray] = {}
-    found = [(0.0, 0.0, False)] * len(marks)
+    offsets = [(0.0, 0.0, False)] * len(marks)
     for _ in range(ROUNDS):
         for at, mark in enumerate(marks):
-            taken = [*dots, *(box for other, box in boxes.items() if other != at)]
+            others = [*dots, *(box for other, box in boxes.items() if other != at)]
             tried = [(_placed(mark, far, angle), far) for far in NEAR for angle in ANGLES]
-            costs = [_covered(box, taken, room) + FAR * far for box, far in tried]
+            costs = [_covered(box, others, room) + FAR * far for box, far in tried]
             box, far = tried[int(np.argmin(costs))]
             x, y = (box.mean(axis=0) - [mark.x, mark.y]).round(1).tolist()
-            boxes[at], found[at] = box, (x, y, far > NEAR[1])
-    return found
+            boxes[at], offsets[at] = box, (x, y, far > NEAR[1])
+    return offsets
 
 
 def _placed(mark: Mark, far: float, angle: float) -> np.ndarray:
@@ -296,9 +296,9 @@ def _box(middle: np.ndarray, half: np.ndarray) -> np.ndarray:
     return np.array([middle - half, middle + half])
 
 
-def _covered(box: np.ndarray, taken: Sequence[np.ndarray], room: tuple[float, float]) -> float:
+def _covered(box: np.ndarray, boxes: Sequence[np.ndarray], room: tuple[float, float]) -> float:
     """Square pixels of a name over another thing, and what is outside the plot."""
-    others = np.array(taken)
+    others = np.array(boxes)
     shared = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
     over = np.clip(shared, 0, None).prod(axis=1).sum()
     beyond = np.clip(np.concatenate([-box[0], box[1] - room]), 0, None).max()
@@ -329,7 +329,7 @@ def dials(frame: pd.DataFrame, words: dict[str, str]) -> go.Figure:
     rows: list[Any] = [row for row in frame.to_dict("records") if row["value"] == row["value"]]
     figure = go.Figure()
     ranker = str(rows[0]["ranker"]) if rows else ""
-    own = stroke(ranker)
+    style = stroke(ranker)
     for at, row in enumerate(rows):
         low, high = _ends(row)
 
@@ -338,11 +338,11 @@ def dials(frame: pd.DataFrame, words: dict[str, str]) -> go.Figure:
 
         figure.add_trace(_bar((0.0, 1.0), at, faded(REFERENCE, 0.25), 8))
         bounds = (place(row["low"]), place(row["high"]))
-        figure.add_trace(_bar(bounds, at, faded(own.color, 0.45), 8))
+        figure.add_trace(_bar(bounds, at, faded(style.color, 0.45), 8))
         figure.add_trace(
             go.Scatter(
                 x=[place(row["value"])], y=[at], mode="markers", cliponaxis=False,
-                marker={"size": 13, "color": own.color, "symbol": own.shape},
+                marker={"size": 13, "color": style.color, "symbol": style.shape},
                 hovertemplate=f"{words[row['dial']]}: {_numbers(row)}<extra></extra>",
             )
         )  # fmt: skip
@@ -403,8 +403,8 @@ def dials_alt_text(frame: pd.DataFrame, words: dict[str, str]) -> str:
     'Dials of DLCM: Kept 90.0 % [80.0, 100.0].'
     """
     rows: list[Any] = frame.to_dict("records")
-    said = ", ".join(f"{words[row['dial']]} {_numbers(row)}" for row in rows)
-    return f"Dials of {rows[0]['ranker']}: {said}." if rows else "There are no dials."
+    parts = ", ".join(f"{words[row['dial']]} {_numbers(row)}" for row in rows)
+    return f"Dials of {rows[0]['ranker']}: {parts}." if rows else "There are no dials."
 
 
 @plain_text
@@ -420,10 +420,10 @@ def compare_dials(frame: pd.DataFrame, words: str) -> go.Figure:
     """
     known = frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")
     rankers = [*map(str, known["ranker"])]
-    own = known[known["ranker"] != GIVEN]
-    own = own if len(own) else known
-    low = float(own[["value", "low"]].min().min()) if len(own) else 0.0
-    high = float(own[["value", "high"]].max().max()) if len(own) else 1.0
+    scaled = known[known["ranker"] != GIVEN]
+    scaled = scaled if len(scaled) else known
+    low = float(scaled[["value", "low"]].min().min()) if len(scaled) else 0.0
+    high = float(scaled[["value", "high"]].max().max()) if len(scaled) else 1.0
     room = max(high - low, 0.002) * 0.08
     ends = (low - room, high + room)
     marks, figure = shapes(rankers), go.Figure()
@@ -476,5 +476,5 @@ def compared_alt_text(frame: pd.DataFrame, words: str) -> str:
     """The dots in words, best first."""
     known = frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")
     rows: list[Any] = known.to_dict("records")
-    said = "; ".join(f"{row['ranker']} {_numbers(row)}" for row in rows)
-    return f"{words}, best first: {said}." if rows else f"{words}: nothing is known."
+    parts = "; ".join(f"{row['ranker']} {_numbers(row)}" for row in rows)
+    return f"{words}, best first: {parts}." if rows else f"{words}: nothing is known."

@@ -95,13 +95,13 @@ def feature(bins: pd.DataFrame, name: str) -> go.Figure:
         rows=max(len(parts), 1), cols=1, shared_xaxes=True, vertical_spacing=0.06
     )
     for row, part in enumerate(parts, start=1):
-        own = bins[bins.part == part]
+        part_bins = bins[bins.part == part]
         bars = _bars(
             part,
-            (own.low + own.high) / 2,
-            own.share,
-            width=(own.high - own.low).where(own.high > own.low, thin),
-            customdata=own[["low", "high"]],
+            (part_bins.low + part_bins.high) / 2,
+            part_bins.share,
+            width=(part_bins.high - part_bins.low).where(part_bins.high > part_bins.low, thin),
+            customdata=part_bins[["low", "high"]],
             hovertemplate=f"{part}, %{{customdata[0]:.4g}} to %{{customdata[1]:.4g}}<br>"
             "%{y:.1%} of the documents<extra></extra>",
         )

@@ -38,12 +38,14 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     figure = go.Figure()
     marks = shapes(rankers)
     for at, ranker in enumerate(rankers):
-        own = sampled[sampled["ranker"] == ranker]
-        if own["low"].notna().all():  # one list has no interval
+        points = sampled[sampled["ranker"] == ranker]
+        if points["low"].notna().all():  # one list has no interval
             fill, name = faded(stroke(ranker).color, 0.2), f"95 % interval of {ranker}"
-            figure.add_trace(ribbon(own["shuffles"], own["low"], own["high"], fill, name=name))
-        _due(figure, own, named=not at)
-        _line(figure, own, ranker, marks[ranker])
+            figure.add_trace(
+                ribbon(points["shuffles"], points["low"], points["high"], fill, name=name)
+            )
+        _due(figure, points, named=not at)
+        _line(figure, points, ranker, marks[ranker])
     _names(figure, sampled, rankers)
     _all_pairs(figure, frame)
     counts = sorted(set(sampled["shuffles"].tolist()))
@@ -58,29 +60,29 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 
 
-def _line(figure: go.Figure, own: pd.DataFrame, ranker: str, symbol: str) -> None:
+def _line(figure: go.Figure, points: pd.DataFrame, ranker: str, symbol: str) -> None:
     figure.add_trace(
         go.Scatter(
-            x=own["shuffles"],
-            y=own["error"],
+            x=points["shuffles"],
+            y=points["error"],
             name=ranker,
             mode="lines+markers",
             line={"color": stroke(ranker).color, "width": 2.5},
             marker={"size": 9, "symbol": symbol},
-            customdata=own[["tau", "low", "high"]],
+            customdata=points[["tau", "low", "high"]],
             hovertemplate=(
                 f"<b>{ranker}, S = %{{x}}</b><br>error %{{y:.3g}} "
-                + ("" if own["low"].isna().any() else INTERVAL)
+                + ("" if points["low"].isna().any() else INTERVAL)
                 + "<br>Kendall τ %{customdata[0]:.3f}<extra></extra>"
             ),
         )
     )
 
 
-def _due(figure: go.Figure, own: pd.DataFrame, *, named: bool) -> None:
+def _due(figure: go.Figure, points: pd.DataFrame, *, named: bool) -> None:
     """1/√S through the middle of the points (on logarithmic axes); one point falls nowhere."""
-    counts = own["shuffles"].to_numpy(float)
-    errors = own["error"].to_numpy(float)
+    counts = points["shuffles"].to_numpy(float)
+    errors = points["error"].to_numpy(float)
     if len(errors) < 2 or not (errors > 0).all():
         return
     heights = np.exp(np.mean(np.log(errors * np.sqrt(counts)))) / np.sqrt(counts)
@@ -129,17 +131,17 @@ def alt_text(frame: pd.DataFrame) -> str:
     sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")
     if sampled.empty:
         return "No sampled groups were measured."
-    said = ["Line chart on logarithmic axes."]
+    sentences = ["Line chart on logarithmic axes."]
     for ranker in dict.fromkeys(sampled["ranker"]):
-        own = sampled[sampled["ranker"] == ranker]
-        first, last = own.iloc[0], own.iloc[-1]
-        due = np.sqrt(first["shuffles"] / last["shuffles"])
-        said.append(
-            f"{ranker}: another order shown changes a score by {first['error']:.3g} deviations at "
-            f"S = {int(first['shuffles'])} and by {last['error']:.3g} at S = "
-            f"{int(last['shuffles'])}, a factor of {last['error'] / first['error']:.2f} where 1/√S "
+        points = sampled[sampled["ranker"] == ranker]
+        start, end = points.iloc[0], points.iloc[-1]
+        due = np.sqrt(start["shuffles"] / end["shuffles"])
+        sentences.append(
+            f"{ranker}: another order shown changes a score by {start['error']:.3g} deviations at "
+            f"S = {int(start['shuffles'])} and by {end['error']:.3g} at S = "
+            f"{int(end['shuffles'])}, a factor of {end['error'] / start['error']:.2f} where 1/√S "
             f"gives {due:.2f}."
         )
         pairs = frame[(frame["ranker"] == ranker) & (frame["grouping"] == "exhaustive")]
-        said += [f"With all pairs it is {error:.1g}." for error in pairs["error"].tolist()]
-    return " ".join(said)
+        sentences += [f"With all pairs it is {error:.1g}." for error in pairs["error"].tolist()]
+    return " ".join(sentences)

@@ -44,10 +44,10 @@ def conditions(frame: pd.DataFrame, measure: str, shown: ShownValue = "mean") ->
     if shown == "change":
         figure.add_vline(x=0, line={"color": REFERENCE, "width": 1.4, "dash": "dot"})
     for ranker in dict.fromkeys(frame["ranker"]):
-        own = [row for row in rows if row["ranker"] == ranker and row["dot"]]
-        if shown == "mean" and len(own) > 1:
-            _guide(figure, own)
-        figure.add_trace(_dots(own, measure, shown))
+        dots = [row for row in rows if row["ranker"] == ranker and row["dot"]]
+        if shown == "mean" and len(dots) > 1:
+            _guide(figure, dots)
+        figure.add_trace(_dots(dots, measure, shown))
     laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
     title = measure if shown == "mean" else f"{measure} − as trained"
     form = ".3~f" if shown == "mean" else "+.3~f"
@@ -64,9 +64,9 @@ def conditions(frame: pd.DataFrame, measure: str, shown: ShownValue = "mean") ->
 def _rows(frame: pd.DataFrame, shown: ShownValue) -> list[dict[Any, Any]]:
     """The lines from top to bottom: a ranker's name, then its conditions under it."""
     rows: list[dict[Any, Any]] = []
-    for ranker, own in frame.groupby("ranker", sort=False):
+    for ranker, conditions in frame.groupby("ranker", sort=False):
         name = f"<b>{ranker}</b>"
-        points = own.to_dict("records")
+        points = conditions.to_dict("records")
         if shown == "mean" and points[0]["condition"] == TRAINED:
             rows.append(points[0] | {"text": name, "dot": True})
             points = points[1:]
@@ -84,37 +84,38 @@ def _rows(frame: pd.DataFrame, shown: ShownValue) -> list[dict[Any, Any]]:
     return [row | {"y": at} for at, row in enumerate(rows)]
 
 
-def _guide(figure: go.Figure, own: list[dict[Any, Any]]) -> None:
+def _guide(figure: go.Figure, rows: list[dict[Any, Any]]) -> None:
     """A line down from the ranker as trained, to compare its conditions with."""
+    top = rows[0]
     figure.add_shape(
-        type="line", x0=own[0]["mean"], x1=own[0]["mean"], y0=own[0]["y"], y1=own[-1]["y"] + 0.4,
-        line={"color": stroke(str(own[0]["ranker"])).color, "width": 1.2, "dash": "dot"},
+        type="line", x0=top["mean"], x1=top["mean"], y0=top["y"], y1=rows[-1]["y"] + 0.4,
+        line={"color": stroke(str(top["ranker"])).color, "width": 1.2, "dash": "dot"},
     )  # fmt: skip
 
 
-def _dots(own: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Scatter:
-    ranker = str(own[0]["ranker"]) if own else ""
+def _dots(rows: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Scatter:
+    ranker = str(rows[0]["ranker"]) if rows else ""
     color = stroke(ranker).color
     low, high = ("low", "high") if shown == "mean" else ("change_low", "change_high")
-    full = [row["condition"] == TRAINED or row["change_p"] <= SIGNIFICANT for row in own]
+    full = [row["condition"] == TRAINED or row["change_p"] <= SIGNIFICANT for row in rows]
     columns = ("ranker", "condition", "mean", "low", "high", "change", "change_p", "n")
     return go.Scatter(
-        x=[row[shown] for row in own],
-        y=[row["y"] for row in own],
+        x=[row[shown] for row in rows],
+        y=[row["y"] for row in rows],
         mode="markers",
         marker={
             "size": 11,
             "symbol": stroke(ranker).shape,
-            "color": [color if one else "rgba(127,127,127,0.15)" for one in full],
+            "color": [color if is_full else "rgba(127,127,127,0.15)" for is_full in full],
             "line": {"color": color, "width": 2.2},
         },
         error_x={
             "type": "data", "symmetric": False, "color": color, "thickness": 1.8, "width": 4,
-            "array": [row[high] - row[shown] for row in own],
-            "arrayminus": [row[shown] - row[low] for row in own],
+            "array": [row[high] - row[shown] for row in rows],
+            "arrayminus": [row[shown] - row[low] for row in rows],
         },
         **UNDIMMED,
-        customdata=[[row[name] for name in columns] for row in own],
+        customdata=[[row[name] for name in columns] for row in rows],
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b>, %{{customdata[1]}}<br>{measure} %{{customdata[2]:.3f}} "
             "[%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>change %{customdata[5]:+.3f}, "
@@ -126,17 +127,17 @@ def _dots(own: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Scat
 @in_words
 def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The picture in words: every ranker as trained, and what changes it most."""
-    said = []
-    for ranker, own in frame.groupby("ranker", sort=False):
-        rows = own.to_dict("records")
+    parts = []
+    for ranker, conditions in frame.groupby("ranker", sort=False):
+        rows = conditions.to_dict("records")
         text = f"{ranker} {rows[0]['mean']:.3f}"
         changed = [row for row in rows if not pd.isna(row["change"])]
         if changed:
             worst = min(changed, key=lambda row: row["change"])
             chance = "" if worst["change_p"] <= SIGNIFICANT else ", may be chance"
             text += f" (lowest: {worst['condition']}, {signed(worst['change'])}{chance})"
-        said.append(text)
-    return f"Dot plot of {measure} by ranker and condition: {'; '.join(said)}."
+        parts.append(text)
+    return f"Dot plot of {measure} by ranker and condition: {'; '.join(parts)}."
 
 
 HEIGHT = 330

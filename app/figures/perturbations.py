@@ -106,8 +106,8 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
     )  # fmt: skip
     attacks = [family for _, family in rows if attack_target(family)]
     targets = display_names(map(attack_target, attacks))
-    told = {family: escaped(targets[attack_target(family)]) for family in attacks}
-    families = [told.get(family, family) for _, family in rows if family]
+    words = {family: escaped(targets[attack_target(family)]) for family in attacks}
+    families = [words.get(family, family) for _, family in rows if family]
     texts = list(map(_short, families))
     yaxes(figure,
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
@@ -172,9 +172,9 @@ def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
     figure.update_xaxes(title={"text": "<br>".join(lines)}, selector=0)
     for axis in figure.select_xaxes():
         if axis.tickvals and axis.range:
-            kept = _roomy(axis.tickvals, axis.ticktext, abs(axis.range[1] - axis.range[0]))
-            axis.tickvals = [axis.tickvals[at] for at in kept]
-            axis.ticktext = [axis.ticktext[at] for at in kept]
+            ticks = _roomy(axis.tickvals, axis.ticktext, abs(axis.range[1] - axis.range[0]))
+            axis.tickvals = [axis.tickvals[at] for at in ticks]
+            axis.ticktext = [axis.ticktext[at] for at in ticks]
     bottom = (figure.layout.margin.b or 0) + LINE * (len(lines) - 1)
     set_properties(
         figure.layout, margin={"b": bottom}, height=figure.layout.height + LINE * (len(lines) - 1)
@@ -188,16 +188,16 @@ def _roomy(values: Sequence[float], texts: Sequence[str], span: float) -> list[i
     >>> _roomy([0, 0.01, 0.05, 0.1, 0.25, 0.5], ["0", "0.01", "0.05", "0.1", "0.25", "0.5"], 0.5)
     [0, 3, 4, 5]
     """
-    last, kept = len(values) - 1, [0]
+    last, ticks = len(values) - 1, [0]
 
-    def apart(one: int, other: int) -> bool:
-        widths = DIGIT * (len(texts[one]) + len(texts[other])) / 2
-        return PLOT * abs(values[one] - values[other]) / (span or 1.0) > widths + GAP
+    def apart(tick: int, other: int) -> bool:
+        widths = DIGIT * (len(texts[tick]) + len(texts[other])) / 2
+        return PLOT * abs(values[tick] - values[other]) / (span or 1.0) > widths + GAP
 
     for at in range(1, last):
-        if apart(kept[-1], at) and apart(at, last):
-            kept.append(at)
-    return [*kept, last] if last else kept
+        if apart(ticks[-1], at) and apart(at, last):
+            ticks.append(at)
+    return [*ticks, last] if last else ticks
 
 
 def _short(family: str, longest: int = 18) -> str:
@@ -216,12 +216,12 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     families, rankers = len(set(frame["family"])), len(set(frame["ranker"]))
     cells = f"{families} {'families' if families != 1 else 'family'}"
     cells += f" by {rankers} ranker{'s' if rankers != 1 else ''}"
-    said = f"Map of the change in {measure}, {cells}"
+    head = f"Map of the change in {measure}, {cells}"
     if known.empty:
-        return f"{said}; no cell has a value."
+        return f"{head}; no cell has a value."
     worst: Any = known.sort_values("loss", kind="stable").iloc[-1]
     return (
-        f"{said}; the largest loss is {worst['ranker']} under {worst['family']}, "
+        f"{head}; the largest loss is {worst['ranker']} under {worst['family']}, "
         f"{signed(-worst['loss'])}."
     )
 

@@ -47,13 +47,13 @@ def lines(aggregators: Iterable[str]) -> dict[str, Line]:
     >>> list(found), found["Greedy order"].dash
     (['Borda', 'Kemeny', 'Greedy order'], 'dash')
     """
-    found = {
+    styles = {
         name: Line(
             PALETTE[at % len(PALETTE)], "dash" if at % 2 else "solid", MARKS[at % len(MARKS)]
         )
         for at, name in enumerate(dict.fromkeys(aggregators))
     }
-    return dict(sorted(found.items(), key=lambda one: one[1].dash != "solid"))
+    return dict(sorted(styles.items(), key=lambda item: item[1].dash != "solid"))
 
 
 @plain_text
@@ -68,15 +68,17 @@ def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figur
     """
     figure, drawn = go.Figure(), lines(frame["aggregator"])
     for name, line in drawn.items():
-        own = frame[frame["aggregator"] == name]
-        figure.add_trace(ribbon(own["level"], own["low"], own["high"], faded(line.color, 0.1)))
+        points = frame[frame["aggregator"] == name]
+        figure.add_trace(
+            ribbon(points["level"], points["low"], points["high"], faded(line.color, 0.1))
+        )
     for name, line in drawn.items():
-        own = frame[frame["aggregator"] == name]
+        points = frame[frame["aggregator"] == name]
         figure.add_trace(
             go.Scatter(
-                x=own["level"], y=own["mean"], name=name, mode="lines+markers",
+                x=points["level"], y=points["mean"], name=name, mode="lines+markers",
                 line={"color": line.color, "dash": line.dash, "width": 2.5},
-                marker={"size": 8, "symbol": line.mark}, customdata=own[["low", "high", "n"]],
+                marker={"size": 8, "symbol": line.mark}, customdata=points[["low", "high", "n"]],
                 hovertemplate=f"<b>{name}</b><br>{unit}: %{{x:g}}<br>%{{y:.3f}} "
                 "[%{customdata[0]:.3f}, %{customdata[1]:.3f}], %{customdata[2]} queries"
                 "<extra></extra>",
@@ -92,12 +94,12 @@ def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figur
 @in_words
 def alt_text(frame: pd.DataFrame, title: str, _unit: str, measure: str) -> str:
     """The figure in words: each aggregator's first and last mean."""
-    said = [
-        f"{name} from {number(own['mean'].iloc[0])} to {number(own['mean'].iloc[-1])}"
-        for name, own in frame.groupby("aggregator", sort=False)
+    parts = [
+        f"{name} from {number(points['mean'].iloc[0])} to {number(points['mean'].iloc[-1])}"
+        for name, points in frame.groupby("aggregator", sort=False)
     ]
-    first, last = frame["level"].min(), frame["level"].max()
-    return f"{measure} against {title}, levels {first:g} to {last:g}: {'; '.join(said)}."
+    lowest, highest = frame["level"].min(), frame["level"].max()
+    return f"{measure} against {title}, levels {lowest:g} to {highest:g}: {'; '.join(parts)}."
 
 
 @plain_text
@@ -108,20 +110,20 @@ def bounds(frame: pd.DataFrame) -> go.Figure:
         frame: bound, disturbance, level, measured, limit, n.
     """
     figure = go.Figure()
-    for name, own in frame.groupby("bound", sort=False):
+    for name, points in frame.groupby("bound", sort=False):
         words = _in_lines(str(name))
         figure.add_trace(
             go.Scatter(
-                x=own["measured"], y=[words] * len(own), mode="markers", name="measured",
+                x=points["measured"], y=[words] * len(points), mode="markers", name="measured",
                 marker={"size": 9, "color": PALETTE[0], "opacity": 0.6},
-                customdata=own[["disturbance", "level", "n"]],
+                customdata=points[["disturbance", "level", "n"]],
                 hovertemplate="%{customdata[0]} %{customdata[1]:g}: <b>%{x:.3f}</b>, "
                 "%{customdata[2]} queries<extra></extra>",
             )
         )  # fmt: skip
         figure.add_trace(
             go.Scatter(
-                x=own["limit"][:1], y=[words], mode="markers+text", text=["bound"], name="bound",
+                x=points["limit"][:1], y=[words], mode="markers+text", text=["bound"], name="bound",
                 textposition="top center", hoverinfo="skip",
                 marker={
                     "symbol": "line-ns-open", "size": 26, "color": REFERENCE,
@@ -139,12 +141,12 @@ def bounds(frame: pd.DataFrame) -> go.Figure:
 @in_words
 def bounds_in_words(frame: pd.DataFrame) -> str:
     """The figure in words."""
-    said = [
-        f"{name}: measured {number(own['measured'].min())} to {number(own['measured'].max())}, "
-        f"bound {own['limit'].iloc[0]:g}"
-        for name, own in frame.groupby("bound", sort=False)
+    parts = [
+        f"{name}: measured {number(points['measured'].min())} to "
+        f"{number(points['measured'].max())}, bound {points['limit'].iloc[0]:g}"
+        for name, points in frame.groupby("bound", sort=False)
     ]
-    return f"Measured means beside what is proven. {'; '.join(said)}."
+    return f"Measured means beside what is proven. {'; '.join(parts)}."
 
 
 @plain_text
@@ -156,12 +158,12 @@ def calls(frame: pd.DataFrame) -> go.Figure:
     """
     figure = go.Figure()
     for name, line in lines(frame["aggregator"]).items():
-        own = frame[frame["aggregator"] == name]
+        points = frame[frame["aggregator"] == name]
         figure.add_trace(
             go.Scatter(
-                x=own["items"], y=own["calls"], name=name, mode="lines+markers",
+                x=points["items"], y=points["calls"], name=name, mode="lines+markers",
                 line={"color": line.color, "dash": line.dash, "width": 2.5},
-                marker={"size": 8, "symbol": line.mark}, customdata=own[["seconds"]],
+                marker={"size": 8, "symbol": line.mark}, customdata=points[["seconds"]],
                 hovertemplate=f"<b>{name}</b><br>%{{x:,}} items: %{{y:,.0f}} calls, "
                 "%{customdata[0]:.2g} s<extra></extra>",
             )
@@ -177,8 +179,8 @@ def calls(frame: pd.DataFrame) -> go.Figure:
 def calls_in_words(frame: pd.DataFrame) -> str:
     """The figure in words."""
     last = frame[frame["items"] == frame["items"].max()]
-    said = [f"{row.aggregator} {row.calls:,.0f}" for row in last.itertuples()]
-    return f"Pairs asked of {int(last['items'].iloc[0]):,} items: {'; '.join(said)}."
+    parts = [f"{row.aggregator} {row.calls:,.0f}" for row in last.itertuples()]
+    return f"Pairs asked of {int(last['items'].iloc[0]):,} items: {'; '.join(parts)}."
 
 
 @plain_text
@@ -213,8 +215,8 @@ def calibration(frame: pd.DataFrame, function: str) -> go.Figure:
 def calibration_in_words(frame: pd.DataFrame) -> str:
     """The figure in words."""
     rows = zip(frame["told"], frame["right"], strict=True)
-    said = [f"{number(told)} said, {number(right)} right" for told, right in rows]
-    return f"Calibration of the preference function: {'; '.join(said)}."
+    parts = [f"{number(stated)} said, {number(right)} right" for stated, right in rows]
+    return f"Calibration of the preference function: {'; '.join(parts)}."
 
 
 @plain_text
@@ -231,13 +233,13 @@ def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) 
         go.Heatmap(
             z=values, zmin=0, zmax=1, colorscale=PREFERENCES, xgap=1, ygap=1, hoverongaps=False,
             colorbar={"title": {"text": "row preferred", "side": "right"}, "thickness": 12},
-            customdata=[[[one, other] for other in items] for one in items],
+            customdata=[[[item, other] for other in items] for item in items],
             hovertemplate="%{customdata[0]} over %{customdata[1]}: <b>%{z:.2f}</b><extra></extra>",
         )
     )  # fmt: skip
-    for one, other in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):
+    for row, column in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):
         figure.add_shape(
-            type="rect", x0=other - 0.5, x1=other + 0.5, y0=one - 0.5, y1=one + 0.5,
+            type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
             line={"color": CYCLE, "width": 3},
         )  # fmt: skip
     laid_out(figure, height=min(CELL * count + FRAME, 560), hovermode="closest")

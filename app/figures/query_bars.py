@@ -36,11 +36,11 @@ def bars(
     figure = go.Figure(
         [
             go.Bar(
-                x=places[own], y=frame["difference"][own], marker={"color": shade},
+                x=places[mask], y=frame["difference"][mask], marker={"color": shade},
                 **UNDIMMED,
-                customdata=frame.loc[own, list(facts)], hovertemplate=hover,
+                customdata=frame.loc[mask, list(facts)], hovertemplate=hover,
             )
-            for own, shade in ((gains, color), (~gains, WORSE))
+            for mask, shade in ((gains, color), (~gains, WORSE))
         ]
     )  # fmt: skip
     laid_out(

@@ -133,12 +133,12 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
 def _apart(levels: list[float], closest: float) -> list[float]:
     """The levels whose ticks have room: the first, the last, and what lies apart from both."""
     length = abs(levels[-1] - levels[0]) or 1.0
-    found = [levels[0]]
+    apart = [levels[0]]
     for level in levels[1:-1]:
-        near = min(abs(level - found[-1]), abs(levels[-1] - level))
+        near = min(abs(level - apart[-1]), abs(levels[-1] - level))
         if near >= closest * length:
-            found.append(level)
-    return [*found, levels[-1]] if len(levels) > 1 else found
+            apart.append(level)
+    return [*apart, levels[-1]] if len(levels) > 1 else apart
 
 
 def _labelled(
@@ -157,9 +157,9 @@ def alt_text(summary: pd.DataFrame, family: str, measure: str) -> str:
     for ranker, points in chosen.groupby("ranker", sort=False):
         means = points["mean"]
         parts.append(f"{ranker} from {means.iloc[0]:.3f} to {means.iloc[-1]:.3f}")
-    first, last = chosen.level.iloc[0], chosen.level.iloc[-1]
+    lowest, highest = chosen.level.iloc[0], chosen.level.iloc[-1]
     return (
-        f"Line chart of {measure} against {family}, levels {first:g} to {last:g}: "
+        f"Line chart of {measure} against {family}, levels {lowest:g} to {highest:g}: "
         + "; ".join(parts)
         + "."
     )

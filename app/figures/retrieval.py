@@ -31,23 +31,23 @@ def means(frame: pd.DataFrame, measure: str) -> go.Figure:
         frame: retriever, measure, mean, low, high, n.
         measure: that is drawn.
     """
-    own = _of(frame, measure)
+    rows = _of(frame, measure)
     figure = go.Figure(
         go.Scatter(
-            x=own["mean"],
-            y=own["retriever"],
+            x=rows["mean"],
+            y=rows["retriever"],
             mode="markers",
             marker={"size": 11, "color": PALETTE[0]},
             error_x={
-                "type": "data", "symmetric": False, "array": own["high"] - own["mean"],
-                "arrayminus": own["mean"] - own["low"],
+                "type": "data", "symmetric": False, "array": rows["high"] - rows["mean"],
+                "arrayminus": rows["mean"] - rows["low"],
             },
-            customdata=own[["low", "high"]],
+            customdata=rows[["low", "high"]],
             hovertemplate="<b>%{y}</b><br>%{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]"
             "<extra></extra>",
         )
     )  # fmt: skip
-    laid_out(figure, height=ROW * len(own) + FRAME, showlegend=False, hovermode="closest")
+    laid_out(figure, height=ROW * len(rows) + FRAME, showlegend=False, hovermode="closest")
     yaxes(figure, autorange="reversed", type="category", **NAMES)
     xaxes(figure, title=f"{measure}, mean over queries", rangemode="tozero")
     return figure
@@ -56,15 +56,15 @@ def means(frame: pd.DataFrame, measure: str) -> go.Figure:
 @in_words
 def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words."""
-    own = _of(frame, measure)
-    rows = zip(own["retriever"], own["mean"], own["low"], own["high"], strict=True)
-    said = [f"{name} {number(mean)} {interval(low, high)}" for name, mean, low, high in rows]
-    return f"Means of {measure} with 95 % intervals: {'; '.join(said)}."
+    means = _of(frame, measure)
+    rows = zip(means["retriever"], means["mean"], means["low"], means["high"], strict=True)
+    parts = [f"{name} {number(mean)} {interval(low, high)}" for name, mean, low, high in rows]
+    return f"Means of {measure} with 95 % intervals: {'; '.join(parts)}."
 
 
 def _of(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
-    found = frame[frame["measure"] == measure]
-    return found.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
+    rows = frame[frame["measure"] == measure]
+    return rows.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
 
 
 @plain_text
@@ -77,13 +77,13 @@ def postings(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure(
         [
             go.Scatter(
-                x=own["rank"], y=own["share"], name=str(name), mode="lines+markers",
+                x=points["rank"], y=points["share"], name=str(name), mode="lines+markers",
                 line=numbered_line(place),
                 marker={"size": 4},
                 hovertemplate=f"<b>{name}</b><br>rank %{{x:,}}: %{{y:.2%}} of the documents"
                 "<extra></extra>",
             )
-            for place, (name, own) in enumerate(frame.groupby("retriever", sort=False))
+            for place, (name, points) in enumerate(frame.groupby("retriever", sort=False))
         ]
     )  # fmt: skip
     laid_out(figure, height=SPREAD, hovermode="closest", showlegend=True)
@@ -95,13 +95,13 @@ def postings(frame: pd.DataFrame) -> go.Figure:
 @in_words
 def postings_in_words(frame: pd.DataFrame) -> str:
     """The figure in words."""
-    said = []
-    for name, own in frame.groupby("retriever", sort=False):
-        first, last = own.iloc[0], own.iloc[-1]
-        said.append(
-            f"{name} {first['share']:.1%} at rank 1, {last['share']:.2%} at rank {last['rank']:,}"
+    parts = []
+    for name, points in frame.groupby("retriever", sort=False):
+        start, end = points.iloc[0], points.iloc[-1]
+        parts.append(
+            f"{name} {start['share']:.1%} at rank 1, {end['share']:.2%} at rank {end['rank']:,}"
         )
-    return f"Share of documents by rank of dimension or word: {'; '.join(said)}."
+    return f"Share of documents by rank of dimension or word: {'; '.join(parts)}."
 
 
 SPARSITY_HEIGHT = 420
@@ -117,8 +117,8 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
         measure: that is drawn.
     """
     figure = go.Figure()
-    for place, (way, own) in enumerate(frame.groupby("way", sort=False)):
-        points = own.sort_values("nonzeros_document", kind="stable")
+    for place, (way, rows) in enumerate(frame.groupby("way", sort=False)):
+        points = rows.sort_values("nonzeros_document", kind="stable")
         dense = points["dense_in_disguise"].astype(bool)
         figure.add_trace(
             go.Scatter(
@@ -128,7 +128,8 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
                 mode="lines+markers",
                 line=numbered_line(place),
                 marker={
-                    "size": 10, "symbol": ["circle-open" if one else "circle" for one in dense],
+                    "size": 10,
+                    "symbol": ["circle-open" if is_dense else "circle" for is_dense in dense],
                 },
                 error_y={
                     "type": "data", "symmetric": False, "array": points["high"] - points["mean"],
@@ -149,13 +150,13 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
 @in_words
 def sparsity_alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words."""
-    said = [
+    parts = [
         f"{row['way']} {row['level']:g}: {number(row['mean'])} {interval(row['low'], row['high'])} "
         f"at {row['nonzeros_document']:.1f} non-zeros"
         + (", dense in disguise" if row["dense_in_disguise"] else "")
         for _, row in frame.iterrows()
     ]
-    return f"{measure} against non-zeros of a document: {'; '.join(said)}."
+    return f"{measure} against non-zeros of a document: {'; '.join(parts)}."
 
 
 ACROSS = 2
@@ -171,20 +172,20 @@ def changes(frame: pd.DataFrame, measure: str) -> go.Figure:
         frame: retriever, noise, level, measure, change, low, high, p, n.
         measure: that is drawn.
     """
-    own = frame[frame["measure"] == measure]
-    return panels(own.rename(columns={"noise": "panel"}), measure, "share of words")
+    rows = frame[frame["measure"] == measure]
+    return panels(rows.rename(columns={"noise": "panel"}), measure, "share of words")
 
 
 @plain_text
-def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
+def panels(frame: pd.DataFrame, measure: str, across: str) -> go.Figure:
     """A picture a panel, a line a retriever: changes against a level, with their intervals.
 
     Args:
-        own: retriever, panel, level, change, low, high.
+        frame: retriever, panel, level, change, low, high.
         measure: what changes.
         across: what the level is.
     """
-    kinds, names = own["panel"].unique(), own["retriever"].unique()
+    kinds, names = frame["panel"].unique(), frame["retriever"].unique()
     rows = -(-len(kinds) // ACROSS)
     figure = make_subplots(
         rows=rows, cols=min(ACROSS, len(kinds)), shared_yaxes="all", shared_xaxes="all",
@@ -193,7 +194,7 @@ def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
     for at, kind in enumerate(kinds):
         place = {"row": at // ACROSS + 1, "col": at % ACROSS + 1}
         for among, name in enumerate(names):
-            points = own[(own["panel"] == kind) & (own["retriever"] == name)]
+            points = frame[(frame["panel"] == kind) & (frame["retriever"] == name)]
             figure.add_trace(_line(points, name, among, shown=at == 0), **place)
         figure.add_hline(0, line={"color": REFERENCE, "width": 1}, **place)
     laid_out(figure, height=PANEL * rows + PANEL_FRAME, hovermode="closest")
@@ -237,14 +238,14 @@ def _line(points: pd.DataFrame, name: str, number: int, *, shown: bool) -> go.Sc
 @in_words
 def changes_alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words: of every retriever and kind of noise its highest level."""
-    own = frame[frame["measure"] == measure]
-    last = own[own["level"] == own.groupby(["retriever", "noise"])["level"].transform("max")]
-    said = [
+    rows = frame[frame["measure"] == measure]
+    last = rows[rows["level"] == rows.groupby(["retriever", "noise"])["level"].transform("max")]
+    parts = [
         f"{row['retriever']} {row['noise']} {row['level']:.0%} {signed(row['change'])} "
         f"{interval(row['low'], row['high'])}"
         for _, row in last.iterrows()
     ]
-    return f"Change of {measure} under noise, with 95 % intervals: {'; '.join(said)}."
+    return f"Change of {measure} under noise, with 95 % intervals: {'; '.join(parts)}."
 
 
 @plain_text
@@ -255,21 +256,21 @@ def growth_changes(frame: pd.DataFrame, measure: str) -> go.Figure:
         frame: retriever, documents, share, change, low, high.
         measure: what recall is called.
     """
-    own = frame.rename(columns={"share": "level", "documents": "panel"})
-    return panels(own, measure, "came later")
+    renamed = frame.rename(columns={"share": "level", "documents": "panel"})
+    return panels(renamed, measure, "came later")
 
 
 @in_words
 def growth_alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words: of every retriever the largest share."""
-    own = frame[frame["share"] == frame["share"].max()]
-    said = [
+    rows = frame[frame["share"] == frame["share"].max()]
+    parts = [
         f"{row['retriever']}, {row['documents']} documents {signed(row['change'])} "
         f"{interval(row['low'], row['high'])}"
-        for _, row in own.iterrows()
+        for _, row in rows.iterrows()
     ]
     return (
-        f"Change of {measure} where {percent(own['share'].max())} of the documents came after "
+        f"Change of {measure} where {percent(rows['share'].max())} of the documents came after "
         "training, "
-        f"with 95 % intervals: {'; '.join(said)}."
+        f"with 95 % intervals: {'; '.join(parts)}."
     )

@@ -48,10 +48,10 @@ def curves(
     """
     figure = go.Figure()
     if home is not None:
-        _home(figure, home, first=home == frame["size"].min())
+        _home(figure, home, at_axis=home == frame["size"].min())
     ends: list[tuple[str, float, float]] = []
-    for ranker, own in frame.groupby("ranker", sort=False):
-        points, name = own.sort_values("size"), str(ranker)
+    for ranker, rows in frame.groupby("ranker", sort=False):
+        points, name = rows.sort_values("size"), str(ranker)
         fill = faded(stroke(name).color, 0.08 if name in WORDS else 0.14)
         figure.add_trace(ribbon(points["size"], points["low"], points["high"], fill))
         _line(figure, name, points, measure)
@@ -64,26 +64,30 @@ def curves(
     return figure
 
 
-def _home(figure: go.Figure, home: int, *, first: bool) -> None:
+def _home(figure: go.Figure, home: int, *, at_axis: bool) -> None:
     """A line where the rankers were trained; its words stand off the vertical axis."""
     grey = "rgba(127,127,127,0.8)"
     figure.add_vline(x=home, line={"color": grey, "width": 1.2, "dash": "dot"})
     figure.add_annotation(
         x=math.log10(home), y=0, yref="paper", text="trained here", showarrow=False,
-        textangle=-90, xanchor="left" if first else "right", yanchor="bottom", font={"size": 12},
+        textangle=-90, xanchor="left" if at_axis else "right", yanchor="bottom", font={"size": 12},
     )  # fmt: skip
 
 
 def _line(figure: go.Figure, ranker: str, points: pd.DataFrame, measure: str) -> None:
-    own = stroke(ranker)
+    style = stroke(ranker)
     figure.add_trace(
         go.Scatter(
             x=points["size"],
             y=points["mean"],
             name=WORDS.get(ranker, ranker),
             mode="lines+markers",
-            line={"color": own.color, "dash": own.dash, "width": 1.6 if ranker in WORDS else 2.4},
-            marker={"size": 7, "symbol": "diamond" if ranker == "ideal" else own.shape},
+            line={
+                "color": style.color,
+                "dash": style.dash,
+                "width": 1.6 if ranker in WORDS else 2.4,
+            },
+            marker={"size": 7, "symbol": "diamond" if ranker == "ideal" else style.shape},
             customdata=points[["ranker", "trained_on", "size", "low", "high", "n", "mean_length"]],
             **UNDIMMED,
             hovertemplate=(
@@ -138,12 +142,14 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     parts = []
     for ranker, points in frame.groupby("ranker", sort=False):
         ends = points.sort_values("size")["mean"]
-        own = points["trained_on"].iloc[0]
-        where = f" trained on {own}" if str(own).isdigit() else ""
+        home = points["trained_on"].iloc[0]
+        where = f" trained on {home}" if str(home).isdigit() else ""
         name = f"{WORDS.get(str(ranker), ranker)}{where}"
         parts.append(f"{name} from {ends.iloc[0]:.3f} to {ends.iloc[-1]:.3f}")
-    first, last = frame["size"].min(), frame["size"].max()
-    return f"Line chart of {measure} against {first} to {last} candidates: {'; '.join(parts)}."
+    smallest, largest = frame["size"].min(), frame["size"].max()
+    return (
+        f"Line chart of {measure} against {smallest} to {largest} candidates: {'; '.join(parts)}."
+    )
 
 
 ROW, HEAD, FRAME = 34, 26, 84
@@ -208,9 +214,9 @@ def sizes(frame: pd.DataFrame, shown: str) -> go.Figure:
 def _rows(frame: pd.DataFrame, what: CellContent) -> go.Figure:
     """One map with a row a ranker, which says its N0."""
     homes = zip(frame["ranker"], frame["trained_on"], strict=True)
-    own = frame.assign(row=[f"{name}<br>N0 = {home}" for name, home in homes])
-    rows = list(dict.fromkeys(own["row"]))
-    figure = go.Figure([_cells(own, rows, _columns(frame), what), _marks(own)])
+    named = frame.assign(row=[f"{name}<br>N0 = {home}" for name, home in homes])
+    rows = list(dict.fromkeys(named["row"]))
+    figure = go.Figure([_cells(named, rows, _columns(frame), what), _marks(named)])
     laid_out(figure, height=TALL * len(rows) + FRAME, hovermode="closest", showlegend=False)
     yaxes(figure, autorange="reversed", type="category", **NAMES)
     xaxes(figure, title=TESTED)
@@ -227,12 +233,12 @@ def _blocks(frame: pd.DataFrame, what: CellContent) -> go.Figure:
         vertical_spacing=min(HEAD / room, 1 / max(1, len(rankers))), subplot_titles=rankers,
     )  # fmt: skip
     for at, ranker in enumerate(rankers, start=1):
-        own = frame[frame["ranker"] == ranker]
-        own = own.assign(row=own["trained_on"])
-        rows = sorted(dict.fromkeys(own["row"]), key=_size)
+        cells = frame[frame["ranker"] == ranker]
+        cells = cells.assign(row=cells["trained_on"])
+        rows = sorted(dict.fromkeys(cells["row"]), key=_size)
         place: dict[str, Any] = {"row": at, "col": 1}
-        figure.add_trace(_cells(own, rows, _columns(frame), what), **place)
-        figure.add_trace(_marks(own), **place)
+        figure.add_trace(_cells(cells, rows, _columns(frame), what), **place)
+        figure.add_trace(_marks(cells), **place)
         figure.update_yaxes(title="N0", autorange="reversed", type="category", **NAMES, **place)
     laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(title=TESTED, row=len(rankers), col=1)
@@ -245,12 +251,14 @@ def _columns(frame: pd.DataFrame) -> list[str]:
     return [str(size) for size in sorted(set(frame["size"]))]
 
 
-def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: CellContent) -> go.Heatmap:
-    wide = own.assign(column=own["size"].astype(str)).pivot_table(
+def _cells(
+    frame: pd.DataFrame, rows: list[str], columns: list[str], what: CellContent
+) -> go.Heatmap:
+    wide = frame.assign(column=frame["size"].astype(str)).pivot_table(
         what.column, "row", "column", dropna=False
     )
     values = wide.reindex(index=rows, columns=columns)
-    texts = [["" if pd.isna(one) else number(one, what.format) for one in row]
+    texts = [["" if pd.isna(value) else number(value, what.format) for value in row]
              for row in values.to_numpy(float)]  # fmt: skip
     return go.Heatmap(
         x=columns, y=rows, z=values.to_numpy(float), text=texts, texttemplate="%{text}",
@@ -258,10 +266,10 @@ def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: CellCon
     )  # fmt: skip
 
 
-def _marks(own: pd.DataFrame) -> go.Scatter:
+def _marks(frame: pd.DataFrame) -> go.Scatter:
     return click_marks(
-        own["size"].astype(str), own["row"], 26,
-        customdata=own[["ranker", "trained_on", "size", "mean", "shift", "order_stability",
+        frame["size"].astype(str), frame["row"], 26,
+        customdata=frame[["ranker", "trained_on", "size", "mean", "shift", "order_stability",
                         "score_shift", "n"]],
         hovertemplate=(
             "<b>%{customdata[0]}</b><br>trained on %{customdata[1]}, tested on %{customdata[2]}"
@@ -281,13 +289,13 @@ def sizes_alt_text(frame: pd.DataFrame, shown: str, measure: str) -> str:
     """The map in words: its lowest and highest cell."""
     what = SHOWN[shown]
     known = frame[frame[what.column].notna()]
-    said = f"{measure}, {what.words}" if shown in MEANS else what.words
+    title = f"{measure}, {what.words}" if shown in MEANS else what.words
     if known.empty:
-        return f"Heat map of {said}: no cell has a value."
+        return f"Heat map of {title}: no cell has a value."
     rows = known.sort_values(what.column, kind="stable").to_dict("records")
     words = [
         f"{number(row[what.column], what.format)} ({row['ranker']}, trained on "
         f"{row['trained_on']}, tested on {row['size']})"
         for row in (rows[0], rows[-1])
     ]
-    return f"Heat map of {said} by N0 and N1: from {words[0]} to {words[1]}."
+    return f"Heat map of {title} by N0 and N1: from {words[0]} to {words[1]}."

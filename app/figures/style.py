@@ -141,13 +141,13 @@ def shapes(rankers: Sequence[str]) -> dict[str, str]:
     >>> shapes(["ranksvm", "dlcm@small", "dlcm"])
     {'ranksvm': 'triangle-right', 'dlcm@small': 'triangle-ne', 'dlcm': 'square'}
     """
-    taken: dict[tuple[str, str], str] = {}
+    owners: dict[tuple[str, str], str] = {}
     for name in sorted(dict.fromkeys(rankers), key=lambda name: (_unknown(name), name)):
-        own = stroke(name)
-        free = [one for one in (own.shape, *FURTHER) if (own.color, one) not in taken]
-        taken[own.color, free[0] if free else own.shape] = name
-    found = {name: shape for (_, shape), name in taken.items()}
-    return {name: found.get(name, stroke(name).shape) for name in dict.fromkeys(rankers)}
+        usual = stroke(name)
+        free = [shape for shape in (usual.shape, *FURTHER) if (usual.color, shape) not in owners]
+        owners[usual.color, free[0] if free else usual.shape] = name
+    by_name = {name: shape for (_, shape), name in owners.items()}
+    return {name: by_name.get(name, stroke(name).shape) for name in dict.fromkeys(rankers)}
 
 
 def _unknown(name: str) -> bool:
@@ -332,12 +332,12 @@ def named_ends(
     places = spread_labels(wanted, heights, plot)
     notes = [
         {
-            "x": x, "y": y, "ax": 16, "ay": at - own, "text": text, "xanchor": "left",
+            "x": x, "y": y, "ax": 16, "ay": at - wanted_at, "text": text, "xanchor": "left",
             "align": "left", "showarrow": True, "arrowhead": 0, "arrowwidth": 1.2,
             "arrowcolor": stroke(ranker).color, "standoff": 5, "font": {"size": 12},
             "borderpad": 0, "name": "end",
         }
-        for (ranker, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True)
+        for (ranker, x, y), text, at, wanted_at in zip(ends, texts, places, wanted, strict=True)
     ]  # fmt: skip
     add_annotations(figure, notes)
     widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
@@ -438,7 +438,9 @@ def _ends(figure: go.Figure, plot: float) -> None:
     low, high = span
     wanted = [(high - note.y) / (high - low) * plot for note in ends]
     places = spread_labels(wanted, [PROJECTED_LINE] * len(ends), plot)
-    for note, at, own in zip(ends, places, wanted, strict=True):
-        set_properties(note, text=note.text.replace("-<br>", "-").replace("<br>", " "), ay=at - own)
+    for note, at, wanted_at in zip(ends, places, wanted, strict=True):
+        set_properties(
+            note, text=note.text.replace("-<br>", "-").replace("<br>", " "), ay=at - wanted_at
+        )
     longest = max(len(note.text) for note in ends)
     set_properties(figure.layout, margin={"r": 40 + round(0.58 * PROJECTED_LETTERS * longest)})

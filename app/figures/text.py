@@ -58,7 +58,9 @@ def unescaped(value: Any, labels: Mapping[str, str] | None = None) -> Any:
     """
     if isinstance(value, str):
         return html.unescape((labels or {}).get(value, value))
-    return [unescaped(one, labels) for one in value] if isinstance(value, (list, tuple)) else value
+    return (
+        [unescaped(part, labels) for part in value] if isinstance(value, (list, tuple)) else value
+    )
 
 
 def labels_in(figure: go.Figure) -> dict[str, str]:
@@ -136,12 +138,12 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, part in value.items():
             yield from _texts(name)
-            yield from _texts(one)
+            yield from _texts(part)
     elif isinstance(value, (list, tuple, set, frozenset)):
-        for one in value:
-            yield from _texts(one)
+        for part in value:
+            yield from _texts(part)
     elif isinstance(value, pd.DataFrame):
         yield from map(str, value.columns)
         for name in RANKERS & set(value.columns):

@@ -122,9 +122,9 @@ def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
     wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
     places = spread_labels(wanted, heights, plot)
-    for (label, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True):
+    for (label, x, y), text, at, wanted_at in zip(ends, texts, places, wanted, strict=True):
         figure.add_annotation(
-            x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
+            x=x, y=y, ax=16, ay=at - wanted_at, text=text, xanchor="left", align="left",
             showarrow=True, arrowhead=0, arrowwidth=1.2, standoff=5, borderpad=0,
             arrowcolor=stroke(_ranker(label)).color, font={"size": 12}, row=row, col=1,
         )  # fmt: skip
@@ -175,8 +175,8 @@ def compare_dots(frame: pd.DataFrame) -> go.Figure:
             y=best["label"],
             mode="markers+text",
             marker={
-                "color": [own.color for own in strokes],
-                "symbol": [own.shape for own in strokes],
+                "color": [style.color for style in strokes],
+                "symbol": [style.shape for style in strokes],
                 "size": 11,
             },
             text=[f"{value:.3f}" for value in best["value"]],
@@ -200,6 +200,6 @@ def losses_alt_text(frame: pd.DataFrame) -> str:
     'Dot plot of validation NDCG@10 of 2 trained rankers: DLCM 0.625, MART 0.500.'
     """
     best = frame.sort_values("value", ascending=False, kind="stable").head(MOST)
-    told = ", ".join(f"{row.label} {row.value:.3f}" for row in best.itertuples())
+    parts = ", ".join(f"{row.label} {row.value:.3f}" for row in best.itertuples())
     count = f"{len(frame)} trained ranker{'' if len(frame) == 1 else 's'}"
-    return f"Dot plot of {SCALE} of {count}: {told}."
+    return f"Dot plot of {SCALE} of {count}: {parts}."

@@ -86,8 +86,8 @@ def best_alt_text(frame: pd.DataFrame) -> str:
         words.append(f"the best is trial {best['trial']} with {number(best['valid'])}")
     if stopped := int(frame["state"].isin(STOPPED).sum()):
         words.append(f"{stopped} stopped early")
-    said = "; ".join(words) or "none is finished"
-    return f"Validation NDCG@10 of {counted(len(frame), 'trial')}: {said}."
+    parts = "; ".join(words) or "none is finished"
+    return f"Validation NDCG@10 of {counted(len(frame), 'trial')}: {parts}."
 
 
 @plain_text
@@ -145,8 +145,8 @@ def parallel_alt_text(frame: pd.DataFrame, fields: Sequence[str]) -> str:
     if done.empty:
         return f"{words}."
     best = done.iloc[int(done["valid"].argmax())]
-    told = ", ".join(f"{name.replace('_', ' ')} {_text(best[name])}" for name in fields)
-    return f"{words}; the best, with {number(best['valid'])}, has {told}."
+    settings = ", ".join(f"{name.replace('_', ' ')} {_text(best[name])}" for name in fields)
+    return f"{words}; the best, with {number(best['valid'])}, has {settings}."
 
 
 def _done(frame: pd.DataFrame) -> pd.DataFrame:
@@ -189,7 +189,7 @@ def _axis(values: pd.Series, label: str, text: Callable[[Any], str] | None = Non
     low, high = numbers.min(), numbers.max()
     if low == high:
         return Axis(label, ends[0], "", [0.5] * len(values))
-    return Axis(label, *ends, [float(one) for one in (numbers - low) / (high - low)])
+    return Axis(label, *ends, [float(place) for place in (numbers - low) / (high - low)])
 
 
 def _text(value: Any) -> str:

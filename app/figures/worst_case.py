@@ -67,8 +67,8 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
 
 def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
     """The points of a ranker, and the budget of 0 before them, at which nothing is lost."""
-    first = rows.head(1).assign(budget=0, random_damage=0.0, worst_damage=0.0, low=0.0, high=0.0)
-    return pd.concat([first, rows.sort_values("budget")], ignore_index=True)
+    start = rows.head(1).assign(budget=0, random_damage=0.0, worst_damage=0.0, low=0.0, high=0.0)
+    return pd.concat([start, rows.sort_values("budget")], ignore_index=True)
 
 
 def _random(ranker: str, points: pd.DataFrame, measure: str) -> go.Scatter:

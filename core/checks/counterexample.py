@@ -54,7 +54,7 @@ class Counterexample:
         size = (
             f"{len(names)} of its {whole} documents" if len(names) < whole else f"{whole} documents"
         )
-        first, second = (
+        original, changed = (
             _row([names[at] for at in order], scores[order])
             for order, scores in (
                 (np.arange(len(names)), self.before), (self.order, self.after),
@@ -62,7 +62,7 @@ class Counterexample:
         )  # fmt: skip
         return (
             f"The smallest list that shows it is of query {query}, {size}:\n"
-            f"  shown  {first}\n  shown  {second}\n"
+            f"  shown  {original}\n  shown  {changed}\n"
             f"Document {names[worst]} has {self.before[worst]:.6g}, then {self.after[worst]:.6g}; "
             f"arithmetic explains a change of {self.floor.doubt[worst]:.2g} at most."
         )
@@ -93,45 +93,45 @@ def smallest(
         None where no order changes it now.
     """
     end = perf_counter() + SECONDS
-    found = next(filter(None, (_compared(ranker, judged, order) for order in orders)), None)
+    example = next(filter(None, (_compared(ranker, judged, order) for order in orders)), None)
     size = len(judged.lists.rows) // 2
-    while found is not None and size:
-        for kept, order in _without(found.order, size):
+    while example is not None and size:
+        for places, order in _without(example.order, size):
             if perf_counter() > end:
-                return found
-            part = JudgedLists(judged.dataset, _part(found.judged.lists, kept))
+                return example
+            part = JudgedLists(judged.dataset, _part(example.judged.lists, places))
             smaller = _compared(ranker, part, order)
             if smaller is not None:
-                found = smaller
+                example = smaller
                 break
         else:
             size //= 2
-    if found is None or len(found.order) > FEW:
-        return found
-    for pair in combinations(range(len(found.order)), 2):
-        order = np.arange(len(found.order))
+    if example is None or len(example.order) > FEW:
+        return example
+    for pair in combinations(range(len(example.order)), 2):
+        order = np.arange(len(example.order))
         order[list(pair)] = pair[::-1]
-        plain = _compared(ranker, found.judged, order)
+        plain = _compared(ranker, example.judged, order)
         if plain is not None:
             return plain
-    return found
+    return example
 
 
 def _without(
     order: Int64[np.ndarray, " docs"], size: int
-) -> Iterator[tuple[Int64[np.ndarray, " kept"], Int64[np.ndarray, " kept"]]]:
+) -> Iterator[tuple[Int64[np.ndarray, " left"], Int64[np.ndarray, " left"]]]:
     """The places that are left without each run of so many documents, and the order among them."""
     for first in range(0, len(order), size):
-        kept = np.delete(np.arange(len(order)), np.s_[first : first + size])
-        if len(kept) > 1:
-            yield kept, np.searchsorted(kept, order[np.isin(order, kept)])
+        places = np.delete(np.arange(len(order)), np.s_[first : first + size])
+        if len(places) > 1:
+            yield places, np.searchsorted(places, order[np.isin(order, places)])
 
 
-def _part(lists: CandidateLists, kept: Int64[np.ndarray, " kept"]) -> CandidateLists:
+def _part(lists: CandidateLists, places: Int64[np.ndarray, " left"]) -> CandidateLists:
     """Some documents of a single list, with the ranks that they had."""
     return CandidateLists(
-        np.array([0, len(kept)]), lists.queries, lists.rows[kept], lists.ranks[kept],
-        lists.prior[kept],
+        np.array([0, len(places)]), lists.queries, lists.rows[places], lists.ranks[places],
+        lists.prior[places],
     )  # fmt: skip
 
 
@@ -148,8 +148,8 @@ def _compared(
     floor = score_floor.of_scores(lists.offsets, before)
     if not _beyond(lists, before, after, floor):
         return None
-    own = score_floor.own_rounding(ranker, judged, np.arange(1), before)
-    floor = floor.raised(own)
+    rounding = score_floor.own_rounding(ranker, judged, np.arange(1), before)
+    floor = floor.raised(rounding)
     beyond = _beyond(lists, before, after, floor)
     return Counterexample(judged, order, before, after, floor) if beyond else None
 
@@ -161,5 +161,5 @@ def _beyond(lists: CandidateLists, before: np.ndarray, after: np.ndarray, floor:
 
 def _row(names: Sequence[str], scores: np.ndarray) -> str:
     """Documents with their scores, a few of them."""
-    told = [f"{name}: {score:.6g}" for name, score in zip(names, scores.tolist(), strict=True)]
-    return ", ".join([*told[:SHOWN], *(["…"] if len(told) > SHOWN else [])])
+    texts = [f"{name}: {score:.6g}" for name, score in zip(names, scores.tolist(), strict=True)]
+    return ", ".join([*texts[:SHOWN], *(["…"] if len(texts) > SHOWN else [])])

@@ -94,9 +94,9 @@ def as_judged_lists(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
     if hasattr(lists, "columns") and hasattr(lists, "to_numpy"):
         return _of_frame(lists)
     several = list(lists) if isinstance(lists, Iterable) and not isinstance(lists, str) else []
-    if several and all(isinstance(one, RankingList) for one in several):
+    if several and all(isinstance(item, RankingList) for item in several):
         return _together(several)
-    if [type(one) for one in several] == [RankingDataset, CandidateLists]:
+    if [type(item) for item in several] == [RankingDataset, CandidateLists]:
         return JudgedLists(*several)
     if len(several) in {3, 4}:
         return _of_arrays(*several)
@@ -114,17 +114,17 @@ def sample(depth: int = 40) -> JudgedLists:
 
 
 def _together(several: Sequence[RankingList]) -> JudgedLists:
-    widths = {one.features.shape[1] for one in several} | {0}
-    rankings = {one.ranks.shape[1] for one in several if one.ranks.size}
+    widths = {item.features.shape[1] for item in several} | {0}
+    rankings = {item.ranks.shape[1] for item in several if item.ranks.size}
     if len(widths - {0}) > 1 or len(rankings) > 1:
-        found = f"lists of {sorted(widths - {0})} features and {sorted(rankings)} rankings"
-        raise ShapeError("lists", found, "as many in all of them")
+        problem = f"lists of {sorted(widths - {0})} features and {sorted(rankings)} rankings"
+        raise ShapeError("lists", problem, "as many in all of them")
     width = rankings.pop() if rankings else 0
-    ranks = [one.ranks if one.ranks.size else np.zeros((len(one), width)) for one in several]
+    ranks = [item.ranks if item.ranks.size else np.zeros((len(item), width)) for item in several]
     return _of_arrays(
-        np.concatenate([one.features for one in several]),
-        np.concatenate([one.labels for one in several]),
-        ragged.offsets_of(np.array([len(one) for one in several], dtype=np.int64)),
+        np.concatenate([item.features for item in several]),
+        np.concatenate([item.labels for item in several]),
+        ragged.offsets_of(np.array([len(item) for item in several], dtype=np.int64)),
         np.concatenate(ranks),
     )
 
@@ -145,8 +145,8 @@ def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
         raise ShapeError("offsets", f"an array of shape {bounds.shape}", "0, …, documents")
     grades = np.array(labels, dtype=np.float32)
     if rows.ndim != 2 or grades.shape != rows.shape[:1]:
-        found = f"{grades.shape} beside features {rows.shape}"
-        raise ShapeError("labels", found, "one a document, a row of features each")
+        problem = f"{grades.shape} beside features {rows.shape}"
+        raise ShapeError("labels", problem, "one a document, a row of features each")
     names = tuple(query_ids or map(str, range(1, len(bounds))))
     dataset = RankingDataset(
         rows, grades, bounds, names,
@@ -183,10 +183,10 @@ def _of_frame(frame: Any) -> JudgedLists:
 
 
 def _column(frame: Any, names: Sequence[str], *, needed: bool = True) -> Any:
-    found = [name for name in frame.columns if str(name).casefold() in names]
-    if not found and needed:
+    matching = [name for name in frame.columns if str(name).casefold() in names]
+    if not matching and needed:
         known = ", ".join(map(str, frame.columns))
         raise UsageError(
             f"the frame has no column {' or '.join(names)}; it has {known}: give it that name"
         )
-    return found[0] if found else None
+    return matching[0] if matching else None

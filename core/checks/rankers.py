@@ -35,5 +35,5 @@ def examine_ranker(
         except AnswerError as error:
             return unread(error, len(lists.lists), name)
         return (yield from diagnose(ranker, lists, seed))
-    found = yield from bench.identified(name)
-    return (yield from diagnose(found.ranker, lists, seed))
+    identified = yield from bench.identified(name)
+    return (yield from diagnose(identified.ranker, lists, seed))

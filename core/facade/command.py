@@ -30,9 +30,9 @@ def arguments_for_flags() -> Iterator[None]:
     try:
         yield
     except ShuffleproofError as error:
-        told = str(error).replace("--set", "field=value")
-        told = FLAG.sub(lambda flag: flag[1].replace("-", "_") + (flag[2] or "="), told)
-        error.args = (told,)
+        message = str(error).replace("--set", "field=value")
+        message = FLAG.sub(lambda flag: flag[1].replace("-", "_") + (flag[2] or "="), message)
+        error.args = (message,)
         raise
 
 
@@ -48,7 +48,7 @@ def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Ans
     Raises:
         ShuffleproofError: as the command refuses or fails.
     """
-    known = {one.dest: one for one in flags_of(command) if one.option_strings}
+    known = {flag.dest: flag for flag in flags_of(command) if flag.option_strings}
     words = [command]
     for name, value in flags.items():
         if name not in known:
@@ -63,16 +63,16 @@ def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Ans
             words += [flag, *map(str, several)]
         else:
             words.append(f"{flag}={_text(value)}")
-    said = io.StringIO()
+    stderr = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(stderr):
             chosen = parser().parse_args([*words, *(["--"] if places else []), *map(str, places)])
     except SystemExit:
-        last = said.getvalue().strip().splitlines()[-1]
+        last = stderr.getvalue().strip().splitlines()[-1]
         why = last.partition(": ")[2].partition(". `shuffleproof ")[0].removeprefix("--")
         raise UsageError(f"{command}: {why}; give it what its help names") from None
-    answered: Answer = function_at(chosen.answer)(chosen)
-    return answered
+    result: Answer = function_at(chosen.answer)(chosen)
+    return result
 
 
 def _text(value: Any) -> str:
@@ -98,15 +98,15 @@ def takes_flags(command: str, *without: str) -> Callable[[Function], Function]:
 
     def named(function: Function) -> Function:
         every = signature(function).parameters.values()
-        own = [argument for argument in every if argument.kind is not Parameter.VAR_KEYWORD]
-        absent = {*SHARED, *without, *(argument.name for argument in own)}
+        arguments = [argument for argument in every if argument.kind is not Parameter.VAR_KEYWORD]
+        absent = {*SHARED, *without, *(argument.name for argument in arguments)}
         flags = [
             flag for flag in flags_of(command) if flag.option_strings and flag.dest not in absent
         ]
         more = [
             Parameter(flag.dest, Parameter.KEYWORD_ONLY, default=flag.default) for flag in flags
         ]
-        function.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
+        function.__signature__ = Signature([*arguments, *more])  # type: ignore[attr-defined]
         helps = (
             f"    {flag.dest}: {(flag.help or ', '.join(flag.choices or ())).replace('%%', '%')}"
             for flag in flags

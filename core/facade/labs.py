@@ -43,8 +43,8 @@ class CollectionStudies(OpenData):
 
     def __repr__(self) -> str:
         """What is open, and what can be done with it."""
-        found = collections.find(self.scope.data, self.scope.store)
-        sizes = counted(len(found), "document"), counted(len(found.queries), "query")
+        collection = collections.find(self.scope.data, self.scope.store)
+        sizes = counted(len(collection), "document"), counted(len(collection.queries), "query")
         lines = [
             f"CollectionStudies of {self.scope.data}", ", ".join(sizes),
             f"studies: {', '.join(kind.replace('-', '_') for kind in COLLECTION_STUDIES)}",
@@ -72,8 +72,8 @@ class CollectionStudies(OpenData):
         Returns:
             What `train` answers: `artefact`, `gates`, `last`, `seconds`.
         """
-        answered: Mapping[str, Any] = self._command("train", name, data=self.scope.data, **flags)
-        return answered
+        result: Mapping[str, Any] = self._command("train", name, data=self.scope.data, **flags)
+        return result
 
     @takes_flags("candidates")
     def candidates(self, name: str, **flags: Any) -> Studies:
@@ -122,8 +122,8 @@ class PreferenceStudies(OpenData):
         Args:
             flags: those of the command:
         """
-        answered: Mapping[str, Any] = self._command("consistency", self.scope.data, **flags)
-        return answered
+        result: Mapping[str, Any] = self._command("consistency", self.scope.data, **flags)
+        return result
 
     @takes_flags("aggregate")
     def aggregate(
@@ -199,8 +199,8 @@ def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
         where = store_of(store)
         places = [path] if isinstance(path, str | PathLike) else list(path)
         with bars(progress=progress):
-            told = answer(command, places, {"name": name, "store": where.root, **flags}).json
-        notes = tuple(map(str, told.get("notes", ())))
+            result = answer(command, places, {"name": name, "store": where.root, **flags}).json
+        notes = tuple(map(str, result.get("notes", ())))
         return replace(opened(name, store=where, progress=progress), notes=notes)
 
     ingest.__name__ = ingest.__qualname__ = command.replace("-", "_")

@@ -85,11 +85,11 @@ class OpenData:
         question = with_conventions(kind(**values), given.pop("conventions", None))
         scope = self.scope if kind.over_folds else self._scope
         with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
-            found = workbench.ask(
+            answer = workbench.ask(
                 question, scope.data, preset=scope.preset, store=scope.store, watch=watch,
                 **{**(scope.lists or {}), **given},
             )  # fmt: skip
-        return Result.of(found)
+        return Result.of(answer)
 
 
 def store_of(place: StorePlace) -> Store:
@@ -111,8 +111,8 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
         try:
             bound = signature.bind(self, *places, **given)
         except TypeError as error:
-            unknown = [one for one in given if one not in signature.parameters]
-            known = [one for one in signature.parameters if one != "self"]
+            unknown = [argument for argument in given if argument not in signature.parameters]
+            known = [argument for argument in signature.parameters if argument != "self"]
             if unknown:
                 meant = OTHERWISE.get(unknown[0], "")
                 meant = meant if meant in known else ""
@@ -130,24 +130,24 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
 def _arguments(kind: type[Question]) -> list[inspect.Parameter]:
     """The fields of a question as arguments, then those that all studies take."""
     by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    found = [inspect.Parameter("self", by_place)]
+    arguments = [inspect.Parameter("self", by_place)]
     for field in parameters(kind):
         usual = field.flags.families if isinstance(field.flags, Levels) else field.default
         required = field.is_required and usual in {None, field.default}
         default = inspect.Parameter.empty if required else usual
-        found.append(inspect.Parameter(field.name, by_place, default=default))
+        arguments.append(inspect.Parameter(field.name, by_place, default=default))
     by_name_alone = inspect.Parameter.KEYWORD_ONLY
     more = (inspect.Parameter(name, by_name_alone, default=None) for name in _shared(kind))
-    return [*found, *more]
+    return [*arguments, *more]
 
 
 def _shared(kind: type[Question]) -> Mapping[str, str]:
     """What every study of a kind takes by name alone beside its fields, and what it is."""
-    own = {field.name: field for field in parameters(kind)}
-    found = {name: told for name, told in LIMITS.items() if name not in own}
-    if any(field.names == "measures" for field in own.values()):
-        found["conventions"] = f"whose conventions measures have: {', '.join(BUNDLES)}"
-    return found
+    declared = {field.name: field for field in parameters(kind)}
+    shared = {name: words for name, words in LIMITS.items() if name not in declared}
+    if any(field.names == "measures" for field in declared.values()):
+        shared["conventions"] = f"whose conventions measures have: {', '.join(BUNDLES)}"
+    return shared
 
 
 def _documentation(kind: type[Question]) -> str:
@@ -156,6 +156,6 @@ def _documentation(kind: type[Question]) -> str:
     for field in parameters(kind):
         if field.names == LEVELS:
             of_fields[field.name] += f": {FORMS}"
-    lines = [f"    {name}: {told}" for name, told in {**of_fields, **_shared(kind)}.items()]
+    lines = [f"    {name}: {words}" for name, words in {**of_fields, **_shared(kind)}.items()]
     parts = [kind.title, f"{kind.summary} (source: {kind.source})", "Args:"]
     return "\n\n".join(parts) + "\n" + "\n".join(lines) + RETURNS

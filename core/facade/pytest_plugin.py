@@ -43,8 +43,8 @@ def assert_invariant(request: pytest.FixtureRequest) -> Callable[..., None]:
     for mark in reversed(list(request.node.iter_markers(MARK))):
         unknown = sorted(set(mark.kwargs) - set(given))
         if mark.args or unknown:
-            found = ", ".join([*map(repr, mark.args), *unknown])
-            raise pytest.UsageError(f"mark {MARK} takes permutations= and seed=, not {found}")
+            wrong = ", ".join([*map(repr, mark.args), *unknown])
+            raise pytest.UsageError(f"mark {MARK} takes permutations= and seed=, not {wrong}")
         given |= mark.kwargs
     return partial(testing.assert_invariant, **given)
 

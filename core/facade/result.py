@@ -64,28 +64,28 @@ class Result(StudyResult):
 
     def __repr__(self) -> str:
         """What was asked, what was found and what there is to look at, in ten lines at most."""
-        said = self.finding.splitlines()
-        lines = [super().__repr__(), *(cut(line, WIDEST) for line in said[:FINDINGS])]
-        if len(said) > FINDINGS:
-            lines.append(f"… {counted(len(said) - FINDINGS, 'finding')} more in .finding")
+        findings = self.finding.splitlines()
+        lines = [super().__repr__(), *(cut(line, WIDEST) for line in findings[:FINDINGS])]
+        if len(findings) > FINDINGS:
+            lines.append(f"… {counted(len(findings) - FINDINGS, 'finding')} more in .finding")
         names = "; ".join(f"{at} {name}" for at, name in enumerate(self.tables, start=1))
         lines.append(cut(f"tables: {names}", WIDEST))
         return "\n".join([*lines, f"figures: {len(self._pictures())}"])
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the finding, and the first rows of the first table."""
-        said = "".join(
+        paragraphs = "".join(
             f"<p>{html.escape(cut(line, PARAGRAPH))}</p>"
             for line in self.finding.splitlines()[:FINDINGS]
         )
         table = next(self._tables(), None)
         if table is None:
-            return said
-        first = replace(table, frame=table.frame.head(ROWS), groups=table.groups[:ROWS])
+            return paragraphs
+        head = replace(table, frame=table.frame.head(ROWS), groups=table.groups[:ROWS])
         more = len(table.frame) - ROWS
         rest = f"<p><small>… {counted(more, 'row')} more: .table()</small></p>" if more > 0 else ""
         title = f"<p><b>{html.escape(table.title)}</b></p>" if table.title else ""
-        return f"<div>{said}{title}{table_text.html(first)}{rest}</div>"
+        return f"<div>{paragraphs}{title}{table_text.html(head)}{rest}</div>"
 
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
         """What the study says, under these measures (none: its own)."""
@@ -99,7 +99,7 @@ class Result(StudyResult):
                 yield section
 
     def _pictures(self) -> list[Picture]:
-        return [one for one in self._sections() if isinstance(one, Picture)]
+        return [section for section in self._sections() if isinstance(section, Picture)]
 
     @property
     def headline(self) -> Headline:
@@ -112,9 +112,11 @@ class Result(StudyResult):
 
         Above them stands what is not there, where a study is of some queries or was stopped.
         """
-        telling = (one for one in self._sections() if isinstance(one, Headline | Finding))
-        said = [one.text for one in telling if one.text]
-        return "\n".join([*limits(self.facts), *said])
+        telling = (
+            section for section in self._sections() if isinstance(section, Headline | Finding)
+        )
+        texts = [section.text for section in telling if section.text]
+        return "\n".join([*limits(self.facts), *texts])
 
     @property
     def tables(self) -> list[str]:
@@ -198,8 +200,8 @@ class Result(StudyResult):
     def _root(self) -> Path:
         """The store that it lies in; what ships with the program is found from the user's own."""
         self._key()
-        root, own = Path(self.directory or "").parents[1], default_store()
-        return own.root if root in own.bundled else root
+        root, user_store = Path(self.directory or "").parents[1], default_store()
+        return user_store.root if root in user_store.bundled else root
 
 
 def _texts(measures: Measures) -> list[str]:

@@ -72,16 +72,16 @@ class Studies(OpenData):
     def __repr__(self) -> str:
         """What is open, and what can be done with it, in ten lines at most."""
         facts = catalogue.find(self._fold, self.scope.store).facts
-        sizes = [counted(int(facts[f"{several}"]), one) for several, one in SIZES.items()]
+        sizes = [counted(int(facts[plural]), singular) for plural, singular in SIZES.items()]
         folds = folds_of(self.scope.data, self.scope.store)
         if len(folds) > 1:
             sizes.append(f"{len(folds)} folds; studies of one fold take {folds[0]}")
-        made = self.scope.recipe()
-        depth = "all documents" if made.depth is None else f"top {made.depth}"
+        recipe = self.scope.recipe()
+        depth = "all documents" if recipe.depth is None else f"top {recipe.depth}"
         lines = [
             f"Studies of {self.scope.data}, preset {self.scope.usual_preset}",
             ", ".join(sizes),
-            f"lists: {depth} by {', '.join(made.initial)}, training scores {made.scores}",
+            f"lists: {depth} by {', '.join(recipe.initial)}, training scores {recipe.scores}",
             f"studies: {', '.join(kind.replace('-', '_') for kind in STUDIES)}",
             "also: train, certify, doctor, lists, workbench",
             *(cut(note, WIDEST) for note in self.notes[:NOTES]),
@@ -162,9 +162,8 @@ class Studies(OpenData):
         """
         name = self._name_of(ranker)
         self._check([name])
-        asked = (permutations, seed)
         work = certificate_of(
-            self.workbench, name, *asked,
+            self.workbench, name, permutations, seed,
             queries=queries, lists=lists, in_blocks=max_seconds is not None,
         )  # fmt: skip
         return self._done(name, work if max_seconds is None else limit_seconds(max_seconds, work))
@@ -185,18 +184,19 @@ class Studies(OpenData):
             rows = self._command("doctor", self._fold, part=part)["findings"]
         else:
             rows = self._of_ranker(ranker, queries, seed)
-        first = ["severity", "where", "message"]
-        rest = [one.name for one in fields(Finding) if one.name not in first]
-        return pd.DataFrame(rows, columns=[*first, *rest])
+        leading = ["severity", "where", "message"]
+        rest = [field.name for field in fields(Finding) if field.name not in leading]
+        return pd.DataFrame(rows, columns=[*leading, *rest])
 
     def _of_ranker(self, ranker: Any, queries: int | None, seed: int) -> list[dict[str, Any]]:
         name = self._name_of(ranker)
         self._check([name])
         lists = self.workbench.test_lists(queries)
-        found = self._done(name, examine_ranker(self.workbench, name, lists, seed))
+        diagnosis = self._done(name, examine_ranker(self.workbench, name, lists, seed))
         ids = lists.dataset.query_ids
         return [
-            asdict(one) | {"queries": [ids[at] for at in one.queries]} for one in found.findings
+            asdict(finding) | {"queries": [ids[at] for at in finding.queries]}
+            for finding in diagnosis.findings
         ]
 
     def _name_of(self, ranker: Any) -> str:
@@ -206,8 +206,8 @@ class Studies(OpenData):
 
     def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         """Refuse names that nothing has, before lists are made."""
-        asked = names.Names(rankers, changes or {}, from_outside=True)
-        names.check(asked, self.scope.usual_preset, self.scope.store)
+        named = names.Names(rankers, changes or {}, from_outside=True)
+        names.check(named, self.scope.usual_preset, self.scope.store)
 
 
 SIZES: Mapping[str, str] = {
@@ -269,9 +269,9 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
         rankers = initial_rankers(texts, scope.usual_preset)
         scope = replace(scope, lists={**(scope.lists or {}), "initial": rankers})
     names.check(names.Names(initial=scope.recipe().initial), scope.usual_preset, where)
-    found = Studies(scope, progress)
-    catalogue.find(found._fold, where)  # noqa: SLF001 (its own constructor)
-    return found
+    studies = Studies(scope, progress)
+    catalogue.find(studies._fold, where)  # noqa: SLF001 (its own constructor)
+    return studies
 
 
 @takes_flags("ingest")
@@ -303,12 +303,12 @@ def ingest(
             whole = files.pop("whole", None)
             return ingest(whole, name, store=store, progress=progress, **{**files, **flags})
     with bars(progress=progress):
-        told = answer(
+        result = answer(
             "ingest", [] if path is None else [path], {"name": name, "store": where.root, **flags}
         ).json
     notes = [
-        f"{row['name']}: {note}" if len(told["folds"]) > 1 else note
-        for row in told["folds"]
+        f"{row['name']}: {note}" if len(result["folds"]) > 1 else note
+        for row in result["folds"]
         for note in [*row["notes"], *map(_in_words, row.get("findings", ()))]
     ]
     return replace(open(name, store=where, progress=progress), notes=tuple(notes))

@@ -133,8 +133,8 @@ def compare(pairs: Sequence[Pair], least: float = LEAST) -> list[Comparison]:
 
 def _differences(pair: Pair) -> Float64[np.ndarray, " queries"]:
     if pair.after.shape != pair.before.shape:
-        found = f"{len(pair.before)} before and {len(pair.after)} after"
-        raise ShapeError("paired values", found, "one pair a query")
+        problem = f"{len(pair.before)} before and {len(pair.after)} after"
+        raise ShapeError("paired values", problem, "one pair a query")
     return pair.after.astype(np.float64) - pair.before.astype(np.float64)
 
 
@@ -147,8 +147,8 @@ def _tested(
     padded = np.full((len(distinct), longest), np.nan)
     for at, row in enumerate(distinct.values()):
         padded[at, : len(row)] = row
-    found = zip(*(column.tolist() for column in adjusted_tests(padded)), strict=True)
-    by_row = dict(zip(distinct, found, strict=True))
+    results = zip(*(column.tolist() for column in adjusted_tests(padded)), strict=True)
+    by_row = dict(zip(distinct, results, strict=True))
     return [by_row[row.tobytes()] for row in differences]
 
 
@@ -191,15 +191,15 @@ def _comparison(
 
 def _tier(mean: float, p: float, floor: float, least: float, steady: bool) -> tuple[Tier, str]:  # noqa: FBT001 (a fact)
     """The tier of a tested difference, and why."""
-    told, size = p <= ALPHA, f"{signed(mean)} ({p_value(p)})"
+    significant, size = p <= ALPHA, f"{signed(mean)} ({p_value(p)})"
     if abs(mean) <= floor:
-        own = "rounding" if steady else "its own noise"
-        return Tier.NOISE, "unchanged" if mean == 0 else f"{size}: no more than {own}"
-    if told and mean > 0:
+        cause = "rounding" if steady else "its own noise"
+        return Tier.NOISE, "unchanged" if mean == 0 else f"{size}: no more than {cause}"
+    if significant and mean > 0:
         return Tier.IMPROVEMENT, size
-    if told and -mean >= least:
+    if significant and -mean >= least:
         return Tier.REGRESSION, f"{size}: a loss of {least:g} or more"
-    if told:
+    if significant:
         return Tier.SOFT, f"{size}: real, but less than {least:g}"
     if -mean >= least:
         return Tier.SOFT, f"{size}: {least:g} or more, but not told from chance"

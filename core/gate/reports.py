@@ -69,9 +69,9 @@ def finding(gate: Gate) -> str:
 
 def row_text(row: Row) -> str:
     """A row in words."""
-    found = row.comparison
-    values = f", {number(found.before)} → {number(found.after)}" if found.n else ""
-    return f"{row.ranker}, {condition(row)}{values}: {found.because}"
+    comparison = row.comparison
+    values = f", {number(comparison.before)} → {number(comparison.after)}" if comparison.n else ""
+    return f"{row.ranker}, {condition(row)}{values}: {comparison.because}"
 
 
 def condition(row: Row) -> str:
@@ -82,8 +82,8 @@ def condition(row: Row) -> str:
 def table(gate: Gate, most: int | None = None) -> Table:
     """The rows, or the worst of them."""
     rows = [row.plain() | {"condition": f"{row.family} {row.level:g}"} for row in gate.rows[:most]]
-    found = Table(pd.DataFrame(rows, columns=tables.keys(COLUMNS)), COLUMNS, "", _notes(gate))
-    return found if len({row.measure for row in gate.rows}) > 1 else found.without("measure")
+    full = Table(pd.DataFrame(rows, columns=tables.keys(COLUMNS)), COLUMNS, "", _notes(gate))
+    return full if len({row.measure for row in gate.rows}) > 1 else full.without("measure")
 
 
 def text(gate: Gate, digits: int = tables.DIGITS) -> str:
@@ -143,33 +143,34 @@ def _notes(gate: Gate) -> list[str]:
     ]
     size = f"Stated size: {gate.least:g}. Chance: paired t at 5 %, adjusted by Holm over all rows."
     floors = {(row.ranker, row.measure): row.comparison.noise for row in gate.rows}
-    own = ", ".join(
+    noises = ", ".join(
         f"{who} {number(floor, '.2g')} {measure}"
         for (who, measure), floor in floors.items()
         if floor == floor  # noqa: PLR0124 (NaN where nothing was compared)
     )
-    kept = gate.notes[:MOST_NOTES]
-    more = len(gate.notes) - len(kept)
+    notes = gate.notes[:MOST_NOTES]
+    more = len(gate.notes) - len(notes)
     return [
         *meant,
         size,
-        *([f"Own noise: {own}."] if own else []),
-        *kept,
+        *([f"Own noise: {noises}."] if noises else []),
+        *notes,
         *([f"and {counted(more, 'note')} more"] if more else []),
     ]
 
 
 def _told(row: Row) -> str:
     """All numbers of a row, a line each."""
-    found = row.comparison
+    comparison = row.comparison
     lines = [
         f"{row.ranker} against {row.against} of the card, {condition(row)}",
-        f"{row.tier}: {found.because}",
-        f"card {number(found.before, '.6f')}, now {number(found.after, '.6f')}",
+        f"{row.tier}: {comparison.because}",
+        f"card {number(comparison.before, '.6f')}, now {number(comparison.after, '.6f')}",
         (
-            f"difference {signed(found.difference, 6)} {interval(found.low, found.high, '+.6f')}, "
-            f"{p_value(found.p)} (paired t, Holm), n = {found.n}, "
-            f"own noise {number(found.noise, '.2g')}"
+            f"difference {signed(comparison.difference, 6)} "
+            f"{interval(comparison.low, comparison.high, '+.6f')}, "
+            f"{p_value(comparison.p)} (paired t, Holm), n = {comparison.n}, "
+            f"own noise {number(comparison.noise, '.2g')}"
         ),
     ]
     return _xml("\n".join(lines))
