@@ -284,7 +284,7 @@ FORM = Form(
     "Run this ablation",
     rows=(("ranker", "sizes"), ("towards",), ("levels", "draws")),
     cost=costs,
-    kept=("ranker",),
+    from_shown=("ranker",),
     usual=usual_values,
     proposed=to_train,
     widgets={"ranker": ranker, "sizes": sizes, "towards": towards},

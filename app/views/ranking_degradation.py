@@ -273,7 +273,7 @@ FORM = Form(
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws", "measures")),
     cost=lambda asked: trial_cost.trials(asked, asked.question.perturbations),
-    kept=("perturbations",),
+    from_shown=("perturbations",),
     usual=usual_values,
     widgets={"perturbations": chosen_pairs},
 )

@@ -250,7 +250,7 @@ def _studies(name: str) -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.draw_top_row(stored, short_words, words, first=_arrived)
+    top = choice.draw_top_row(stored, short_words, words, sort_key=_arrived)
     key = str(top.artefact.key)
     top.says()
     kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]

@@ -182,7 +182,7 @@ FORM = Form(
     "Run this search",
     rows=(("rankers",), ("budgets", "queries", "target")),
     cost=cost,
-    kept=("budgets", "target"),
+    from_shown=("budgets", "target"),
     usual=lambda _data: {"queries": FEW},
     widgets={"search": search_fields},
 )

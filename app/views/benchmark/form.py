@@ -201,7 +201,7 @@ FORM = Form(
     "Run this benchmark",
     rows=(("rankers",), ("seeds", "preset", "measures")),
     cost=costs,
-    kept=("rankers", "measures"),
+    from_shown=("rankers", "measures"),
     proposed=to_train,
     trains=True,
     widgets={"rankers": rankers},
