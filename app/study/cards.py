@@ -66,7 +66,7 @@ def facts(
         "shown": [*map(int, orders[1])],
         "words": words,
         "verdict": headline(answers).text,
-        "rankers": [_ranker(*answered) for answered in answers],
+        "rankers": [_ranker(*answer_and_moves) for answer_and_moves in answers],
     }
 
 
@@ -149,14 +149,14 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     start = ShownOrder().arranged(documents)
     order = ShownOrder.parse(shown).arranged(documents)
     answers = scoring.answers(query_list, tuple(pair), "initial", shown)
-    told = [(answer, moves(documents, start, order, answer)) for answer in answers]
+    answers_and_moves = [(answer, moves(documents, start, order, answer)) for answer in answers]
     with verdict:
         if shown == "initial":
             st.markdown("**Press Shuffle: whose ranking changes?**")
         else:
-            parts.headline(headline(told))
+            parts.headline(headline(answers_and_moves))
     words = ShownOrder.parse(shown).words()
-    drawn = facts(query_list.query, (start, order), words, told, SAMPLE)
+    drawn = facts(query_list.query, (start, order), words, answers_and_moves, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (
         f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "

@@ -61,22 +61,22 @@ class TopRow:
 
 
 def study_shown(
-    stored: Mapping[str, Artefact], first: SortKey = services.arrival_order
+    stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_order
 ) -> Artefact | None:
     """The study that the address names; else the one that a page without an address shows.
 
     Args:
         stored: the studies by key.
-        first: what they are sorted by; nothing stored later may come before.
+        sort_key: what they are sorted by; nothing stored later may come before.
     """
     wanted = address.says("study")[-1:]
     named = [stored[key] for key in wanted if key in stored]
-    return named[0] if named else min(stored.values(), key=first, default=None)
+    return named[0] if named else min(stored.values(), key=sort_key, default=None)
 
 
 def draw_top_row(
     stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    first: SortKey = services.arrival_order,
+    sort_key: SortKey = services.arrival_order,
 ) -> TopRow:  # fmt: skip
     """Draw the places of a page and the choice of its study, as `study` does."""
     missing = state.missing_option("study", stored)
@@ -84,7 +84,7 @@ def draw_top_row(
     picture, controls = parts.top_row([5, 2])
     answer, notes = picture.container(), st.container()
     with controls:
-        artefact = study(stored, short, words, nouns, first)
+        artefact = study(stored, short, words, nouns, sort_key)
     with notices:
         state.instead("study", missing, short(artefact))
     return TopRow(artefact, notices, answer, picture, controls, notes)
@@ -92,7 +92,7 @@ def draw_top_row(
 
 def study(
     stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    first: SortKey = services.arrival_order,
+    sort_key: SortKey = services.arrival_order,
 ) -> Artefact:  # fmt: skip
     """Draw the choice of a study; its key always stands in the address, so that links keep it.
 
@@ -101,10 +101,10 @@ def study(
         short: what tells one from others in a narrow place.
         words: the rest of it in a line.
         nouns: what a study of the page is called, and what several are.
-        first: what they are sorted by; the least is what an address without a study shows.
+        sort_key: what they are sorted by; the least is what an address without a study shows.
     """
     wanted, keys = address.says("study")[-1:], list(stored)
-    chosen = study_shown(stored, first)
+    chosen = study_shown(stored, sort_key)
     key = st.selectbox(
         nouns[0], keys, index=0 if chosen is None else keys.index(str(chosen.key)),
         format_func=lambda key: with_display_names(short(stored[key])),
@@ -117,10 +117,9 @@ def study(
         parts.note(limit)
     if wanted != [key]:
         address.pin("study", key)
-    newer = max(stored.values(), key=first)
-    if services.arrival_order(newer)[0] and first(newer) > first(
-        stored[key]
-    ):  # shipped ones never are
+    newer = max(stored.values(), key=sort_key)
+    is_later = sort_key(newer) > sort_key(stored[key])
+    if services.arrival_order(newer)[0] and is_later:  # those that ship never are
         newer_results(short(newer), str(newer.key))
     return stored[key]
 

@@ -85,16 +85,16 @@ def follows_the_order(name: str) -> bool:
     return ranker in registry.RANKERS and "order" in registry.RANKERS[ranker].reads
 
 
-def cost(made: RankerName) -> str:
+def cost(combination: RankerName) -> str:
     """What one answer of it costs, beside the training of its members.
 
     >>> cost(RankerName.parse("shuffled:dlcm"))
     '16 scorings of every list for one answer, instead of 1'
     """
-    if isinstance(made.options, ShuffleOptions):
-        times = made.options.shuffles
+    if isinstance(combination.options, ShuffleOptions):
+        times = combination.options.shuffles
         plural = "s" if times != 1 else ""
         return f"{times} scoring{plural} of every list for one answer, instead of 1"
-    if isinstance(made.options, Pairwise):
+    if isinstance(combination.options, Pairwise):
         return "the preferences of every two documents of a list for one answer"
-    return f"{len(made.parts)} scorings of every list for one answer, one a member"
+    return f"{len(combination.parts)} scorings of every list for one answer, one a member"

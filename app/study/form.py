@@ -92,7 +92,7 @@ class Form:
         button: what is pressed.
         rows: the fields that stand at once, side by side; the others are a click away.
         cost: what the button will cost, in words.
-        kept: fields that begin with what the shown study was asked.
+        from_shown: fields that begin with what the shown study was asked.
         usual: what other fields begin with where that is not the question's default.
         proposed: rankers and lists that it begins with.
         trains: whether the study trains its rankers, by a preset that can be chosen.
@@ -108,7 +108,7 @@ class Form:
     button: str
     rows: Sequence[Sequence[str]]
     cost: Callable[[FormState], str]
-    kept: Sequence[str] = ()
+    from_shown: Sequence[str] = ()
     usual: Callable[[str], Mapping[str, Any]] = lambda _data: {}
     proposed: Callable[[str, Artefact | None], Proposal] = proposals.for_study
     trains: bool = False
@@ -262,7 +262,7 @@ def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
         question = question_of(shown.recipe, shown.facts)
     except UsageError:
         return {}
-    return {name: getattr(question, name) for name in form.kept}
+    return {name: getattr(question, name) for name in form.from_shown}
 
 
 def _preset(names: Sequence[str], usual: str) -> str:

@@ -26,7 +26,7 @@ JobFilter = Callable[[Job], bool]
 
 
 def picture_so_far(
-    first: Callable[[StudyResult], tuple[Picture | None, str]],
+    picture_and_words: Callable[[StudyResult], tuple[Picture | None, str]],
 ) -> Callable[[RunningStudy], None]:
     """Draws of a study under way the picture and the words that a function makes of its result."""
 
@@ -34,7 +34,7 @@ def picture_so_far(
         result = study.result(services.store())
         if result is None:
             return
-        picture, words = first(result)
+        picture, words = picture_and_words(result)
         if picture is not None:
             figure, alt = pictures.draw(picture)
             st.plotly_chart(figure, key="first results", alt=alt)
@@ -50,12 +50,12 @@ class Panel:
     Attributes:
         kind: of the jobs and of the studies.
         noun: what the page calls one.
-        first: draws what an announced study has found so far.
+        draw_partial: draws what an announced study has found so far.
     """
 
     kind: str
     noun: str
-    first: Callable[[RunningStudy], None] = lambda _study: None
+    draw_partial: Callable[[RunningStudy], None] = lambda _study: None
 
     @property
     def session_key(self) -> str:
@@ -148,7 +148,7 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
         return
     for study in running_studies(services.store(), panel.kind):
         if study.job == job.id:
-            panel.first(study)
+            panel.draw_partial(study)
 
 
 def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:

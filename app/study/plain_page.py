@@ -53,12 +53,13 @@ class PlainPage:
     def form(self) -> Form:
         """The rankers in a row, all other fields in the next."""
         names = [declared.name for declared in parameters(STUDIES[self.kind])]
-        rows = [[name for name in names if (name == "rankers") == first] for first in (True, False)]
+        rankers = [name for name in names if name == "rankers"]
+        others = [name for name in names if name != "rankers"]
         return Form(
             job_panel.Panel(self.kind, self.noun, partial_picture),
             f"Run a {self.noun}",
             "Run this study",
-            rows=[row for row in rows if row],
+            rows=[row for row in (rankers, others) if row],
             cost=cost,
         )
 

@@ -21,8 +21,8 @@ STILL = {"staticPlot": True}
 def shipped_study(kind: str) -> Artefact | None:
     """The study of a kind that ships with the sample; none where nothing ships."""
     home = services.store().root
-    of_kind = (one for one in services.artefacts("study") if one.recipe["kind"] == kind)
-    return next((one for one in of_kind if not one.path.is_relative_to(home)), None)
+    of_kind = (study for study in services.artefacts("study") if study.recipe["kind"] == kind)
+    return next((study for study in of_kind if not study.path.is_relative_to(home)), None)
 
 
 def headline(result: StudyResult) -> Headline:

@@ -92,16 +92,16 @@ def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> s
 
     It goes along from page to page: one that is not the page's own has the way back beside it.
     """
-    own = data.queries[data.telling]
+    own_query = data.queries[data.telling]
     chosen = parts.select(
-        "Query", "query", data.queries, own, on_change=forget,
+        "Query", "query", data.queries, own_query, on_change=forget,
         help="A query of the test part; type to search.",
     )  # fmt: skip
     captions.draw_query_text(chosen)
-    if chosen != own:
+    if chosen != own_query:
         st.button(
-            f"Back to query {escaped(own)}", key="own query", type="tertiary",
-            icon=":material/undo:", on_click=_choose_query, args=(own, forget),
+            f"Back to query {escaped(own_query)}", key="own query", type="tertiary",
+            icon=":material/undo:", on_click=_choose_query, args=(own_query, forget),
             help=f"Query {escaped(chosen)} stays from page to page until another is chosen.",
         )  # fmt: skip
     return chosen
@@ -120,12 +120,12 @@ def forget_hand() -> None:
     st.session_state.pop("document", None)
 
 
-def controls(one: scoring.List, data: scoring.DataDescription) -> ShownList:
+def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownList:
     """Draw the controls of the order; returns the list as it is to be shown."""
     _unreadable()
     present = order()
     _sorting(present, data)
-    documents, arranged_before, arranged = _listed(one)
+    documents, arranged_before, arranged = _listed(query_list)
     for name in START:
         address.pin(name, str(_read(name)))
     chosen = _hand(documents, arranged)
@@ -146,10 +146,10 @@ def _unreadable() -> None:
             st.query_params.pop(name)
 
 
-def _listed(one: scoring.List) -> tuple[Documents, list[int], list[int]]:
+def _listed(query_list: scoring.List) -> tuple[Documents, list[int], list[int]]:
     """The documents and both orders; orders of another list are forgotten, and it is said."""
     texts = (str(_read("before")), str(order()))
-    documents = scoring.documents(one, texts)
+    documents = scoring.documents(query_list, texts)
     try:
         before, now = (ShownOrder.parse(text).arranged(documents) for text in texts)
     except ParameterError:
@@ -193,7 +193,7 @@ def _sort_by(kind: str, key: str = "feature") -> Callable[[], None]:
 
 def _last_seed() -> int:
     """The seed of the last shuffle that the address knows of."""
-    shuffles = [one.argument for one in (order(), _read("before")) if one.kind == "shuffled"]
+    shuffles = [shown.argument for shown in (order(), _read("before")) if shown.kind == "shuffled"]
     return next(iter(shuffles), 1)
 
 

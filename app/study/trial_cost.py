@@ -62,14 +62,14 @@ def trainings(filled: FormState) -> str:
     return f"; {counted(len(costs), 'training')} first, {span(costs, list_cost)} on this machine"
 
 
-def span(costs: Sequence[Cost], first: Cost | None = None) -> str:
+def span(costs: Sequence[Cost], list_cost: Cost | None = None) -> str:
     """How long trainings take one after another, in words.
 
     Args:
         costs: of each.
-        first: what making the lists takes, if anything.
+        list_cost: what making the lists takes, if anything.
     """
-    low, high = cost.total_seconds([*costs, *([first] if first else [])])
+    low, high = cost.total_seconds([*costs, *([list_cost] if list_cost else [])])
     return f"from **{duration(low)}** to **{duration(high)}**"
 
 
@@ -97,12 +97,14 @@ def rankers_to_train(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerN
                 yield leaf, 1 if named.parts else seeds
 
 
-def in_words(plans: Sequence[PlannedTraining], first: Cost | None, *, fits: bool = False) -> str:
+def in_words(
+    plans: Sequence[PlannedTraining], list_cost: Cost | None, *, fits: bool = False
+) -> str:
     """How many trainings there are and how long they take, in words.
 
     Args:
         plans: of all rankers; the same one counts once.
-        first: what making the lists takes, if anything.
+        list_cost: what making the lists takes, if anything.
         fits: whether to say how often initial rankers are fitted.
     """
     each = {plan.key: plan for plan in plans}.values()
@@ -110,6 +112,6 @@ def in_words(plans: Sequence[PlannedTraining], first: Cost | None, *, fits: bool
     there = len(each) - len(costs)
     text = f"**{counted(len(costs), 'training')}**"
     text += f" ({there} more {'is' if there == 1 else 'are'} stored)" if there else ""
-    if first and fits:
-        text += f", {counted(first.steps, 'fit')} of initial rankers"
-    return text + (f", {span(costs, first)} on this machine" if costs or first else "")
+    if list_cost and fits:
+        text += f", {counted(list_cost.steps, 'fit')} of initial rankers"
+    return text + (f", {span(costs, list_cost)} on this machine" if costs or list_cost else "")

@@ -185,9 +185,9 @@ def _answers(artefact: Artefact, pair: tuple[str, str], query: str) -> pd.DataFr
         return None
     lists: dict[str, Any] = dict(artefact.facts["lists"])
     recipe = ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))
-    one = scoring.List(data.data, data.test, recipe, query)
-    answers = scoring.answers(one, rankers, "initial", "initial")
-    documents = scoring.documents(one, ("initial",))
+    query_list = scoring.List(data.data, data.test, recipe, query)
+    answers = scoring.answers(query_list, rankers, "initial", "initial")
+    documents = scoring.documents(query_list, ("initial",))
     rows = np.arange(len(documents.ids))
     places = {
         label: positions_of(np.array(answer.before, dtype=np.float32), rows)
@@ -284,7 +284,7 @@ FORM = Form(
     "Run this ablation",
     rows=(("ranker", "sizes"), ("towards",), ("levels", "draws")),
     cost=costs,
-    kept=("ranker",),
+    from_shown=("ranker",),
     usual=usual_values,
     proposed=to_train,
     widgets={"ranker": ranker, "sizes": sizes, "towards": towards},

@@ -176,7 +176,7 @@ FORM = Form(
     "Run this card",
     rows=(("rankers",), ("families", "draws")),
     cost=cost,
-    kept=("families",),
+    from_shown=("families",),
     widgets={"families": family_fields},
 )
 

@@ -124,7 +124,7 @@ FORM = Form(
     "Run this study",
     rows=(("rankers",), ("shuffles", "orders", "seed")),
     cost=cost,
-    kept=("shuffles",),
+    from_shown=("shuffles",),
     proposed=proposed_values,
     offered=lambda name: name == GSF,
     note="Only GSFs of groups of two documents or more.",

@@ -85,13 +85,15 @@ class RankerAnswer:
         return cached_figure(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
 
 
-def _asked(one: List, rankers: Sequence[TrainedRanker], shown: ShownList) -> list[RankerAnswer]:
+def _asked(
+    query_list: List, rankers: Sequence[TrainedRanker], shown: ShownList
+) -> list[RankerAnswer]:
     """The answers of these rankers.
 
     Raises:
         ScoringError: the scoring process has no answer.
     """
-    answers = scoring.answers(one, tuple(rankers), shown.before, shown.now)
+    answers = scoring.answers(query_list, tuple(rankers), shown.before, shown.now)
     orders = shown.documents, shown.arranged_before, shown.arranged
     return [
         RankerAnswer(ranker, answer, moves(*orders, answer), shown.chosen)
@@ -139,10 +141,10 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     notices = st.container()
     picture, controls = parts.top_row([5, 2])
     with controls:
-        one, chosen = _choices(data, rankers)
-        shown = shown_list.controls(one, data)
+        query_list, chosen = _choices(data, rankers)
+        shown = shown_list.controls(query_list, data)
     with notices:
-        state.instead("query", no_query, one.query)
+        state.instead("query", no_query, query_list.query)
         state.instead(
             "ranker", no_ranker, *display_names(ranker.label for ranker in chosen).values()
         )
@@ -152,7 +154,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         return
     changed = shown.arranged != shown.arranged_before
     with picture:
-        answers = _asked(one, chosen, shown)
+        answers = _asked(query_list, chosen, shown)
         shown_list.buttons()
         _sentences(answers, shown, changed=changed)
         if len(shown.arranged) <= cards.LONGEST:
@@ -165,10 +167,10 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
             st.markdown(f"- {escaped_sentence(explanation(answer.answer, answer.moves))}")
     st.subheader("Scores before and after")
     _scatters(answers)
-    _certificates(data, one.recipe, chosen)
+    _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
-    _row(one, shown, answers)
+    _row(query_list, shown, answers)
 
 
 def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bool) -> None:
@@ -196,18 +198,20 @@ def _choices(
     data: scoring.DataDescription, rankers: list[TrainedRanker]
 ) -> tuple[List, list[TrainedRanker]]:
     query = shown_list.query_choice(data, shown_list.forget_hand)
-    first = _first(data, rankers)
-    recipe = _lists(rankers, first)
+    default = _first(data, rankers)
+    recipe = _lists(rankers, default)
     offered = {r.label: r for r in as_they_came(rankers) if r.lists in {None, recipe}}
     texts = {label: proposals.texts(ranker) for label, ranker in offered.items()}
-    usual = [ranker.label for ranker in first if ranker.label in offered]
+    usual = [ranker.label for ranker in default if ranker.label in offered]
     labels = st.multiselect(
         "Rankers",
         **address.multiselect("rankers", texts, selection.selected_among(offered) or usual),
         wrap=True, format_func=display_names(offered).__getitem__,
     )  # fmt: skip
-    newest = contrasting_pair([one for one in rankers if one.lists == list_recipes(rankers)[0]])
-    if first and any(one not in first and one.label not in labels for one in newest):
+    newest = contrasting_pair(
+        [ranker for ranker in rankers if ranker.lists == list_recipes(rankers)[0]]
+    )
+    if default and any(ranker not in default and ranker.label not in labels for ranker in newest):
         _door("Newer rankers", newest)
     return List(data.data, data.test, recipe, query), [offered[label] for label in labels]
 
@@ -247,12 +251,12 @@ def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[
     return contrast(rankers)
 
 
-def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListRecipe:
+def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRecipe:
     """The lists that are shown: those of the rankers asked for, where nothing else is said."""
     came = as_they_came(rankers)
     wanted = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
     recipes = list_recipes(came)
-    usual = [*list_recipes(wanted), *list_recipes(first), *recipes][0]
+    usual = [*list_recipes(wanted), *list_recipes(default), *recipes][0]
     texts = {each: proposals.lists_texts(each) for each in recipes}
     if len(recipes) == 1:
         return address.settle_choice("lists", texts, usual)
@@ -303,22 +307,24 @@ def _beside(
         yield from zip(st.columns(across), answers[at : at + across], strict=False)
 
 
-def _row(one: List, shown: ShownList, answers: Sequence[RankerAnswer]) -> None:
+def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) -> None:
     """Draw the row of exports of this list."""
     stem = f"invariance-{len(answers)}-rankers"
     rankers = [answer.ranker for answer in answers]
     question = Invariance(tuple(as_asked(ranker) for ranker in rankers))
-    facts = {"data": one.data, "lists": one.recipe.plain()}
+    facts = {"data": query_list.data, "lists": query_list.recipe.plain()}
     recipe = {
-        "data": one.data,
-        "query": one.query,
+        "data": query_list.data,
+        "query": query_list.query,
         "rankers": [ranker.label for ranker in rankers],
         "before": shown.before,
         "order": shown.now,
     }
 
     def figures(width: str) -> list[exports.File]:
-        files = (exports.figure_files(one.bump, f"{one.label}-bump", width) for one in answers)
+        files = (
+            exports.figure_files(answer.bump, f"{answer.label}-bump", width) for answer in answers
+        )
         return list(chain.from_iterable(files))
 
     parts.exports_row(
@@ -326,8 +332,8 @@ def _row(one: List, shown: ShownList, answers: Sequence[RankerAnswer]) -> None:
             figures=figures,
             tables=lambda: exports.table_files(infer_columns(_numbers(answers), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
-            report=_report(one.data, rankers),
-            link=lambda: parts.address_here(data=one.data),
+            report=_report(query_list.data, rankers),
+            link=lambda: parts.address_here(data=query_list.data),
             command=lambda: command_of(question, facts),
             python=lambda: python_of(question, facts),
         ),
@@ -393,11 +399,17 @@ ICONS = {
 
 def _newer(data: str, known: list[tuple[TrainedRanker, StoredCertificate]]) -> None:
     """Offer later examinations of these rankers."""
-    digests, shown = {ranker.digest for ranker, _ in known}, {one.study for _, one in known}
+    digests = {ranker.digest for ranker, _ in known}
+    shown = {certificate.study for _, certificate in known}
     stored = services.studies("invariance", data)  # the newest first
-    of = [one for one in stored if digests & {digest for _, digest in one.recipe["rankers"]}]
-    if of and str(of[0].key) not in shown:
-        choice.newer_results(study_access.day(of[0]), str(of[0].key))
+    of_rankers = (
+        artefact
+        for artefact in stored
+        if digests & {digest for _, digest in artefact.recipe["rankers"]}
+    )
+    newest = next(of_rankers, None)
+    if newest is not None and str(newest.key) not in shown:
+        choice.newer_results(study_access.day(newest), str(newest.key))
 
 
 def _card(label: str, certified: StoredCertificate) -> None:

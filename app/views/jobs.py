@@ -99,11 +99,11 @@ def _hidden(count: int, data: str) -> None:
         st.rerun()  # the switch stands outside of what is drawn every second
 
 
-def _section(heading: str, found: list[Job]) -> None:
-    st.subheader(f"{HEADINGS[heading]} ({len(found)})")
-    for job in found[:SHOWN]:
+def _section(heading: str, of_state: list[Job]) -> None:
+    st.subheader(f"{HEADINGS[heading]} ({len(of_state)})")
+    for job in of_state[:SHOWN]:
         _card(job)
-    rest = len(found) - SHOWN
+    rest = len(of_state) - SHOWN
     if rest > 0:
         st.caption(f"and {rest:,} older ones; remove some to see them.")
 
@@ -157,8 +157,8 @@ def _verbs(job: Job) -> list[tuple[str, str]]:
     if job.state == "running":
         return [("cancel", "Cancel")]
     if job.state == "waiting":
-        first = [("sooner", "Run next")] if jobs.before(job) else []
-        return [*first, ("later", "Run last"), ("cancel", "Cancel")]
+        sooner = [("sooner", "Run next")] if jobs.before(job) else []
+        return [*sooner, ("later", "Run last"), ("cancel", "Cancel")]
     again = [("retry", "Try again")] if job.state != "done" and not _lost(job) else []
     return [*again, ("forget", "Remove")]
 

@@ -226,7 +226,7 @@ FORM = Form(
     "Run this study",
     rows=(("rankers",), ("initial", "swaps")),
     cost=cost,
-    kept=("rankers", "swaps"),
+    from_shown=("rankers", "swaps"),
     proposed=proposed_values,
     trains=True,
     widgets={"swaps": swaps},

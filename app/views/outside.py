@@ -349,27 +349,31 @@ def _findings(job: Job) -> None:
         st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")
 
 
-def _hand_in(own: str, job: Callable[[], Job]) -> None:
+def _hand_in(session_key: str, job: Callable[[], Job]) -> None:
     """Hand work in, remember it under a name and show it; say here what makes it impossible."""
     try:
-        st.session_state[own] = job().id
-        st.session_state[f"{own} files"] = True
+        st.session_state[session_key] = job().id
+        st.session_state[f"{session_key} files"] = True
     except (ShuffleproofError, OSError) as error:
         st.error(refusal(error))
         return
     st.rerun()
 
 
-def _forget_read(own: str, draft: str) -> None:
+def _forget_read(session_key: str, draft: str) -> None:
     """Forget the files of a job that is done, once; call it before they are drawn."""
-    job = jobs.remembered_job(own)
-    if job is not None and job.state == "done" and st.session_state.pop(f"{own} files", None):
+    job = jobs.remembered_job(session_key)
+    if (
+        job is not None
+        and job.state == "done"
+        and st.session_state.pop(f"{session_key} files", None)
+    ):
         received_files.clear(draft)
 
 
-def _watch(own: str, done: Callable[[Job], None]) -> bool:
+def _watch(session_key: str, done: Callable[[Job], None]) -> bool:
     """Draw what became of the job that this session remembers; whether it is still under way."""
-    job = jobs.remembered_job(own)
+    job = jobs.remembered_job(session_key)
     if job is None:
         return False
     if not job.ended:

@@ -275,7 +275,7 @@ FORM = Form(
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws",)),
     cost=costs,
-    kept=("perturbations",),
+    from_shown=("perturbations",),
     usual=lambda _data: {"perturbations": pairs_of(FIRST)},
     widgets={"perturbations": family_fields},
 )

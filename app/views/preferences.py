@@ -51,8 +51,8 @@ def page() -> None:
     sets += [
         name for name, key in services.store().names().items() if key.kind == preference_store.KIND
     ]
-    studied = [str(one.facts.get("data", "")) for one in services.artefacts("study")
-               if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
+    studied = [str(artefact.facts.get("data", "")) for artefact in services.artefacts("study")
+               if artefact.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
     names = list(dict.fromkeys([*sets, *state.data_sets()[1:], *sorted(studied)]))
     missing = state.missing_option("preferences", names)
     chosen = parts.select(
@@ -79,9 +79,10 @@ def page() -> None:
 def _studies(name: str) -> None:
     """The stored studies of the set, and the form of another."""
     stored = {
-        str(one.key): one
-        for one in services.artefacts("study")
-        if (one.recipe["kind"], one.facts.get("data")) == (PreferenceAggregation.kind, name)
+        str(artefact.key): artefact
+        for artefact in services.artefacts("study")
+        if (artefact.recipe["kind"], artefact.facts.get("data"))
+        == (PreferenceAggregation.kind, name)
     }
     missing = "No study of these preferences is stored yet."
     study = partial(_study, stored) if stored else None
@@ -89,8 +90,8 @@ def _studies(name: str) -> None:
 
 
 @st.fragment
-def _study(found: Mapping[str, Artefact]) -> None:
-    top = choice.draw_top_row(found, short_words, words)
+def _study(stored: Mapping[str, Artefact]) -> None:
+    top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     result = study_access.result(key)
     families = sections.families(result)
@@ -134,7 +135,9 @@ def _study(found: Mapping[str, Artefact]) -> None:
 def _further(result: StudyResult) -> list[Picture]:
     """The pictures of a study beside its disturbances."""
     every = sections.sections(result, View())
-    return [one for one in every if isinstance(one, Picture) and one.name in FURTHER]
+    return [
+        section for section in every if isinstance(section, Picture) and section.name in FURTHER
+    ]
 
 
 def _more(key: str) -> None:
@@ -167,14 +170,14 @@ def _query(name: str) -> None:
                 help="Pairs that the aggregator may ask about, of this query.",
             )
         )  # fmt: skip
-    one = spend_budget(aggregator, pairs, Terms(calls=budget))
-    order = one.made.order
+    spent = spend_budget(aggregator, pairs, Terms(calls=budget))
+    order = spent.made.order
     labels = preferences.labels[at] if preferences.labels else np.full(len(items), np.nan)
     worst = cycles_of(pairs, items, query)
     with left:
         ringed = _cycle(worst)
     with right:
-        parts.sentence(_in_words(pairs, one, aggregator))
+        parts.sentence(_in_words(pairs, spent, aggregator))
         named = [items[place] for place in order.tolist()]
         places = [named.index(item) for item in ringed]
         values = pairs.values[np.ix_(order, order)]
@@ -193,10 +196,10 @@ def _query(name: str) -> None:
             file_name=f"{name}-{query}.csv", mime="text/csv", key="order file", on_click="ignore",
         )  # fmt: skip
         st.download_button(
-            f"Next {counted(len(one.following), 'pair')} to ask (JSONL)",
-            partial(_lines, query, items, one), file_name=f"{name}-{query}-next.jsonl",
+            f"Next {counted(len(spent.following), 'pair')} to ask (JSONL)",
+            partial(_lines, query, items, spent), file_name=f"{name}-{query}-next.jsonl",
             mime="application/jsonl", key="next file", on_click="ignore",
-            disabled=not len(one.following),
+            disabled=not len(spent.following),
             help="Write a preference into each line; `shuffleproof ingest-preferences` reads it.",
         )  # fmt: skip
 
@@ -206,7 +209,7 @@ def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
     if not worst:
         st.caption("No three items of this query beat each other in a circle.")
         return ()
-    options = {" > ".join(one.items): one.items for one in worst}
+    options = {" > ".join(cycle.items): cycle.items for cycle in worst}
     chosen = st.selectbox(
         "Worst cycles", [NO_CYCLE, *options], index=1,
         help="Three items of which each beats the next, the one of the largest margin first.",
@@ -214,10 +217,10 @@ def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
     return options.get(str(chosen), ())
 
 
-def _in_words(pairs: Pairs, one: SpentBudget, aggregator: str) -> str:
+def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
     """What the order agrees with, what the best agrees with, and what was asked for it."""
     total = float(np.nansum(pairs.weights))
-    agreement = agreement_of(pairs, one.made.order)
+    agreement = agreement_of(pairs, spent.made.order)
     if agreement is None:
         return "Nobody compared two items of this query."
     best = kemeny(pairs.weights, highs=False)
@@ -226,11 +229,11 @@ def _in_words(pairs: Pairs, one: SpentBudget, aggregator: str) -> str:
         f"{sections.label(aggregator)} agrees with {number(agreement)} of the preferences; "
         f"{'the best order' if best.exact else 'no order'} agrees with "
         f"{'' if best.exact else 'more than '}{number(most)}. It asked about "
-        f"{one.made.calls:,} of {counted(pairs.count, 'pair')}"
+        f"{spent.made.calls:,} of {counted(pairs.count, 'pair')}"
     )
-    if one.made.complete:
+    if spent.made.complete:
         return f"{text}."
-    return f"{text} and would ask about {len(one.following):,} more."
+    return f"{text} and would ask about {len(spent.following):,} more."
 
 
 def _ranked(
@@ -249,11 +252,11 @@ def _ranked(
     return pd.DataFrame(rows, columns=[column.key for column in ORDER])
 
 
-def _lines(query: str, items: tuple[str, ...], one: SpentBudget) -> bytes:
+def _lines(query: str, items: tuple[str, ...], spent: SpentBudget) -> bytes:
     """The pairs that the aggregator wants next, a line of JSON each."""
     lines = [
         json.dumps({"query": query, "a": items[a], "b": items[b], "preference": None})
-        for a, b in one.following.tolist()
+        for a, b in spent.following.tolist()
     ]
     return "".join(f"{line}\n" for line in lines).encode()
 
@@ -324,7 +327,7 @@ def _form(data: str) -> None:
         pairs = str(
             st.selectbox(
                 "Pairs", [*SHOWN, *AGGREGATORS], key="judge pairs",
-                format_func=lambda one: SHOWN.get(one) or f"Those that {sections.label(one)} wants",
+                format_func=lambda of: SHOWN.get(of) or f"Those that {sections.label(of)} wants",
             )
         )  # fmt: skip
         orders = st.segmented_control(
@@ -344,7 +347,7 @@ def _form(data: str) -> None:
         price = st.number_input(
             "Price of a call", 0.0, format="%.5f", key="judge price", help="In any currency."
         )
-    asked = {
+    parameters = {
         "data": data, "name": name.strip(), "judge": judge, "pairs": pairs, "calls": int(calls),
         "orders": str(orders), "at_once": int(at_once), "queries": int(queries),
     }  # fmt: skip
@@ -354,10 +357,10 @@ def _form(data: str) -> None:
     parts.sentence(f"{cost['text'][0].upper()}{cost['text'][1:]}")
     if st.button("Ask", type="primary", key="judge now", disabled=not (most and name.strip())):
         with parts.errors_shown():
-            job = jobs.submit(PANEL.kind, asked)
+            job = jobs.submit(PANEL.kind, parameters)
             st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
             st.rerun()
-    parts.shell(_command(asked))
+    parts.shell(_command(parameters))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -367,9 +370,11 @@ def _sizes(key: str) -> Sequence[int]:
     return [int(size) for size in np.minimum(sizes, judge_questions.LISTS["depth"])]
 
 
-def _command(asked: dict[str, Any]) -> str:
-    words = ["shuffleproof", "judge", asked["name"], "--data", asked["data"]]
-    words += ["--with", asked["judge"], "--pairs", asked["pairs"], "--orders", asked["orders"]]
-    for flag, key in (("--calls", "calls"), ("--queries", "queries"), ("--jobs", "at_once")):
-        words += [flag, str(asked[key])]
+def _command(parameters: dict[str, Any]) -> str:
+    words = ["shuffleproof", "judge", parameters["name"], "--data", parameters["data"]]
+    for flag, key in (
+        ("--with", "judge"), ("--pairs", "pairs"), ("--orders", "orders"), ("--calls", "calls"),
+        ("--queries", "queries"), ("--jobs", "at_once"),
+    ):  # fmt: skip
+        words += [flag, str(parameters[key])]
     return shlex.join(words)

@@ -58,7 +58,9 @@ def _findings(data: str) -> dict[str, Artefact]:
     for kind in STUDIES:
         stored = benchmarks.stored_benchmarks(data).values() if kind == benchmarks.KIND else ()
         came = sorted(stored or services.studies(kind, data), key=services.arrival_order)
-        chosen = next((one for one in came if str(one.key) in wanted), next(iter(came), None))
+        chosen = next(
+            (artefact for artefact in came if str(artefact.key) in wanted), next(iter(came), None)
+        )
         if chosen and study_access.compute(str(chosen.key), sample_result.picture) is not None:
             findings[str(chosen.key)] = chosen
     return findings

@@ -127,7 +127,9 @@ def _measure(artefact: Artefact) -> Measure:
         names = [name for name in CHOOSABLE if name in usual.entry.conventions]
         wanted = usual.under(**choice.conventions(SWITCHED, names, usual))
     possible = [wanted, usual, Measure.parse(recipe["measures"][0])]
-    measure = next((one for one in possible if choice.can_be_drawn(recipe, one)), possible[-1])
+    measure = next(
+        (measure for measure in possible if choice.can_be_drawn(recipe, measure)), possible[-1]
+    )
     if measure != wanted:
         st.warning(
             f"{wanted} does not follow from what this study stored. Run it again for this "
@@ -272,8 +274,8 @@ FORM = Form(
     "Run a study",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws", "measures")),
-    cost=lambda asked: trial_cost.trials(asked, asked.question.perturbations),
-    kept=("perturbations",),
+    cost=lambda filled: trial_cost.trials(filled, filled.question.perturbations),
+    from_shown=("perturbations",),
     usual=usual_values,
     widgets={"perturbations": chosen_pairs},
 )

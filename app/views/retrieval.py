@@ -87,12 +87,12 @@ def _search(name: str) -> None:
     if not wanted:
         st.info("Type a query.")
         return
-    answers = {side: _found(name, one, wanted) for side, one in sides.items()}
-    ranked = {side: list(one["documents"]) for side, one in answers.items()}
+    answers = {side: _found(name, retriever, wanted) for side, retriever in sides.items()}
+    ranked = {side: list(answer["documents"]) for side, answer in answers.items()}
     parts.sentence(_in_words(sides, ranked))
     grades = _grades(indexed, wanted)
     for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
-        other = next(one for one in SIDES if one != side)
+        other = next(each for each in SIDES if each != side)
         ranks = {document: rank for rank, document in enumerate(ranked[other], start=1)}
         lines = []
         for at, document in enumerate(ranked[side][:BEST]):
@@ -105,7 +105,7 @@ def _search(name: str) -> None:
         with place:
             st.markdown(f"**{escaped(label(sides[side]))}**")
             st.markdown("\n".join(lines) or "No document matches.")
-    if any(one["why"] for one in answers.values()):
+    if any(answer["why"] for answer in answers.values()):
         st.caption(
             "Learnt dimensions that a document shares with the query stand with their share of the "
             "score, the largest three, and are called by the terms that bring most to each."
@@ -234,15 +234,17 @@ def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
     >>> _dimensions([{"terms": ["heat", "slab"], "share": 0.25}])
     'heat slab (25 %)'
     """
-    return " · ".join(f"{' '.join(one['terms'])} ({percent(one['share'])})" for one in reasons)
+    return " · ".join(
+        f"{' '.join(reason['terms'])} ({percent(reason['share'])})" for reason in reasons
+    )
 
 
 def _studies(name: str) -> None:
     """The stored studies of the collection, and the form of another."""
     stored = {
-        str(one.key): one
-        for one in services.artefacts("study")
-        if one.recipe["kind"] in COLLECTION_STUDIES and one.facts.get("data") == name
+        str(artefact.key): artefact
+        for artefact in services.artefacts("study")
+        if artefact.recipe["kind"] in COLLECTION_STUDIES and artefact.facts.get("data") == name
     }
     missing = "No study of this collection is stored yet."
     study = partial(_study, stored) if stored else None
@@ -250,19 +252,19 @@ def _studies(name: str) -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.draw_top_row(stored, short_words, words, first=_arrived)
+    top = choice.draw_top_row(stored, short_words, words, sort_key=_arrived)
     key = str(top.artefact.key)
     top.says()
     kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]
-    told = list(kind.telling().sections(study_access.result(key), View()))
-    main, *others = (one for one in told if isinstance(one, Picture))
+    sections = list(kind.telling().sections(study_access.result(key), View()))
+    main, *others = (section for section in sections if isinstance(section, Picture))
     figure, alt = pictures.draw(main)
     with top.picture:
         chart(figure, alt, "picture")
     with top.notes, parts.in_words():
-        for finding in (one for one in told if isinstance(one, Finding)):
+        for finding in (section for section in sections if isinstance(section, Finding)):
             parts.sentence(finding.text)
-    tables = [one for one in told if isinstance(one, Table) and not one.folded]
+    tables = [section for section in sections if isinstance(section, Table) and not section.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")
         data_frame(table, f"table {at}")

@@ -275,7 +275,7 @@ FORM = Form(
     "Run this study",
     rows=(("rankers",), ("trained_on", "sizes", "seeds")),
     cost=cost,
-    kept=("rankers", "trained_on", "sizes"),
+    from_shown=("rankers", "trained_on", "sizes"),
     usual=usual_values,
     proposed=to_train,
     trains=True,

@@ -48,7 +48,9 @@ def _searches(names: Sequence[str]) -> bool:
     """Draw what is searched now, and the search that the address names; whether there is any."""
     job_panel.progress(PANEL, names)
     stored = {
-        str(one): one for one in named_presets.stored_presets(services.store()) if one.data in names
+        str(preset): preset
+        for preset in named_presets.stored_presets(services.store())
+        if preset.data in names
     }
     searches = [job for job in jobs.table().list() if job.kind == PANEL.kind]
     searches = [job for job in searches if job.parameters["data"] in names]
@@ -254,9 +256,10 @@ def _range(ends: Sequence[Any]) -> str:
     return "–".join(f"{end:g}" for end in ends)
 
 
-def _cost(data: str, base: RankerName, limit: str, most: int, first: Sequence[str]) -> str:
+def _cost(data: str, base: RankerName, limit: str, most: int, presets_first: Sequence[str]) -> str:
     """What comes first, and how long it takes here."""
-    words = f"{listed(first).capitalize()} come first: the result is never worse on validation. "
+    names = listed(presets_first).capitalize()
+    words = f"{names} come first: the result is never worse on validation. "
     fitting = training.fit_size(data)
     plan = training.plan_training(fitting, training.usual_lists(data), base.base, base.preset, {})
     low, high = plan.cost.low, plan.cost.high
@@ -270,18 +273,18 @@ def _cost(data: str, base: RankerName, limit: str, most: int, first: Sequence[st
     )
 
 
-def _command(asked: dict[str, Any], limit: str, most: int) -> str:
-    words = ["shuffleproof", "tune", asked["ranker"], "--data", asked["data"]]
-    words += [f"--search={field}" for field in asked["search"]]
+def _command(parameters: dict[str, Any], limit: str, most: int) -> str:
+    words = ["shuffleproof", "tune", parameters["ranker"], "--data", parameters["data"]]
+    words += [f"--search={field}" for field in parameters["search"]]
     words += ["--trials", str(most)] if limit == TRIALS else ["--budget", f"{most}m"]
-    words += ["--name", asked["name"]] if asked["name"] else []
-    words += ["--at-once", str(asked["at_once"])] if asked["at_once"] > 1 else []
+    words += ["--name", parameters["name"]] if parameters["name"] else []
+    words += ["--at-once", str(parameters["at_once"])] if parameters["at_once"] > 1 else []
     return shlex.join(words)
 
 
-def _handed_in(asked: dict[str, Any]) -> None:
+def _handed_in(parameters: dict[str, Any]) -> None:
     """Hand the search in and go to it: the address names it from now on."""
-    job = jobs.submit(PANEL.kind, asked | {"search": list(asked["search"])})
+    job = jobs.submit(PANEL.kind, parameters | {"search": list(parameters["search"])})
     st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
     address.pin(TUNED, jobs.tuned_preset(job))
     st.session_state.pop(TUNED, None)

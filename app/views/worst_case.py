@@ -170,9 +170,9 @@ def _paces(shown: Artefact) -> dict[str, float]:
     """Seconds for one order of one list by ranker, of those that were searched."""
     effort = shown.facts.get("effort", {})
     return {
-        label: one["seconds"] / one["evaluated"]
-        for label, one in effort.items()
-        if one["evaluated"] and label != INITIAL
+        label: searched["seconds"] / searched["evaluated"]
+        for label, searched in effort.items()
+        if searched["evaluated"] and label != INITIAL
     }
 
 
@@ -182,7 +182,7 @@ FORM = Form(
     "Run this search",
     rows=(("rankers",), ("budgets", "queries", "target")),
     cost=cost,
-    kept=("budgets", "target"),
+    from_shown=("budgets", "target"),
     usual=lambda _data: {"queries": FEW},
     widgets={"search": search_fields},
 )
@@ -213,7 +213,7 @@ def take_point(facts: Sequence[Any]) -> None:
 def _queries(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     """Draw the queries of a ranker and budget, and what can be done to one of them."""
     st.subheader("Queries behind a point", anchor=False)
-    budgets = [int(one) for one in artefact.recipe["budgets"]]
+    budgets = [int(budget) for budget in artefact.recipe["budgets"]]
     left, right = st.columns(2)
     ranker = choice.ranker(
         "Ranker", rankers, "point", place=left,

@@ -48,8 +48,8 @@ def main(arguments: Sequence[str]) -> int:
         words[1:2] = map(kind_of, words[1:2])
     chosen = parser().parse_args(words)
     try:
-        for own in getattr(chosen, "modules", None) or ():
-            import_module_of_user(own)
+        for module in getattr(chosen, "modules", None) or ():
+            import_module_of_user(module)
         if "first" in chosen:
             function_at(chosen.first)(chosen)
         answer: Answer = function_at(chosen.answer)(chosen)
@@ -90,17 +90,17 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse; words that a command does not know are told by itself, which knows its flags."""
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         late = self.get_default("late")  # argparse gives an optional word up at the first flag
-        if late and len(rest) == 1 and not rest[0].startswith("-") and vars(found)[late] is None:
-            setattr(found, late, Path(rest.pop()))
+        if late and len(rest) == 1 and not rest[0].startswith("-") and vars(parsed)[late] is None:
+            setattr(parsed, late, Path(rest.pop()))
         if rest and self._subparsers is None:
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
             meant = (
                 _meant(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
             )
             self.error(f"not known here: {' '.join(rest)}{meant}")
-        return found, rest
+        return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and end with 2; the flags stand in the help, and not above it."""
@@ -115,16 +115,16 @@ def _plain(message: str) -> str:
     >>> _plain("argument --seed: invalid whole value: 'one'")
     "--seed: 'one' is not a whole number of at most 18 digits"
     """
-    if told := CHOICE.fullmatch(message):
-        known = [one.strip("'") for one in told[3].split(", ")]
+    if match := CHOICE.fullmatch(message):
+        known = [option.strip("'") for option in match[3].split(", ")]
         if len(known) > MOST_CHOICES:
-            return f"{told[1]}: no {told[2]!r}; it must be {known[0]} to {known[-1]}"
-        study = kind_of(told[2].casefold())
+            return f"{match[1]}: no {match[2]!r}; it must be {known[0]} to {known[-1]}"
+        study = kind_of(match[2].casefold())
         meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
-        meant = meant or _meant(told[2], known)
-        return f"{told[1]}: no {told[2]!r}{meant}; known: {', '.join(known)}"
-    if told := VALUE.fullmatch(message):
-        return f"{told[1]}: {told[3]} is not {KINDS.get(told[2], f'a {told[2]}')}"
+        meant = meant or _meant(match[2], known)
+        return f"{match[1]}: no {match[2]!r}{meant}; known: {', '.join(known)}"
+    if match := VALUE.fullmatch(message):
+        return f"{match[1]}: {match[3]} is not {KINDS.get(match[2], f'a {match[2]}')}"
     return message.removeprefix("argument ")
 
 
@@ -139,7 +139,7 @@ def _list_of(word: str, words: Sequence[str] | None) -> str:
 
 def _meant(word: str, known: Any) -> str:
     near = get_close_matches(word.casefold(), list(known), n=1)
-    begun = [one for one in known if len(word) > 1 and one.startswith(word.casefold())]
+    begun = [option for option in known if len(word) > 1 and option.startswith(word.casefold())]
     return f" (did you mean {(near or begun)[0]}?)" if near or begun else ""
 
 
@@ -177,10 +177,12 @@ def parser() -> argparse.ArgumentParser:
 def flags_of(command: str) -> list[argparse.Action]:
     """The arguments of one command, `--help` left out.
 
-    >>> [one.dest for one in flags_of("doctor")][:2]
+    >>> [action.dest for action in flags_of("doctor")][:2]
     ['json', 'store']
     """
     actions = parser()._actions  # noqa: SLF001 (argparse tells them nowhere else)
-    (commands,) = (one.choices for one in actions if one.dest == argparse.SUPPRESS and one.choices)
+    (commands,) = (
+        action.choices for action in actions if action.dest == argparse.SUPPRESS and action.choices
+    )
     chosen: argparse.ArgumentParser = dict(commands)[command]
-    return [one for one in chosen._actions if one.dest != "help"]  # noqa: SLF001 (likewise)
+    return [action for action in chosen._actions if action.dest != "help"]  # noqa: SLF001 (likewise)

@@ -26,7 +26,7 @@ from shuffleproof.core.studies.user_names import ranker_name, stored_name
 
 def card(arguments: argparse.Namespace) -> Answer:
     """`study card`: as any study; with --out also the file that `check` takes."""
-    measures = tuple(str(Measure.parse(one)) for one in parts_of(arguments.measures or "", OLD))
+    measures = tuple(str(Measure.parse(text)) for text in parts_of(arguments.measures or "", OLD))
     if measures and not arguments.out:
         raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
     question, scope = asked_question(arguments)
@@ -38,13 +38,13 @@ def card(arguments: argparse.Namespace) -> Answer:
             "a card that was stopped is no baseline: leave out --max-seconds, or --out"
         )
     workbench = run_shown("lists", scope.open_workbench())
-    made = run_shown("noise", card_of(workbench, artefact, measures))
-    _write(arguments.out, card_file.card_text(made))
-    unsteady = [name for name, one in made.rankers.items() if not one.steady]
+    baseline = run_shown("noise", card_of(workbench, artefact, measures))
+    _write(arguments.out, card_file.card_text(baseline))
+    unsteady = [name for name, ranker in baseline.rankers.items() if not ranker.steady]
     for name in unsteady:
         warn(f"{name} is not deterministic: it gave the same lists other scores.")
-    said = [f"written to {arguments.out}: `shuffleproof check --baseline {arguments.out}`"]
-    return print_study(artefact, arguments, {"out": str(arguments.out)}, said)
+    lines = [f"written to {arguments.out}: `shuffleproof check --baseline {arguments.out}`"]
+    return print_study(artefact, arguments, {"out": str(arguments.out)}, lines)
 
 
 def check(arguments: argparse.Namespace) -> Answer:
@@ -54,7 +54,7 @@ def check(arguments: argparse.Namespace) -> Answer:
     baseline, store = card_file.read_card(arguments.baseline), store_of(arguments)
     data = one_fold(arguments.data or baseline.data["name"], store)
     asked_for = map(ranker_name, parts_of(arguments.rankers or ""))
-    named = [stored_name(one, store) for one in asked_for] or None
+    named = [stored_name(name, store) for name in asked_for] or None
     least = LEAST if arguments.least is None else arguments.least
     gate = run_shown("check", check_card(baseline, store, data, named, least))
     if arguments.junit:

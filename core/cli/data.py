@@ -50,7 +50,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     place = arguments.path or named
     work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
     artefacts = run_shown("ingest", work)
-    told = [_beside(artefact, store_of(arguments), beside) for artefact in artefacts]
+    notes = [_beside(artefact, store_of(arguments), beside) for artefact in artefacts]
     rows = [
         {
             "name": arguments.name if len(artefacts) == 1 else f"{arguments.name}-fold{fold}",
@@ -58,7 +58,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
             "queries": artefact.facts["queries"],
             "documents": artefact.facts["documents"],
             "features": artefact.facts["features"],
-            "notes": [*artefact.facts["notes"], *told[fold - 1]],
+            "notes": [*artefact.facts["notes"], *notes[fold - 1]],
         }
         for fold, artefact in enumerate(artefacts, start=1)
     ]
@@ -81,10 +81,10 @@ def ingest(arguments: argparse.Namespace) -> Answer:
 
 def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
     """Side files beside a data set that is there, or beside all folds of that name."""
-    folds = [one for one in store.names() if re.fullmatch(rf"{re.escape(name)}-fold\d+", one)]
+    folds = [fold for fold in store.names() if re.fullmatch(rf"{re.escape(name)}-fold\d+", fold)]
     rows = [
-        {"name": one, "notes": list(_beside(catalogue.find(one, store), store, beside))}
-        for one in folds or [name]
+        {"name": fold, "notes": list(_beside(catalogue.find(fold, store), store, beside))}
+        for fold in folds or [name]
     ]
     return Answer({"folds": rows}, table(rows))
 
@@ -96,16 +96,17 @@ def _beside(artefact: Artefact, store: Store, files: Sequence[SideFile]) -> tupl
 def _listed(findings: Sequence[doctor.Finding]) -> str:
     """Findings, a line each."""
     return "\n".join(
-        f"{one.severity:<8} {f'{one.part} {one.place}'.strip() or 'all'}: {one.message}"
-        for one in findings
+        f"{finding.severity:<8} "
+        f"{f'{finding.part} {finding.place}'.strip() or 'all'}: {finding.message}"
+        for finding in findings
     )
 
 
 def _advised(findings: Sequence[doctor.Finding]) -> str:
     """Findings about data, those of one kind together, each kind with what to do about it."""
     return "\n".join(
-        _listed(one.findings) + (f"\n         → {one.action}" if one.action else "")
-        for one in advice.merge_findings(findings)
+        _listed(merged.findings) + (f"\n         → {merged.action}" if merged.action else "")
+        for merged in advice.merge_findings(findings)
     )
 
 

@@ -129,7 +129,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         return
     shown = EVERY[artefact.recipe["kind"]].telling().sections(result, view)
     text, title = table_text.WRITERS[TABLE_ENDINGS[chosen]], TITLES[chosen]
-    tables = [title.format(one.title) + text(one, view.digits) for one in tables_in(shown)]
+    tables = [title.format(table.title) + text(table, view.digits) for table in tables_in(shown)]
     arguments.out.write_text("\n".join(tables), encoding="utf-8")
 
 
@@ -311,8 +311,8 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
     measures = list(view.measures or result.measures)
     result = benchmark_table.with_measures(result, artefact.path, measures, store)
     rows = benchmark_table.rankers_of(result)
-    asked = dict.fromkeys(row_name(one, rows) for one in view.baselines or ())
-    baselines = [name for name in asked if name != INITIAL or name in rows]
+    baseline_rows = dict.fromkeys(row_name(name, rows) for name in view.baselines or ())
+    baselines = [name for name in baseline_rows if name != INITIAL or name in rows]
     view = replace(view, measures=measures, baselines=baselines)
     if TABLE_ENDINGS[chosen] in table_text.EXACT:
         frame = benchmark_table.numbers(result, view)

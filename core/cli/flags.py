@@ -34,13 +34,13 @@ class FoldedHelp(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Paragraphs, apart by an empty line; one of examples stays as it is."""
         parts = text.split("\n\n")
-        kept = (
+        paragraphs = (
             part
             if part.startswith("examples:")
             else super(FoldedHelp, self)._fill_text(part, width, indent)
             for part in parts
         )
-        return "\n\n".join(kept)
+        return "\n\n".join(paragraphs)
 
 
 def command(

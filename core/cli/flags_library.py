@@ -36,13 +36,13 @@ def _library_commands(commands: flags.Commands) -> None:
     export = flags.command(doings, "export", "library:export", "one archive for another machine")
     export.add_argument("out", type=Path, help="the file to write")
     export.add_argument("what", nargs="+", help="names or keys; what they need goes along")
-    taken = flags.command(doings, "import", "library:take", "take the artefacts of an archive")
-    taken.add_argument("archive", type=Path, help="what `library export` wrote")
+    importing = flags.command(doings, "import", "library:take", "take the artefacts of an archive")
+    importing.add_argument("archive", type=Path, help="what `library export` wrote")
     rename = flags.command(doings, "rename", "library:rename", "call something by another name")
     tag = flags.command(doings, "tag", "library:tag", "let something carry exactly these tags")
     delete = flags.command(doings, "delete", "library:delete", "delete something")
-    for one in (rename, tag, delete):
-        one.add_argument("what", help="a name or key")
+    for command in (rename, tag, delete):
+        command.add_argument("what", help="a name or key")
     rename.add_argument("name", help="its new name")
     tag.add_argument("tags", nargs="*", help="words; none removes them all")
     delete.add_argument(
@@ -132,5 +132,5 @@ def _size(text: str) -> tuple[int, int]:
         size = int(width), int(height)
         if min(size) >= LEAST_SIZE and max(size) <= MOST_SIZE:
             return size
-    told = f"is not WIDTHxHEIGHT of {LEAST_SIZE} to {MOST_SIZE} pixels, column or page"
-    raise argparse.ArgumentTypeError(f"{text!r} {told}")
+    reason = f"is not WIDTHxHEIGHT of {LEAST_SIZE} to {MOST_SIZE} pixels, column or page"
+    raise argparse.ArgumentTypeError(f"{text!r} {reason}")

@@ -152,9 +152,9 @@ def _seconds(text: str) -> float:
     >>> _seconds("90"), _seconds("10m"), _seconds("1.5h")
     (90.0, 600.0, 5400.0)
     """
-    found = re.fullmatch(r"([0-9.]+)([smh]?)", text.strip())
+    match = re.fullmatch(r"([0-9.]+)([smh]?)", text.strip())
     try:
-        value = number(found[1]) * UNITS[found[2]] if found else 0.0
+        value = number(match[1]) * UNITS[match[2]] if match else 0.0
     except ValueError:
         value = 0.0
     if value <= 0:

@@ -47,10 +47,10 @@ def judge(arguments: argparse.Namespace) -> Answer:
     if arguments.dry_run:
         return Answer({"name": arguments.name, "judge": live.name, "cost": cost}, cost["text"])
     begun = time.monotonic()
-    found = run_shown("judge", judge_sets.ask(target, live, material, plan))
-    told = _told(arguments.name, live.name, found)
-    told |= {"seconds": time.monotonic() - begun, "cost": cost}
-    return Answer(told, _text(told))
+    outcome = run_shown("judge", judge_sets.ask(target, live, material, plan))
+    answer = _told(arguments.name, live.name, outcome)
+    answer |= {"seconds": time.monotonic() - begun, "cost": cost}
+    return Answer(answer, _text(answer))
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
@@ -69,9 +69,9 @@ def _by_hand(
     """`--next` and `--answers`."""
     by = arguments.called or judge_sets.BY_HAND
     if arguments.answers:
-        found = judge_sets.read_answers(arguments.answers, target, material, by)
-        told = _told(arguments.name, by, found)
-        return Answer(told, _text(told, "left out"))
+        outcome = judge_sets.read_answers(arguments.answers, target, material, by)
+        answer = _told(arguments.name, by, outcome)
+        return Answer(answer, _text(answer, "left out"))
     if arguments.out is None:
         raise UsageError("--next writes a file: name it (--out pairs.jsonl)")
     count = judge_sets.write_next(arguments.out, target, material, plan, arguments.next, by)
@@ -82,18 +82,18 @@ def _by_hand(
     return Answer({"name": arguments.name, "judge": by, "next": count}, text)
 
 
-def _told(name: str, by: str, found: AskingOutcome) -> dict[str, Any]:
+def _told(name: str, by: str, outcome: AskingOutcome) -> dict[str, Any]:
     return {
-        "name": name, "key": str(found.artefact.key), "judge": by,
-        "queries": found.preferences.queries, "judgments": len(found.preferences.value),
-        "asked": found.asked, "before": found.before, "complete": found.complete,
-        "malformed": len(found.malformed),
-        "malformed_answers": [dict(one) for one in found.malformed],
+        "name": name, "key": str(outcome.artefact.key), "judge": by,
+        "queries": outcome.preferences.queries, "judgments": len(outcome.preferences.value),
+        "asked": outcome.asked, "before": outcome.before, "complete": outcome.complete,
+        "malformed": len(outcome.malformed),
+        "malformed_answers": [dict(row) for row in outcome.malformed],
     }  # fmt: skip
 
 
-def _text(told: Mapping[str, Any], what: str = "left out and not asked again") -> str:
-    text = table({key: value for key, value in told.items() if key not in LONG})
-    if told["malformed_answers"]:
-        text += f"\n\nMalformed answers, {what}:\n{table(told['malformed_answers'][:SHOWN])}"
+def _text(answer: Mapping[str, Any], what: str = "left out and not asked again") -> str:
+    text = table({key: value for key, value in answer.items() if key not in LONG})
+    if answer["malformed_answers"]:
+        text += f"\n\nMalformed answers, {what}:\n{table(answer['malformed_answers'][:SHOWN])}"
     return text

@@ -247,16 +247,16 @@ def delete(arguments: argparse.Namespace) -> Answer:
         freed = sum(remove_damaged(store, entry) for entry in broken)
         return Answer({"deleted": [arguments.what], "bytes": freed})
     entries, (chosen,) = _entries(store, [arguments.what])
-    made = [entry for entry in library.dependents(entries, chosen.key) if not entry.bundled]
-    if made and not arguments.with_dependents:
-        keys = ", ".join(f"{entry.name} {entry.key}" for entry in made[:5])
-        more = ", …" if len(made) > 5 else ""
-        were = "was" if len(made) == 1 else "were"
+    dependents = [entry for entry in library.dependents(entries, chosen.key) if not entry.bundled]
+    if dependents and not arguments.with_dependents:
+        keys = ", ".join(f"{entry.name} {entry.key}" for entry in dependents[:5])
+        more = ", …" if len(dependents) > 5 else ""
+        were = "was" if len(dependents) == 1 else "were"
         raise UsageError(
-            f"{counted(len(made), 'artefact')} {were} made from {chosen.name} {chosen.key} "
+            f"{counted(len(dependents), 'artefact')} {were} made from {chosen.name} {chosen.key} "
             f"({keys}{more}): add --with-dependents to delete them too"
         )
-    removed = [*made, chosen]
+    removed = [*dependents, chosen]
     freed = library.remove(store, removed)
     return Answer({"deleted": [str(entry.key) for entry in removed], "bytes": freed})
 

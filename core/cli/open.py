@@ -299,7 +299,9 @@ def share_question(question: Question, scope: Scope, arguments: argparse.Namespa
         return
     if arguments.max_seconds is not None:
         raise UsageError("--executor works to the end: leave --max-seconds out")
-    values = {one.name: getattr(question, one.name) for one in parameters(question)}
+    values = {
+        parameter.name: getattr(question, parameter.name) for parameter in parameters(question)
+    }
     share(question.kind, values, scope, arguments)
 
 

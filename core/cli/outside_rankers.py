@@ -36,10 +36,10 @@ def runs(arguments: argparse.Namespace) -> Answer:
     result = outside_runs.compare_runs(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
     rows = benchmark_table.rankers_of(result)
-    asked = parts_of(arguments.against or "")
-    baselines = list(dict.fromkeys(row_name(one, rows) for one in asked))
+    names = parts_of(arguments.against or "")
+    baselines = list(dict.fromkeys(row_name(name, rows) for name in names))
     view = View(result.measures, arguments.digits, baselines)
-    said = outside_runs.warnings(result.facts)
+    warnings = outside_runs.warnings(result.facts)
     answer = {
         "result": str(artefact.key),
         **sections.answer(result, view),
@@ -48,7 +48,7 @@ def runs(arguments: argparse.Namespace) -> Answer:
         "tied": result.facts["tied"],
     }
     del answer["failed"]
-    answer["said"] += said
+    answer["said"] += warnings
     shown = sections.table(result, view)
-    lines = "".join(f"{sentence}\n" for sentence in said)
+    lines = "".join(f"{sentence}\n" for sentence in warnings)
     return Answer(answer, f"{table_text.markdown(shown)}\n{lines}stored as {artefact.key}")

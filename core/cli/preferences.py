@@ -44,17 +44,17 @@ def ingest(arguments: argparse.Namespace) -> Answer:
 
 def show_consistency(arguments: argparse.Namespace) -> Answer:
     """`consistency`: where preferences contradict themselves."""
-    found = consistency(
+    answer = consistency(
         preference_store.find(arguments.preferences, store_of(arguments)), best=arguments.best
     )
     lists = {"per_query", "judges", "cycles"}
-    text = table({name: value for name, value in found.items() if name not in lists})
+    text = table({name: value for name, value in answer.items() if name not in lists})
     worst = [
         {"query": row["query"], "margin": row["margin"], "cycle": " > ".join(row["items"])}
-        for row in found["cycles"]
+        for row in answer["cycles"]
     ]
     text += f"\n\nThe worst cycles:\n{table(worst)}" if worst else "\n\nNo cycle."
-    return Answer(found, text)
+    return Answer(answer, text)
 
 
 def show_orders(arguments: argparse.Namespace) -> Answer:
@@ -78,10 +78,10 @@ def show_orders(arguments: argparse.Namespace) -> Answer:
         for name in names
     ]
     if preferences.labels:
-        for name, own in zip(names, summary, strict=True):
+        for name, means in zip(names, summary, strict=True):
             for measure in map(str, measures):
                 values = [row[measure] for row in rows if row["aggregator"] == name]
-                own[measure] = _mean(values)
+                means[measure] = _mean(values)
     most = _mean([row["agreement_bound"] for row in rows if row["aggregator"] == names[0]])
     text = f"{table(summary)}\n\nNo order agrees with more than {most:.3f} on average."
     return Answer({"summary": summary, "rows": rows}, text)
@@ -93,7 +93,7 @@ def _orders(
     """A row a query and aggregator."""
     rows: list[dict[str, Any]] = []
     supervised = [registry.SUPERVISED[name] for name in names if name in registry.SUPERVISED]
-    learnt = {one.name: one.orders(preferences, terms.seed) for one in supervised}
+    learnt = {learner.name: learner.orders(preferences, terms.seed) for learner in supervised}
     for query, name in enumerate(preferences.query_ids):
         yield Progress(query, preferences.queries, "queries")
         pairs, items = preferences.pairs(query), preferences.items[query]
@@ -101,17 +101,18 @@ def _orders(
         best = kemeny(pairs.weights)
         for aggregator in names:
             if aggregator in learnt:
-                found = Aggregation(learnt[aggregator][query], 0, 0, complete=True)
+                aggregation = Aggregation(learnt[aggregator][query], 0, 0, complete=True)
             else:
-                found = registry.aggregate(aggregator, pairs, terms, rankings)
-            agreement = agreement_of(pairs, found.order)
+                aggregation = registry.aggregate(aggregator, pairs, terms, rankings)
+            agreement = agreement_of(pairs, aggregation.order)
             row = {
                 "query": name, "aggregator": aggregator, "agreement": agreement,
-                "calls": found.calls, "unanswered": found.unanswered, "complete": found.complete,
-                "order": [items[item] for item in found.order.tolist()],
+                "calls": aggregation.calls, "unanswered": aggregation.unanswered,
+                "complete": aggregation.complete,
+                "order": [items[item] for item in aggregation.order.tolist()],
             }  # fmt: skip
             if preferences.labels:
-                row |= _relevance(measures, preferences.labels[query], found.order)
+                row |= _relevance(measures, preferences.labels[query], aggregation.order)
             rows.append(row | _bounds(pairs.weights, best, agreement))
     yield Progress(preferences.queries, preferences.queries, "queries")
     return rows

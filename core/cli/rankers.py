@@ -141,7 +141,9 @@ def _stored(arguments: argparse.Namespace) -> Answer:
         if arguments.all or not entry.part
     ]
     if arguments.all:
-        others = [one for one in store.artefacts() if one.key.kind not in library.KINDS]
+        others = [
+            artefact for artefact in store.artefacts() if artefact.key.kind not in library.KINDS
+        ]
         rows += [_row(other, str(other.facts.get("name", ""))) for other in others]
     return Answer(rows, table([_short(row) for row in rows]))
 
@@ -164,8 +166,8 @@ def _row(artefact: Artefact, name: str) -> dict[str, Any]:
 def _short(row: dict[str, Any]) -> dict[str, Any]:
     """A row for the terminal: how many fields differ from the preset, not which."""
     changed = f", {len(row['changed'])} changed" if row["changed"] else ""
-    kept = {field: value for field, value in row.items() if field != "changed"}
-    return kept | {"preset": row["preset"] + changed}
+    fields = {field: value for field, value in row.items() if field != "changed"}
+    return fields | {"preset": row["preset"] + changed}
 
 
 def train(arguments: argparse.Namespace) -> Answer:
@@ -181,23 +183,23 @@ def train(arguments: argparse.Namespace) -> Answer:
 
     if arguments.executor:
         share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
-    found = run_shown(
+    trained = run_shown(
         arguments.ranker,
         train_ranker(scope, arguments.ranker, changes),
         lambda: rehearsed_training(scope, arguments.ranker, changes),
     )
-    facts = found.artefact.facts
+    facts = trained.artefact.facts
     answer = {
         "ranker": facts["name"],
-        "artefact": str(found.artefact.key),
-        "cached": found.cached,
+        "artefact": str(trained.artefact.key),
+        "cached": trained.cached,
         "epochs": facts["epochs"],
         "valid": facts["valid"],
-        "seconds": 0.0 if found.cached else facts["seconds"],
+        "seconds": 0.0 if trained.cached else facts["seconds"],
         DOCUMENTS_AT_ONCE: facts.get(DOCUMENTS_AT_ONCE),
     }
-    spec = spec_of(found.artefact.recipe["ranker"])
-    when = "earlier" if found.cached else f"in {duration(facts['seconds'])}"
+    spec = spec_of(trained.artefact.recipe["ranker"])
+    when = "earlier" if trained.cached else f"in {duration(facts['seconds'])}"
     lines = {
         "ranker": facts["name"],
         "stored as": answer["artefact"],

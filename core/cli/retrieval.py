@@ -34,8 +34,11 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     findings = examine_collection(_indexed(arguments.name, arguments))
     facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
     facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}
-    told = {"notes": artefact.facts["notes"], "findings": [asdict(one) for one in findings]}
-    return Answer(facts | told, f"{table(facts)}\n\n{_listed(findings)}".rstrip())
+    remarks = {
+        "notes": artefact.facts["notes"],
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return Answer(facts | remarks, f"{table(facts)}\n\n{_listed(findings)}".rstrip())
 
 
 def _declared(kind: type, arguments: argparse.Namespace) -> Any:
@@ -64,8 +67,9 @@ def doctor(arguments: argparse.Namespace) -> Answer:
 
 def _listed(findings: list[Finding]) -> str:
     return "\n".join(
-        f"{one.severity:<8} {one.message}" + (f"\n         → {one.action}" if one.action else "")
-        for one in findings
+        f"{finding.severity:<8} {finding.message}"
+        + (f"\n         → {finding.action}" if finding.action else "")
+        for finding in findings
     )
 
 
@@ -114,7 +118,7 @@ def candidates(arguments: argparse.Namespace) -> Answer:
     facts = {"name": arguments.name, "key": str(artefact.key)}
     facts |= {name: artefact.facts[name] for name in ("queries", "documents", "features")}
     columns = (*by, *(bridge.OF_WORDS if arguments.features else ()))
-    features = [{"id": place, "feature": one} for place, one in enumerate(columns, start=1)]
+    features = [{"id": place, "feature": column} for place, column in enumerate(columns, start=1)]
     text = f"{table(facts)}\n\n{table(features)}"
     return Answer(facts | {"rows": features, "notes": artefact.facts["notes"]}, text)
 
@@ -152,12 +156,12 @@ def export_collection(arguments: argparse.Namespace, what: str) -> Answer:
             (topic, ids[document], rank, score)
             for query, topic in enumerate(collection.query_ids)
             for rank, (document, score) in enumerate(
-                zip(*(one.tolist() for one in ranked.of(query)), strict=True), start=1
+                zip(*(array.tolist() for array in ranked.of(query)), strict=True), start=1
             )
         )
         trec.write_rows(out, rows, entry.name)
-    told = {"retriever": entry.name, "rows": written}
-    return Answer({"out": str(out), "bytes": out.stat().st_size, **told})
+    facts = {"retriever": entry.name, "rows": written}
+    return Answer({"out": str(out), "bytes": out.stat().st_size, **facts})
 
 
 def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
@@ -186,11 +190,11 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     head = {name: answer[name] for name in ("artefact", "cached", "seconds")}
     if not answer["gates"]:
         depth = recipe.training.first_stage_depth
-        said = f"It reorders the first {depth} documents of query likelihood."
-        return Answer(answer, f"{said}\n\n{table(head | facts['last'])}")
+        sentence = f"It reorders the first {depth} documents of query likelihood."
+        return Answer(answer, f"{sentence}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
-    said = f"Dense in disguise: {failed}." if dense else "Sparse by all gates."
-    return Answer(answer, f"{said}\n\n{table(head)}\n\n{table(facts['gates'])}")
+    sentence = f"Dense in disguise: {failed}." if dense else "Sparse by all gates."
+    return Answer(answer, f"{sentence}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 
 def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "DryRun":

@@ -25,9 +25,9 @@ def sample(arguments: argparse.Namespace) -> Answer:
     folder = arguments.folder
     store = Store(folder / "building", (folder,))
     studies = set()
-    for kind, asked in EVERY.items():
+    for kind, question in EVERY.items():
         start = time.perf_counter()
-        studies.add(run_shown(kind, asked(**asked.sample).study(Scope(store))).key)
+        studies.add(run_shown(kind, question(**question.sample).study(Scope(store))).key)
         warn(f"{kind}: {time.perf_counter() - start:.0f} s")
     needed = {_network(store)} | {
         entry.key for entry in library.with_dependencies(library.entries(store), studies)

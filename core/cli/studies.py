@@ -86,10 +86,10 @@ def print_study(
     if arguments.json:
         return Answer(answer_of(artefact, view) | dict(more or {}))
     text = [text_of(artefact, getattr(arguments, "digits", DIGITS), view), *lines]
-    kept = (
+    stored = (
         "finished trials are stored" if STOPPED in artefact.facts else f"stored as {artefact.key}"
     )
-    return Answer({}, "\n".join([*text, kept]))
+    return Answer({}, "\n".join([*text, stored]))
 
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
@@ -143,5 +143,5 @@ def write_picture(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
     words = ["-m", "shuffleproof.app.pictures", str(study.path), str(out), json.dumps(how)]
     finished = run([sys.executable, *words], capture_output=True, text=True, check=False)
     if finished.returncode:
-        said = finished.stderr.strip().splitlines()[-1:] or ["its process ended"]
-        raise DataError(str(out), f"the figure could not be drawn ({said[0]})", FIGURE_REMEDY)
+        reason = (finished.stderr.strip().splitlines() or ["its process ended"])[-1]
+        raise DataError(str(out), f"the figure could not be drawn ({reason})", FIGURE_REMEDY)

@@ -19,7 +19,7 @@ def tune(arguments: argparse.Namespace) -> Answer:
     use_device(arguments)
     scope, start = scope_of(arguments), time.monotonic()
     workers = workers_of(arguments.executor, arguments.workers) if arguments.executor else 1
-    asked = Tuning(
+    tuning = Tuning(
         arguments.ranker,
         tuple(arguments.search),
         arguments.trials,
@@ -29,10 +29,10 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.at_once or workers,
     )
     if arguments.executor:
-        refuse(asked, scope)
-        share("tune", asdict(asked), scope, arguments)
-        asked = Tuning(**afterwards(asdict(asked), time.monotonic() - start))
-    preset, cached = run_shown(f"tune {arguments.ranker}", tune(asked, scope))
+        refuse(tuning, scope)
+        share("tune", asdict(tuning), scope, arguments)
+        tuning = Tuning(**afterwards(asdict(tuning), time.monotonic() - start))
+    preset, cached = run_shown(f"tune {arguments.ranker}", tune(tuning, scope))
     return Answer(plain(preset, cached=cached), preset_lines(preset))
 
 
@@ -60,12 +60,12 @@ def preset_lines(preset: NamedPreset) -> str:
     """A tuned preset for the terminal."""
     fields = " ".join(f"{name}={value}" for name, value in preset.fields.items())
     pruned = sum(row["state"] == "pruned" for row in preset.history)
-    found = f"trial {preset.best['trial']}: {preset.ranker}@{preset.base} {fields}".rstrip()
+    best = f"trial {preset.best['trial']}: {preset.ranker}@{preset.base} {fields}".rstrip()
     usual = {name: value for name, value in preset.usual_values.items() if value is not None}
     beside = ", ".join(f"{name} {value:.3f}" for name, value in usual.items())
     trials = counted(preset.trials, "trial")
     lines = [
-        f"{preset} is {found}",
+        f"{preset} is {best}",
         f"validation {preset.measure} {preset.best['value']:.3f} ({beside})",
         f"the best of {trials} on {preset.data}, {pruned} of them stopped early",
         "",

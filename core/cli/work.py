@@ -60,10 +60,10 @@ def bench(arguments: argparse.Namespace) -> Answer:
 
 def _named(name: str) -> list[str]:
     """The job of a name, or all whose names begin with it: gpu means gpu-train and the others."""
-    found = [job for job in BENCH_JOBS if job == name or job.startswith(f"{name}-")]
-    if not found:
+    jobs = [job for job in BENCH_JOBS if job == name or job.startswith(f"{name}-")]
+    if not jobs:
         raise UnknownNameError("bench job", name, BENCH_JOBS)
-    return found
+    return jobs
 
 
 def _on_page(
@@ -75,16 +75,16 @@ def _on_page(
     run = Run.of(rows, limits, quick=arguments.quick)
     slower = record_run(run, arguments.page)
     warn(f"{arguments.page}: {summary(run, slower)}")
-    for one in slower:
-        warn(one.text)
+    for slow in slower:
+        warn(slow.text)
     return slower
 
 
 def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:
-    found: dict[str, Callable[[bool], list[BenchRow]]] = {}
+    jobs: dict[str, Callable[[bool], list[BenchRow]]] = {}
     for module in pkgutil.iter_modules(benchmarks.__path__, f"{benchmarks.__name__}."):
-        found |= getattr(importlib.import_module(module.name), "JOBS", {})
-    return found
+        jobs |= getattr(importlib.import_module(module.name), "JOBS", {})
+    return jobs
 
 
 def demo(arguments: argparse.Namespace) -> Answer:
@@ -95,8 +95,8 @@ def demo(arguments: argparse.Namespace) -> Answer:
     for name in DEMO:
         run_shown(name, workbench.train(name))
     pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
-    asked = RankingDegradation(DEMO, pairs, ("NDCG@10",), DRAWS)
-    figure = run_shown("Figure 3", asked.run(workbench))
+    question = RankingDegradation(DEMO, pairs, ("NDCG@10",), DRAWS)
+    figure = run_shown("Figure 3", question.run(workbench))
     cards = run_shown("certificates", Invariance(DEMO, PERMUTATIONS).run(workbench))
     report([cards, figure], arguments.out)
     took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
@@ -119,12 +119,12 @@ def worker(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
         item = {"store": address_of(store), "take": arguments.take}
-        found = work(item | {"until_empty": arguments.until_empty})
-        if found["failure"]:
-            warn(f"shuffleproof: {found['failure']}")
-        units, finished = found["units"], found["assignments"]
+        outcome = work(item | {"until_empty": arguments.until_empty})
+        if outcome["failure"]:
+            warn(f"shuffleproof: {outcome['failure']}")
+        units, finished = outcome["units"], outcome["assignments"]
         text = f"{counted(units, 'unit')} of work done, {counted(finished, 'command')} finished"
-        return Answer({"ran": True, **found}, text, exit_code=1 if found["failure"] else 0)
+        return Answer({"ran": True, **outcome}, text, exit_code=1 if outcome["failure"] else 0)
     warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
     ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
     jobs = jobs_of(store)

@@ -69,13 +69,13 @@ class Overview:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def overview(one: List, ranker: str, change: str) -> Overview:
+def overview(query_list: List, ranker: str, change: str) -> Overview:
     """What there is to see of a list by the ranker with this key under a change, a `ListEdit`.
 
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("overview", one, ranker=ranker, change=change)
+    answer = _asked("overview", query_list, ranker=ranker, change=change)
     types = {
         "labels": np.float32,
         "ranks": np.int64,
@@ -87,13 +87,13 @@ def overview(one: List, ranker: str, change: str) -> Overview:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def heads(one: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]]:
+def heads(query_list: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """Every head of a list as it is: its numbers, and a picture of each of the first kind by block.
 
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("heads", one, ranker=ranker)
+    answer = _asked("heads", query_list, ranker=ranker)
     numbers = pd.DataFrame(answer["numbers"], columns=["map", "block", "head", *MEASURES])
     return numbers, list(map(unpack_array, answer["small"]))
 
@@ -121,18 +121,20 @@ class WantedMap:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def maps(one: List, ranker: str, change: str, wanted: WantedMap) -> tuple[np.ndarray, np.ndarray]:
+def maps(
+    query_list: List, ranker: str, change: str, wanted: WantedMap
+) -> tuple[np.ndarray, np.ndarray]:
     """One map before and after the change, by document.
 
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("chosen_map", one, ranker=ranker, change=change, **asdict(wanted))
+    answer = _asked("chosen_map", query_list, ranker=ranker, change=change, **asdict(wanted))
     return unpack_array(answer["before"]), unpack_array(answer["after"])
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def differing_features(one: List, first: int, second: int) -> list[list[float]]:
+def differing_features(query_list: List, document: int, other: int) -> list[list[float]]:
     """Features of two documents: id, both values, difference in standard deviations of the list.
 
     One document twice is compared with the mean of the list.
@@ -140,12 +142,13 @@ def differing_features(one: List, first: int, second: int) -> list[list[float]]:
     Raises:
         ScoringError: the process has no answer.
     """
-    features: list[list[float]] = _asked("pair", one, documents=[first, second])["features"]
+    answer = _asked("pair", query_list, documents=[document, other])
+    features: list[list[float]] = answer["features"]
     return features
 
 
-def _asked(work: str, one: List, **more: Any) -> Any:
-    return scoring.resident().ask(f"{WORK}:{work}", one.question() | more)
+def _asked(work: str, query_list: List, **more: Any) -> Any:
+    return scoring.resident().ask(f"{WORK}:{work}", query_list.question() | more)
 
 
 CHART = "attention map"
@@ -246,12 +249,12 @@ def lay_out(
     if values is None:
         values = drawn[1] - drawn[0]
         span = max(_largest(values), LEAST_SPAN * span)
-    takes, taken = (" (attending)", " (attended)") if kind.distribution else ("", "")
+    attending, attended = (" (attending)", " (attended)") if kind.distribution else ("", "")
     grouped = rows.is_grouped or columns.is_grouped
     cells = Cells(
         values=values,
-        rows=_side(seen, rows, kind.rows, takes, view),
-        columns=_side(seen, columns, kind.columns, taken, view),
+        rows=_side(seen, rows, kind.rows, attending, view),
+        columns=_side(seen, columns, kind.columns, attended, view),
         limits=(-span if signed else _foot(drawn), span),
         signed=signed,
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
@@ -337,15 +340,15 @@ def take(map_: MapLayout) -> Callable[[], None]:
 
 def pair_in_address(name: str, limits: Sequence[int]) -> tuple[int, int] | None:
     """Two whole numbers below the limits from the address; what is no such pair is taken out."""
-    first, _, last = st.query_params.get(name, "").partition(".")
-    if is_count(first) and is_count(last) and int(first) < limits[0] and int(last) < limits[1]:
-        return int(first), int(last)
+    left, _, right = st.query_params.get(name, "").partition(".")
+    if is_count(left) and is_count(right) and int(left) < limits[0] and int(right) < limits[1]:
+        return int(left), int(right)
     st.query_params.pop(name, None)
     return None
 
 
 def opened_cell(
-    one: List, seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap,
+    query_list: List, seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap,
     cell: tuple[int, int],
 ) -> None:  # fmt: skip
     """Draw what is behind a cell: both documents, their ranks, their features that differ most."""
@@ -366,11 +369,11 @@ def opened_cell(
     if not items:
         return
     same = items[0] == items[-1]
-    first, other = seen.documents[items[0]], seen.documents[items[-1]]
-    other = "mean of the list" if same else _apart(first, other)
+    document, other = seen.documents[items[0]], seen.documents[items[-1]]
+    other = "mean of the list" if same else _apart(document, other)
     table = pd.DataFrame(
-        differing_features(one, items[0], items[-1]),
-        columns=["feature", first, other, "apart (σ)"],
+        differing_features(query_list, items[0], items[-1]),
+        columns=["feature", document, other, "apart (σ)"],
     ).astype({"feature": int})
     right.dataframe(
         table.map(_text), hide_index=True, alt="Features in which both documents differ most"
@@ -391,13 +394,13 @@ def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     return table.set_index("document").map(_text).T
 
 
-def _apart(first: str, other: str) -> str:
-    """The other document's name, told from the first one's: columns have names of their own.
+def _apart(document: str, other: str) -> str:
+    """The other document's name; numbered if it is the first's, as no two columns share a name.
 
     >>> _apart("a", "b"), _apart("a", "a")
     ('b', 'a (2)')
     """
-    return f"{other} (2)" if first == other else other
+    return f"{other} (2)" if document == other else other
 
 
 def _text(value: Any) -> str:
@@ -435,7 +438,7 @@ def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:
     """
     initial = [pd.Series(ranks + 1).where(ranks >= 0).astype("Int64") for ranks in seen.ranks]
     scores = [pd.Series(of_documents, dtype=float) for of_documents in seen.scores]
-    ranked = [own.rank(ascending=False, method="first").astype("Int64") for own in scores]
+    ranked = [series.rank(ascending=False, method="first").astype("Int64") for series in scores]
     columns = {
         "document": seen.documents,
         "label": seen.labels.astype(float),

@@ -95,8 +95,8 @@ def _nothing_trained(data: str) -> None:
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
-    first = _first(data.data, rankers) or _asked(data.data, labels)
-    if first is None:
+    default = _first(data.data, rankers) or _asked(data.data, labels)
+    if default is None:
         return
     no_query = state.missing_option("query", data.queries)
     no_ranker = state.missing_option(
@@ -106,9 +106,9 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     picture, controls = parts.top_row([8, 3])
     notes = st.container()
     with controls:
-        one, ranker = _list(data, labels, first)
+        query_list, ranker = _list(data, labels, default)
         change = _change()
-        seen = overview(one, ranker.key, str(change))
+        seen = overview(query_list, ranker.key, str(change))
         wanted = _wanted(seen)
         _chosen_in("sorting", list(SORTED))
         sorting: Sorting = st.selectbox(
@@ -116,9 +116,9 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         )
         _more(seen, wanted)
     with notices:
-        state.instead("query", no_query, one.query)
+        state.instead("query", no_query, query_list.query)
         state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
-    weights = maps(one, ranker.key, str(change), wanted)
+    weights = maps(query_list, ranker.key, str(change), wanted)
     zoom, cell = (pair_in_address(name, weights[0].shape) for name in ("zoom", "cell"))
     with picture:
         answer = verdict(ranker.label, seen.reads, change, seen.changes)
@@ -127,18 +127,22 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         map_ = lay_out(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
-    parts.note(_caption(one, seen, change, wanted), notes)
+    parts.note(_caption(query_list, seen, change, wanted), notes)
     if cell is not None:
-        opened_cell(one, seen, weights, wanted, cell)
+        opened_cell(query_list, seen, weights, wanted, cell)
     most, beside = st.columns([5, 6], gap="medium")
     with most:
         _looked_at(seen, weights, wanted)
     with beside:
-        _contrast(one, ranker, rankers, change)
-    _heads(*heads(one, ranker.key), wanted)
-    study.section(data, one, ranker, seen.seconds)
+        _contrast(query_list, ranker, rankers, change)
+    _heads(*heads(query_list, ranker.key), wanted)
+    study.section(data, query_list, ranker, seen.seconds)
     study.row(
-        study.ExportedView(one, ranker, wanted, str(change), view), seen, drawn, map_, answer.text
+        study.ExportedView(query_list, ranker, wanted, str(change), view),
+        seen,
+        drawn,
+        map_,
+        answer.text,
     )
 
 
@@ -149,11 +153,16 @@ def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
     other directly; else the first SetRank.
     """
     wanted, came = address.says("study"), as_they_came(rankers)
-    studies = [one for one in services.studies("attention", data) if str(one.key) in wanted]
-    of = {digest for one in studies for _, digest in one.recipe["rankers"]}
+    studies = [
+        artefact for artefact in services.studies("attention", data) if str(artefact.key) in wanted
+    ]
+    digests = {digest for artefact in studies for _, digest in artefact.recipe["rankers"]}
+    studied = [ranker for ranker in came if ranker.digest in digests]
     setranks = list(filter(_is_setrank, came))
-    direct = [one for one in setranks if one.is_bundled and FIXED[one.name]["block"] == "msab"]
-    return next(iter([*(one for one in came if one.digest in of), *direct, *setranks]), None)
+    direct = [
+        ranker for ranker in setranks if ranker.is_bundled and FIXED[ranker.name]["block"] == "msab"
+    ]
+    return next(iter([*studied, *direct, *setranks]), None)
 
 
 def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
@@ -177,12 +186,12 @@ def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
 
 
 def _list(
-    data: scoring.DataDescription, labels: dict[str, TrainedRanker], first: TrainedRanker
+    data: scoring.DataDescription, labels: dict[str, TrainedRanker], default: TrainedRanker
 ) -> tuple[scoring.List, TrainedRanker]:
     """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
     query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
-    usual = next(iter(selection.selected_among(labels)), first.label)
+    usual = next(iter(selection.selected_among(labels)), default.label)
     ranker = labels[
         st.selectbox(
             "Ranker",
@@ -332,12 +341,12 @@ def _picture(drawn: go.Figure, map_: MapLayout, view: View) -> None:
         st.caption(f"The map is flat: colours begin at its smallest weight, {low:.3g}.")
 
 
-def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: WantedMap) -> str:
+def _caption(query_list: scoring.List, seen: Overview, change: ListEdit, wanted: WantedMap) -> str:
     relevant = int((seen.labels > 0).sum())
     moves = ((seen.gone, "taken out, empty in the map"), (seen.came, "added, left out"))
     moved = "".join(f" · {counted(count, 'document')} {what}" for count, what in moves if count)
     return (
-        f"Query {one.query}, {counted(len(seen.documents), 'document')}, {relevant} of them "
+        f"Query {query_list.query}, {counted(len(seen.documents), 'document')}, {relevant} of them "
         f"relevant (amber marks) · {wanted.words(*seen.size(wanted.kind))} · "
         f"change: the list {change.words()}"
         f"{moved}. The largest change is that over all blocks and heads; documents are matched by "
@@ -364,7 +373,10 @@ def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: W
 
 
 def _contrast(
-    one: scoring.List, ranker: TrainedRanker, rankers: Sequence[TrainedRanker], change: ListEdit
+    query_list: scoring.List,
+    ranker: TrainedRanker,
+    rankers: Sequence[TrainedRanker],
+    change: ListEdit,
 ) -> None:
     """The same list and change under the other kind of ranker: gates of DLCM beside a SetRank."""
     came = as_they_came(rankers)
@@ -372,11 +384,11 @@ def _contrast(
     other = next((other for other in pair if _is_setrank(other) != _is_setrank(ranker)), None)
     if other is None:
         return
-    seen = overview(one, other.key, str(change))
+    seen = overview(query_list, other.key, str(change))
     wanted = WantedMap(seen.kinds[0][0], 0, None)
-    weights = maps(one, other.key, str(change), wanted)
+    weights = maps(query_list, other.key, str(change), wanted)
     map_ = lay_out(seen, weights, wanted, View("both", "label", None, None))
-    name = display_names([one.label for one in came])[other.label]
+    name = display_names([trained.label for trained in came])[other.label]
     st.subheader(escaped_sentence(f"For contrast: {name}"))
     drawn = figure.heat(map_.cells).update_layout(height=CONTRAST)
     st.plotly_chart(drawn, key="contrast", config=parts.PLAIN, alt=figure.alt_text(map_.cells))

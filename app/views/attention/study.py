@@ -50,7 +50,7 @@ COLUMNS = {
 }
 
 
-def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: float) -> None:
+def section(data: DataDescription, query_list: List, ranker: TrainedRanker, seconds: float) -> None:
     """Draw what is stored of this ranker, or the offer to find it out; seconds are of a list."""
     st.subheader("Over the test queries")
     stored = {
@@ -76,7 +76,7 @@ def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: fl
         f"{duration(lists * each + START_SECONDS)}.",
         {
             "data": data.data, "rankers": [name],
-            "lists": training.lists_asked(data.data, one.recipe) or None,
+            "lists": training.lists_asked(data.data, query_list.recipe) or None,
         },
         lambda job: name in job.parameters["rankers"],
     )  # fmt: skip
@@ -136,25 +136,27 @@ METHODS = (
 class ExportedView:
     """What the page shows: list, ranker, map, change and how it is looked at."""
 
-    one: List
+    query_list: List
     ranker: TrainedRanker
     wanted: WantedMap
     change: str
     view: View
 
 
-def row(taken: ExportedView, seen: Overview, drawn: go.Figure, map_: MapLayout, words: str) -> None:
+def row(
+    exported: ExportedView, seen: Overview, drawn: go.Figure, map_: MapLayout, words: str
+) -> None:
     """Draw the row of exports of this list."""
-    one, stem = taken.one, f"attention-{taken.ranker.name}"
-    asked = as_asked(taken.ranker)
-    which = asdict(taken.wanted) | {"change": taken.change}
-    facts = {"data": one.data, "lists": one.recipe.plain()}
+    query_list, stem = exported.query_list, f"attention-{exported.ranker.name}"
+    ranker_name = as_asked(exported.ranker)
+    which = asdict(exported.wanted) | {"change": exported.change}
+    facts = {"data": query_list.data, "lists": query_list.recipe.plain()}
     recipe = {
-        "query": one.query,
-        "ranker": taken.ranker.key,
-        "map": asdict(taken.wanted),
-        "change": taken.change,
-        "view": asdict(taken.view),
+        "query": query_list.query,
+        "ranker": exported.ranker.key,
+        "map": asdict(exported.wanted),
+        "change": exported.change,
+        "view": asdict(exported.view),
     }
     parts.exports_row(
         parts.ExportContent(
@@ -162,16 +164,16 @@ def row(taken: ExportedView, seen: Overview, drawn: go.Figure, map_: MapLayout, 
             tables=lambda: exports.table_files(infer_columns(cells_table(map_), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=exports.File(
-                "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, words)
+                "Report (HTML)", f"{stem}-report.html", lambda: report(exported, seen, drawn, words)
             ),
-            link=lambda: parts.address_here(data=one.data),
+            link=lambda: parts.address_here(data=query_list.data),
             command=lambda: "\n".join(
                 [
-                    list_command(asked, one.query, which, facts),
-                    command_of(Attention((asked,)), facts),
+                    list_command(ranker_name, query_list.query, which, facts),
+                    command_of(Attention((ranker_name,)), facts),
                 ]
             ),
-            python=lambda: list_python(asked, one.query, which, facts),
+            python=lambda: list_python(ranker_name, query_list.query, which, facts),
         ),
         "attention",
     )
@@ -189,12 +191,13 @@ def cells_table(map_: MapLayout) -> pd.DataFrame:
     return pd.DataFrame(columns, index=names).reset_index()
 
 
-def report(taken: ExportedView, seen: Overview, drawn: go.Figure, words: str) -> bytes:
+def report(exported: ExportedView, seen: Overview, drawn: go.Figure, words: str) -> bytes:
     """One self-contained page: the sentence, the map, the documents, how it was done."""
     picture = on_paper(drawn).to_html(include_plotlyjs=True, full_html=False)
     documents = documents_table(seen, list(range(len(seen.documents))))
     title = html.escape(
-        f"Attention of {taken.ranker.label}, query {taken.one.query} of {taken.one.data}"
+        f"Attention of {exported.ranker.label}, "
+        f"query {exported.query_list.query} of {exported.query_list.data}"
     )
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"

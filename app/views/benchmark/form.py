@@ -32,7 +32,7 @@ from shuffleproof.core.studies.tables import Cell
 from shuffleproof.core.words import counted
 
 MADE = "new combinations"
-SETS = tuple(name for name, own in NAMED.items() if set(own) <= set(registry.RANKERS))
+SETS = tuple(name for name, members in NAMED.items() if set(members) <= set(registry.RANKERS))
 SAID = {
     "table2": "the paper's Table 2",
     "pairwise": "the pairwise rankers",
@@ -45,14 +45,14 @@ def names(data: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((data, benchmarks.stem(data))))
 
 
-def partial_picture(found: RunningStudy) -> None:
+def partial_picture(study: RunningStudy) -> None:
     """Draw the rows that are there."""
-    cells = benchmark.Plan.of(found.recipe).cells()
+    cells = benchmark.Plan.of(study.recipe).cells()
     records = services.store().records
     done = sum(cell.digest in records for cell in cells)
     if not done:
         return
-    table = _so_far(key_of("study", found.recipe).digest, done, found)
+    table = _so_far(key_of("study", study.recipe).digest, done, study)
     if table is not None:
         st.table(table)
     st.caption(
@@ -62,10 +62,10 @@ def partial_picture(found: RunningStudy) -> None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _so_far(digest: str, done: int, _found: RunningStudy) -> pd.DataFrame | None:
+def _so_far(digest: str, done: int, _study: RunningStudy) -> pd.DataFrame | None:
     """The table of the rows that are there; remembered until one more is."""
     del digest, done  # the memory's key
-    result = _found.result(services.store())
+    result = _study.result(services.store())
     if result is None:
         return None
     labels = benchmark_table.rankers_of(result)
@@ -201,7 +201,7 @@ FORM = Form(
     "Run this benchmark",
     rows=(("rankers",), ("seeds", "preset", "measures")),
     cost=costs,
-    kept=("rankers", "measures"),
+    from_shown=("rankers", "measures"),
     proposed=to_train,
     trains=True,
     widgets={"rankers": rankers},

@@ -197,7 +197,9 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     recipe = artefact.recipe
     offered = choice.offered_measures(recipe)
     asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
-    usual_columns = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
+    usual_columns = list(
+        dict.fromkeys(str(Measure(measure.name, measure.cutoff)) for measure in asked_for)
+    )
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
@@ -363,7 +365,7 @@ def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
     most = max(seeds[label] for label in pair)
     seed = 0
     if most > 1:
-        offered = {one: (str(one),) for one in range(most)}
+        offered = {seed: (str(seed),) for seed in range(most)}
         seed = right.selectbox("Seed", **address.selectbox("seed", offered, 0)) or 0
     place = query, fold if fold in folds else folds[0]
     try:

@@ -127,26 +127,26 @@ def _wait(artefact: Artefact) -> None:
 def _findings(examined: Examination, notes: list[str]) -> None:
     st.subheader("What the doctor found")
     every = advice.merge_findings(examined.findings)
-    grave = [one for one in every if one.severity != "info"]
-    remarks = [one for one in every if one.severity == "info"]
+    grave = [merged for merged in every if merged.severity != "info"]
+    remarks = [merged for merged in every if merged.severity == "info"]
     if not grave:
         st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
-    for one in grave:
+    for merged in grave:
         with st.container(border=True):
-            _advice(one)
+            _advice(merged)
     with st.expander(f"{counted(len(remarks) + len(notes), 'remark')}"):
-        for one in remarks:
-            _advice(one)
+        for merged in remarks:
+            _advice(merged)
         for note in notes:
             st.markdown(f"{parts.SEVERITIES['info']} {escaped(note)}")
 
 
-def _advice(one: Advice) -> None:
+def _advice(merged: Advice) -> None:
     """What was found of one kind: of the part where it is gravest, what to do, the other parts."""
-    first, *others = one.findings
-    _finding(first, f"{first.code} 0")
-    if one.action:
-        st.markdown(f":material/arrow_forward: {escaped(one.action)}")
+    gravest, *others = merged.findings
+    _finding(gravest, f"{gravest.code} 0")
+    if merged.action:
+        st.markdown(f":material/arrow_forward: {escaped(merged.action)}")
     if others:
         parts_too = listed([data_sets.WORDS[each.part] for each in others])
         with st.expander(f"Likewise in {parts_too}"):
@@ -324,8 +324,8 @@ def _ask(name: str, artefact: Artefact) -> None:
     if names:
         st.markdown(f"It is also called {escaped(', '.join(names))}: these names go too.")
     if running:
-        one, several = "is working on it: cancel it.", "are working on it: cancel them first."
-        st.error(f"{counted(running, 'job')} {one if running == 1 else several}")
+        singular, plural = "is working on it: cancel it.", "are working on it: cancel them first."
+        st.error(f"{counted(running, 'job')} {singular if running == 1 else plural}")
     keep, remove = st.columns(2)
     if keep.button("Keep it", width="stretch"):
         st.rerun()

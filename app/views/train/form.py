@@ -58,10 +58,10 @@ def form(data: FitSize) -> None:
     _combined(data, lists)
 
 
-def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
+def _handed_in(parameters_of_jobs: Sequence[Mapping[str, Any]]) -> None:
     """Hand trainings in and go to them: the address names them from now on."""
     ids = []
-    for parameters in asked:
+    for parameters in parameters_of_jobs:
         job = jobs.submit("train", dict(parameters))
         st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
         ids.append(job.id[:DIGITS])

@@ -82,9 +82,9 @@ def _ended(mine: list[Job]) -> list[Job]:
     return [job for job in mine if job.ended][:LISTED]
 
 
-def _places(found: Iterable[Job]) -> list[str]:
+def _places(training_jobs: Iterable[Job]) -> list[str]:
     """What addresses call trainings."""
-    return [job.id[:DIGITS] for job in found]
+    return [job.id[:DIGITS] for job in training_jobs]
 
 
 def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
@@ -202,7 +202,7 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
     now = datetime.now(UTC)
     frame = runs.table(table, runs.tested_rankers(data.data))
     frame = frame.sort_values("valid", ascending=False, kind="stable", ignore_index=True)
-    frame["age"] = [age_in_words((now - made).total_seconds()) for made in frame["created"]]
+    frame["age"] = [age_in_words((now - created).total_seconds()) for created in frame["created"]]
     on_lists = frame.loc[~frame["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
     varying = len(set(on_lists)) > 1
     several, tested = bool((frame["seeds"] > 1).any()), bool(frame["test"].notna().any())
@@ -255,14 +255,14 @@ def _compared(data: FitSize, frame: pd.DataFrame) -> None:
     parts.convention(
         CONVENTION, f"paired t over {count}", f"lists: {with_display_names(lists)}", *recipes
     )
-    first, second = compared.names
+    left, right = compared.names
     columns = (
         Column("query", "Query"),
-        Column("first", first, VALUE),
-        Column("second", second, VALUE),
-        Column("difference", "Difference", CHANGE, f"{first} − {second}."),
+        Column("first", left, VALUE),
+        Column("second", right, VALUE),
+        Column("difference", "Difference", CHANGE, f"{left} − {right}."),
     )
-    title = f"Queries by how much {first} and {second} differ, the most first"
+    title = f"Queries by how much {left} and {right} differ, the most first"
     data_frame(Table(compared.queries, columns, title), "compared queries", height=DIFFERING)
 
 
