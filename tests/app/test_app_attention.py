@@ -434,7 +434,7 @@ def question(trained_sample, ranker, **more):
     found = run_to_end(workbench.train(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
     return {
         "store": str(store.root), "data": "sample",
-        "recipe": scoring.recipe_values(workbench.recipe),
+        "recipe": workbench.recipe.plain(),
         "query": "503", "ranker": str(found.artefact.key), "change": "shuffled:3", **more,
     }, found.ranker, workbench  # fmt: skip
 
@@ -665,7 +665,7 @@ def test_the_job_answers_with_the_artefact(study):
 
 def test_the_lines_of_python_print_the_map(study):
     workbench, _, _, names = study
-    facts = {"data": "sample", "lists": scoring.recipe_values(workbench.recipe)}
+    facts = {"data": "sample", "lists": workbench.recipe.plain()}
     which = {"kind": "spread", "block": 1, "head": None, "change": "cut:0.5:0"}
     ended = in_process(list_python(names[1], "503", which, facts), workbench.store.root)
     assert ended.stdout.startswith("[["), ended.stderr[-2000:]
@@ -674,7 +674,7 @@ def test_the_lines_of_python_print_the_map(study):
 
 def test_the_command_tells_one_list_as_the_page_does(study, capsys):
     workbench, _, _, names = study
-    facts = {"data": "sample", "lists": scoring.recipe_values(workbench.recipe)}
+    facts = {"data": "sample", "lists": workbench.recipe.plain()}
     which = {"kind": "gather", "block": 1, "head": 1, "change": "shuffled:3"}
     words = shlex.split(list_command(names[1], "503", which, facts))[1:]
     assert main([*words, "--store", str(workbench.store.root), "--json"]) == 0
