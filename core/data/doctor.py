@@ -127,20 +127,17 @@ def examine_fold(fold: Fold) -> list[Finding]:
 
 def _only_numbered(train: Vectors, part: Vectors) -> bool:
     """Whether ids count the queries of a part from 1, and none shares a document with train's."""
-    dataset, codes = part
+    dataset = part[0]
     if dataset.query_ids != tuple(str(number + 1) for number in range(dataset.queries)):
         return False
-    numbers = {query_id: number for number, query_id in enumerate(train[0].query_ids)}
-    for query, query_id in enumerate(dataset.query_ids):
-        if (
-            query_id in numbers
-            and np.isin(
-                codes[slice(*dataset.offsets[query : query + 2])],
-                train[1][slice(*train[0].offsets[numbers[query_id] : numbers[query_id] + 2])],
-            ).any()
-        ):
-            return False
-    return True
+    in_train, in_part = (
+        dict(zip(of.query_ids, np.split(codes, of.offsets[1:-1]), strict=True))
+        for of, codes in (train, part)
+    )
+    return not any(
+        np.isin(in_part[query_id], in_train[query_id]).any()
+        for query_id in in_part.keys() & in_train.keys()
+    )
 
 
 def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
