@@ -10,9 +10,11 @@ import numba
 import numpy as np
 
 from shuffleproof.core.data.letor.memory import (
+    THIRTY_TWO,
     byte_at,
     integer_of,
     load,
+    newlines_at,
     put_byte,
     put_half,
     put_integer,
@@ -104,6 +106,21 @@ def parse(sink: Addresses, rules: Rules, start: int, end: int) -> tuple[int, int
             return code, line
         line = line_end
     return DONE, end
+
+
+@no_type_check
+@numba.njit(cache=True, nogil=True)
+def newlines(buffer: np.ndarray, end: int) -> int:
+    """How many lines end in `buffer[:end]`."""
+    address = buffer.ctypes.data
+    last, count = address + end, 0
+    while address + THIRTY_TWO <= last:
+        count += newlines_at(address)
+        address += THIRTY_TWO
+    while address < last:
+        count += byte_at(address) == NEWLINE
+        address += 1
+    return count
 
 
 @no_type_check

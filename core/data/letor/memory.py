@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 _BYTE, _HALF, _WORD, _SINGLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
-SIXTEEN = 16
+SIXTEEN, THIRTY_TWO = 16, 32
 _PAST_SPACE = ord(" ") + 1
 
 
@@ -71,6 +71,20 @@ def token_length(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's fo
         past_the_end = ir.Constant(_HALF, 1 << SIXTEEN)
         first = builder.cttz(builder.or_(ends, past_the_end), ir.Constant(ir.IntType(1), 1))
         return builder.zext(first, _WORD)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def newlines_at(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
+    """How many of the 32 bytes from an address on are newlines; all are compared at once."""
+    bytes_ = ir.VectorType(_BYTE, THIRTY_TWO)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
+        text = builder.load(builder.inttoptr(arguments[0], bytes_.as_pointer()), align=1)
+        same = builder.icmp_unsigned("==", text, ir.Constant(bytes_, [ord("\n")] * THIRTY_TWO))
+        return builder.zext(builder.ctpop(builder.bitcast(same, _HALF)), _WORD)
 
     return types.int64(types.int64), generate
 

@@ -119,6 +119,7 @@ def blocks(
         DataError: unreadable, damaged, or larger than the limits.
         LetorError: a line longer than the limits.
     """
+    lines_in = _line_counter(compiled=documents)
     with _decoded(source, name, documents=documents, gaps=gaps) as decoded:
         text = bytearray(limits.block_bytes + SLACK)
         held, total, line = 0, 0, 1
@@ -137,7 +138,7 @@ def blocks(
             whole = text.rfind(b"\n", held, end) + 1  # the bytes held have none
             if whole:
                 buffer = np.frombuffer(text, dtype=np.uint8)
-                lines = int(np.count_nonzero(buffer[:whole] == NEWLINE))  # faster than bytes count
+                lines = lines_in(buffer, whole)
                 share = total / decoded.size if decoded.size else 0.0
                 yield Block(buffer, whole, lines, line, share, decoded.consumed())
                 line += lines
@@ -147,6 +148,15 @@ def blocks(
             text[:held] = text[whole:end]
             if held > limits.line_bytes:
                 raise long_line(name, line, bytes(text[:held]), limits)
+
+
+def _line_counter(*, compiled: bool) -> Callable[[UInt8[np.ndarray, " bytes"], int], int]:
+    """What counts the lines of `buffer[:end]`; compiled where the parser is needed anyway."""
+    if compiled:
+        from shuffleproof.core.data.letor.kernel import newlines  # noqa: PLC0415 (slow to import)
+
+        return newlines
+    return lambda buffer, end: int(np.count_nonzero(buffer[:end] == NEWLINE))
 
 
 def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:

@@ -17,6 +17,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
 from shuffleproof.core.data.letor import write as letor_write
+from shuffleproof.core.data.letor.kernel import newlines
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, LetorError
 from tests import places
@@ -117,6 +118,13 @@ def _packed(kind: str, text: bytes) -> bytes:
         return file.getvalue()
     packers = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
     return packers[kind](text)
+
+
+@given(st.lists(st.sampled_from([b"\n", b"1"]), max_size=100), st.integers(0, 100))
+def test_lines_are_counted_up_to_the_end_and_not_beyond(characters, end):
+    text = b"".join(characters)
+    end = min(end, len(text))
+    assert newlines(np.frombuffer(text, dtype=np.uint8), end) == text[:end].count(b"\n")
 
 
 @pytest.mark.parametrize("kind", ["plain", "gz", "bz2", "xz", "zip"])
