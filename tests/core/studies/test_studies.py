@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from shuffleproof.core.bench import figure3 as bench
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment import score_floor
@@ -85,6 +86,14 @@ class LiarRanker(PositionRanker):
     reads: frozenset = frozenset({"features"})
 
 
+@dataclass
+class ExactLiarRanker(LiarRanker):
+    """The liar in float64: what it says of its rounding excuses nothing."""
+
+    def exact_scores(self, dataset, lists):
+        return self.score(dataset, lists).astype(np.float64)
+
+
 def figure3(rankers, draws=3, measures=("NDCG@10",)):
     return Study(
         kind="initial-ranking",
@@ -126,8 +135,17 @@ def test_carried_scores_equal_real_ones(judged):
         np.testing.assert_array_equal(scores, ranker.score(judged.dataset, variant))
 
 
-def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged):
-    ranker = LiarRanker()
+def test_rounding_that_float64_scores_explain_refutes_nothing():
+    ranker, base = bench._ranker("setrank-imsab", "paper"), bench._judged(20)
+    scores = ranker.score(base.dataset, base.lists)
+    variants = [perturbation("shuffle", 1)(base.lists, generator(1, i)) for i in range(3)]
+    scored = ScoreCache(ranker, base).score(variants)
+    assert scored.deviation > score_floor.of_scores(base.lists.offsets, scores).doubt.min()
+    assert scored.carried
+
+
+@pytest.mark.parametrize("ranker", [LiarRanker(), ExactLiarRanker()])
+def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged, ranker):
     variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(5)]
     scored = ScoreCache(ranker, judged).score(variants)
     assert not scored.carried
