@@ -99,12 +99,17 @@ def dataset_of(
         DataError: what no data set is made of: no label, text among features, an empty cell.
     """
     column_of = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
-    for meaning in ("query", "label"):
-        if column_of[meaning] is None:
+    for meaning in NAMES:
+        named = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
+        found = [name for name in NAMES[meaning] if name in frame.columns]
+        if len(found) > 1 and meaning not in columns:  # the other would be a feature
+            finding = f"several columns for the {meaning} ({', '.join(found)})"
+            raise DataError(place, finding, f"Drop all but one{named}")
+        if column_of[meaning] is None and meaning != "document":
             have = ", ".join(map(str, frame.columns[:12])) or "none"
             wanted = ", ".join(NAMES[meaning])
-            remedy = f"Call it {wanted}, or say columns={{{meaning!r}: 'its name'}}."
-            raise DataError(place, f"no column for the {meaning}; there are {have}", remedy)
+            finding = f"no column for the {meaning}; there are {have}"
+            raise DataError(place, finding, f"Call it {wanted}{named}")
     names = features_of(frame, columns)
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"

@@ -103,7 +103,10 @@ def test_tables_are_ingested_and_split_as_text_is(tmp_path, capsys):
     ("changed", "said"),
     [
         (frame().drop(columns="relevance"), "no column for the label"),
-        (frame().drop(columns="qid"), "no column for the query"),
+        (frame().drop(columns="qid"), "no column for the query.*, q_id.$"),
+        (frame().assign(label=1), r"for the label .label, relevance.* all but one.$"),
+        (frame().assign(query_id=1), "several columns for the query"),
+        (frame().assign(did=1), "several columns for the document"),
         (frame().assign(bm25="many"), "column bm25 holds"),
         (frame().assign(bm25=frame()["bm25"].where(frame().index != 20)), "row 21 of column bm25"),
         (frame().assign(qid="a b"), "qid is 1 to 255 bytes"),
