@@ -100,16 +100,16 @@ def dataset_of(
     """
     column_of = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
     for meaning in NAMES:
-        named = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
+        said = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
         found = [name for name in NAMES[meaning] if name in frame.columns]
         if len(found) > 1 and meaning not in columns:  # the other would be a feature
             finding = f"several columns for the {meaning} ({', '.join(found)})"
-            raise DataError(place, finding, f"Drop all but one{named}")
+            raise DataError(place, finding, f"Drop all but one{said}")
         if column_of[meaning] is None and meaning != "document":
             have = ", ".join(map(str, frame.columns[:12])) or "none"
             wanted = ", ".join(NAMES[meaning])
             finding = f"no column for the {meaning}; there are {have}"
-            raise DataError(place, finding, f"Call it {wanted}{named}")
+            raise DataError(place, finding, f"Call it {wanted}{said}")
     names = features_of(frame, columns)
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
@@ -126,9 +126,10 @@ def dataset_of(
     )
     documents = None
     if column_of["document"] is not None:
-        documents = TextColumn.of(
-            str(document_id) for document_id in frame[column_of["document"]].to_numpy()[order]
-        )
+        named = (
+            frame[column_of["document"]].iloc[order].convert_dtypes()
+        )  # gaps make whole numbers 7.0
+        documents = TextColumn.of(named.map(str).where(named.notna(), ""))
     counts = np.bincount(codes, minlength=len(ids))
     return RankingDataset(
         features[order],
