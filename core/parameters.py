@@ -261,8 +261,8 @@ def parts_of(text: str, separators: str = ",") -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def fields_of(pairs: Iterable[str]) -> dict[str, str]:
-    """The fields of --set.
+def fields_of(pairs: Iterable[str], flag: str = "--set") -> dict[str, str]:
+    """The fields of --set, or of another flag.
 
     >>> fields_of(["epochs=3"])
     {'epochs': '3'}
@@ -274,9 +274,9 @@ def fields_of(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         field, equals, value = pair.partition("=")
         if not equals:
-            raise ParameterError("--set", pair, "FIELD=VALUE")
+            raise ParameterError(flag, pair, "FIELD=VALUE")
         if field.strip() in fields:
-            raise ParameterError("--set", pair, f"said once: {field.strip()} is given twice")
+            raise ParameterError(flag, pair, f"said once: {field.strip()} is given twice")
         fields[field.strip()] = value.strip()
     return fields
 

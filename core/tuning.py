@@ -313,7 +313,7 @@ def space_of(name: RankerName, chosen: Sequence[str] = ()) -> dict[str, Range]:
     if not chosen:
         found = {name: _wide(pair) for name, pair in known.items() if pair[0].search}
     else:
-        pairs = fields_of([one if "=" in one else f"{one}=" for one in chosen])
+        pairs = fields_of([one if "=" in one else f"{one}=" for one in chosen], "--search")
         found = {}
         for field, text in pairs.items():
             if field not in known:

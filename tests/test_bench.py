@@ -235,12 +235,39 @@ def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_p
     assert begun == ["limits", "job"] * 3, "limits are measured first"
 
 
+@pytest.fixture
+def refused(monkeypatch, capsys):
+    """What a page is refused with before anything is measured."""
+    monkeypatch.setattr(work, "_jobs", lambda: {"shell": lambda _: pytest.fail("measured")})
+    monkeypatch.setattr(machine, "limits", lambda: pytest.fail("measured"))
+
+    def refusal(at):
+        assert main(["bench", "shell", "--page", str(at)]) == 1
+        return capsys.readouterr().err
+
+    return refusal
+
+
+@pytest.mark.parametrize("line", [b'{"at":"2026', b"[1]", b'{"at":1,"figures":[]}', b"\xff"])
+def test_a_damaged_history_is_told_by_its_line_before_anything_is_measured(tmp_path, refused, line):
+    at = tmp_path / "b.md"
+    page.record_run(run_of([row()]), at)
+    with page.history_of(at).open("ab") as file:
+        file.write(line)
+    assert "b.history.jsonl:2: no run of the benchmark. Remove the line" in refused(at)
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, refused):
+    assert "there is no folder" in refused(tmp_path / "none" / "b.md")
+    assert "Is a directory" in refused(tmp_path)
+
+
 def test_a_name_before_a_dash_means_all_its_jobs(monkeypatch, capsys):
     done = []
     jobs = {name: lambda _quick, name=name: done.append(name) or [] for name in BENCH_JOBS}
     monkeypatch.setattr(work, "_jobs", lambda: jobs)
-    assert main(["bench", "gpu", "ndcg"]) == 0
-    assert done == ["gpu-train", "gpu-score", "gpu-table2", "ndcg"]
+    assert main(["bench", "gpu", "ndcg", "gpu-score", "ndcg"]) == 0
+    assert done == ["gpu-train", "gpu-score", "gpu-table2", "ndcg"], "each of them once"
     assert main(["bench", "gp"]) == 2
     assert "no bench job is called 'gp'" in capsys.readouterr().err
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.words import counted, number, percent
 
 VERSION = version("shuffleproof")
@@ -75,6 +76,20 @@ def history_of(page: Path) -> Path:
     return page.with_suffix(".history.jsonl")
 
 
+def check_place(page: Path) -> None:
+    """Refuse a page that could not be written when all is measured.
+
+    Raises:
+        DataError: no such folder, or a line of the history that is no run.
+        OSError: the page or its history may not be written to.
+    """
+    if not page.parent.is_dir():
+        raise DataError(str(page), f"there is no folder {page.parent}", "Make it, or name another.")
+    for path in (page, history_of(page)):
+        path.open("a").close()
+    _lines(history_of(page))
+
+
 def record_run(run: Run, page: Path) -> list[Slower]:
     """Write a run down: the page anew, a line of the history; what has become slower."""
     history = history_of(page)
@@ -123,9 +138,18 @@ def _line(run: Run) -> dict[str, Any]:
 
 
 def _lines(history: Path) -> list[dict[str, Any]]:
-    if not history.exists():
-        return []
-    return [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines() if line]
+    lines = history.read_bytes().splitlines() if history.exists() else []
+    return [_read(history, number, line) for number, line in enumerate(lines, start=1) if line]
+
+
+def _read(history: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        run: dict[str, Any] = json.loads(line)
+        figures = [(str(job), str(peer), float(figure)) for job, peer, figure in run["figures"]]
+        return {name: run[name] for name in ("at", "machine", "quick")} | {"figures": figures}
+    except (ValueError, TypeError, KeyError) as error:
+        remedy = "Remove the line, or name another page."
+        raise DataError(f"{history}:{number}", "no run of the benchmark", remedy) from error
 
 
 def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:

@@ -76,8 +76,10 @@ def _tune(commands: flags.Commands) -> None:
     tune.add_argument("ranker", help="one of `list rankers`; the search starts from its preset")
     tune.add_argument("--budget", type=_seconds, help="begin no trial after so long: 90s, 10m, 2h")
     tune.add_argument(
-        "--trials", type=flags.count, help="trials at most (default 40, with --budget any number)"
-    )
+        "--trials", type=flags.count,
+        help="trials at most, with the presets, which are always tried (default 40, with --budget "
+        "any number)",
+    )  # fmt: skip
     tune.add_argument(
         "--search",
         nargs="+",

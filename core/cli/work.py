@@ -42,11 +42,12 @@ PERMUTATIONS = 20
 def bench(arguments: argparse.Namespace) -> Answer:
     """`bench`: every job's rows; a ratio below its floor, or a slower job, makes the status 1."""
     named = arguments.jobs or [job for job in BENCH_JOBS if job not in LONG_JOBS]
-    chosen = [job for name in named for job in _named(name)]
+    chosen = dict.fromkeys(job for name in named for job in _named(name))
     jobs, limits = _jobs(), {}
     if arguments.page:
-        from shuffleproof.core.bench import machine  # noqa: PLC0415 (loads torch)
+        from shuffleproof.core.bench import machine, page  # noqa: PLC0415 (loads torch)
 
+        page.check_place(arguments.page)
         limits = machine.limits()
     rows: list[BenchRow] = []
     for name in chosen:

@@ -281,12 +281,13 @@ def _order(dataset: RankingDataset) -> Iterator[Finding]:
     severity, verdict = _leak(mean, low, high)
     if verdict == UNTOLD:
         verdict += f"; {counted(needed, 'query')} would show a leak of {percent(LEAK)}"
+    beside = "" if np.isnan(ndcg) else (
+        f", NDCG@10 of the file's order is {ndcg:.3f} against {chance:.3f} of random orders"
+    )  # fmt: skip
     message = (
         f"In {percent(mean, 1)} of the pairs of unlike labels the better document stands first "
         f"(95 % interval {percent(low, 1)} to {percent(high, 1)} over "
-        f"{counted(len(shares), 'query')}; 50 % by chance), "
-        f"NDCG@10 of the file's order is {ndcg:.3f} against {chance:.3f} of random orders: "
-        f"{verdict}."
+        f"{counted(len(shares), 'query')}; 50 % by chance){beside}: {verdict}."
     )
     yield Finding("order-leak", severity, message)
 

@@ -99,12 +99,17 @@ def dataset_of(
         DataError: what no data set is made of: no label, text among features, an empty cell.
     """
     column_of = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
-    for meaning in ("query", "label"):
-        if column_of[meaning] is None:
+    for meaning in NAMES:
+        said = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
+        found = [name for name in NAMES[meaning] if name in frame.columns]
+        if len(found) > 1 and meaning not in columns:  # the other would be a feature
+            finding = f"several columns for the {meaning} ({', '.join(found)})"
+            raise DataError(place, finding, f"Drop all but one{said}")
+        if column_of[meaning] is None and meaning != "document":
             have = ", ".join(map(str, frame.columns[:12])) or "none"
             wanted = ", ".join(NAMES[meaning])
-            remedy = f"Call it {wanted}, or say columns={{{meaning!r}: 'its name'}}."
-            raise DataError(place, f"no column for the {meaning}; there are {have}", remedy)
+            finding = f"no column for the {meaning}; there are {have}"
+            raise DataError(place, finding, f"Call it {wanted}{said}")
     names = features_of(frame, columns)
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
@@ -121,9 +126,10 @@ def dataset_of(
     )
     documents = None
     if column_of["document"] is not None:
-        documents = TextColumn.of(
-            str(document_id) for document_id in frame[column_of["document"]].to_numpy()[order]
-        )
+        named = (
+            frame[column_of["document"]].iloc[order].convert_dtypes()
+        )  # gaps make whole numbers 7.0
+        documents = TextColumn.of(named.map(str).where(named.notna(), ""))
     counts = np.bincount(codes, minlength=len(ids))
     return RankingDataset(
         features[order],

@@ -103,7 +103,8 @@ class ParsedLetor:
                 "they stand for missing ones, --nulls says what else they become."
             )
         if self.missing_cells:
-            notes.append(f"{self.missing_cells:,} missing cells were filled.")
+            cells = counted(self.missing_cells, "missing cell was", "missing cells were")
+            notes.append(f"{cells} filled.")
         if self.lacking:
             notes.append(
                 f"{self.lacking:,} of the {len(self.dataset.feature_ids):,} feature ids of all "

@@ -12,7 +12,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.comment import document_of
 from shuffleproof.core.data.letor.numbers import NEWLINE, RETURN
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import DataError, quoted
 
 WIDEST = 48  # bytes that one cell can take: an id of 20 digits, a colon, a number, a space
 MOST_DECIMALS = 15
@@ -58,7 +58,7 @@ def lines(
         DataError: see `write`.
     """
     _check(dataset, place, finite=finite)
-    return _lines(dataset, [_comment(dataset, row) for row in range(dataset.documents)])
+    return _lines(dataset, [_comment(dataset, row, place) for row in range(dataset.documents)])
 
 
 def decimal(value: np.float32) -> str:
@@ -104,7 +104,7 @@ def _written(value: np.float32) -> str:
     return "NULL" if np.isnan(value) else f"{'-' if value < 0 else ''}1e39"
 
 
-def _comment(dataset: RankingDataset, row: int) -> bytes:
+def _comment(dataset: RankingDataset, row: int, place: str) -> bytes:
     comments, documents = dataset.comments, dataset.doc_ids
     text = b""
     if comments is not None:
@@ -112,15 +112,15 @@ def _comment(dataset: RankingDataset, row: int) -> bytes:
     if documents is not None:
         document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
         if len(document.split()) > 1 or document.strip() != document:
-            finding = f"the document id {document!r}"
-            raise DataError(f"document {row}", finding, "An id in LETOR text holds no blanks.")
+            finding = f"the document id {quoted(document.decode(errors='replace'))}"
+            raise DataError(place, finding, "An id in LETOR text holds no blanks.")
         if document and document_of(np.frombuffer(text, dtype=np.uint8)) != document:
             text = b"docid = " + document + (b" " + text if text else b"")
     elif comments is None:
         return b""
     if bytes([NEWLINE]) in text or text.endswith(bytes([RETURN])):
-        finding = "a comment or document id with a line break"
-        raise DataError(f"document {row}", finding, "LETOR text is one line a document.")
+        finding = f"a line break in {quoted(text.decode(errors='replace'))}"
+        raise DataError(place, finding, "LETOR text is one line a document.")
     return b"#" + text
 
 

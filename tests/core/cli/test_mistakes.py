@@ -268,6 +268,7 @@ MISTAKES = """
 2 | train dlcm --set epochs=1e9 | '1e9' | whole number
 2 | list recipe mine:raises | mine:raises | list recipe dlcm@paper
 2 | tune mart --budget -5m | --budget | tune --help
+2 | tune mart --search leaves=4..8 leaves=9..12 | --search is 'leaves=9..12' | said once
 2 | judge x | --with | --next
 1 | judge x --answers bad.run | bad.run | query
 1 | search nowhere text | nowhere | list stored

@@ -141,6 +141,10 @@ def test_odd_labels():
     }
     for code, labels in codes.items():
         assert found(doctor.examine(make(np.eye(3), labels, [3])), code), code
+    negative = make(np.arange(6)[:, None], [0, -1, -2, -1, -2, 0], [3, 3])
+    (order,) = (one for one in doctor.examine(negative) if one.code == "order-leak")
+    assert "nan" not in order.message
+    assert "50 % by chance): whether" in order.message
 
 
 def test_parts_that_share_queries_and_documents(neutral):

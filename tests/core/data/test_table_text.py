@@ -103,10 +103,14 @@ def test_tables_are_ingested_and_split_as_text_is(tmp_path, capsys):
     ("changed", "said"),
     [
         (frame().drop(columns="relevance"), "no column for the label"),
-        (frame().drop(columns="qid"), "no column for the query"),
+        (frame().drop(columns="qid"), "no column for the query.*, q_id.$"),
+        (frame().assign(label=1), r"for the label .label, relevance.* all but one.$"),
+        (frame().assign(query_id=1), "several columns for the query"),
+        (frame().assign(did=1), "several columns for the document"),
         (frame().assign(bm25="many"), "column bm25 holds"),
         (frame().assign(bm25=frame()["bm25"].where(frame().index != 20)), "row 21 of column bm25"),
         (frame().assign(qid="a b"), "qid is 1 to 255 bytes"),
+        (frame().assign(docid="a b"), "the document id 'a b'. An id in LETOR text holds no blanks"),
     ],
 )
 def test_what_is_no_table_of_documents_is_told_with_row_and_column(tmp_path, changed, said):
@@ -115,6 +119,14 @@ def test_what_is_no_table_of_documents_is_told_with_row_and_column(tmp_path, cha
         with pytest.raises(DataError, match=said) as told:
             read(tmp_path / name, name=name)
         assert str(told.value).startswith(name)
+
+
+def test_documents_without_an_id_have_none(tmp_path):
+    for name, writer in WRITERS.items():
+        for ids in (pd.Series(range(35)), pd.Series([f"d{one}" for one in range(35)])):
+            writer(frame().assign(docid=ids.where(ids.index > 1)), tmp_path / name)
+            found = read(tmp_path / name).dataset.doc_ids
+            assert [found[at] for at in (0, 1, 2)] == ["", "", str(ids[2])]
 
 
 def test_damaged_tables_are_told_by_name(tmp_path):

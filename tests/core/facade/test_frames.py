@@ -58,6 +58,7 @@ def test_a_frame_is_the_data_set_that_its_rows_are(tmp_path):
     ("data", "columns", "words"),
     [
         (FRAME.drop(columns="label"), None, "no column for the label.*columns={'label'"),
+        (FRAME.assign(grade=1), None, "for the label .label, grade.*one, or say columns={'label'"),
         (FRAME, {"query": "topic"}, "columns.'query'. is 'topic'; it must be one of bm25"),
         (FRAME, {"topic": "qid"}, "it must be a name for query, label or document"),
         (FRAME.assign(title="a"), None, "column title holds .* drop it or encode it"),
