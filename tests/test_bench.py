@@ -175,7 +175,7 @@ def row(job="a", ratio=3.0, **more):
 
 def run_of(rows, machine="cpu", *, quick=True):
     here = Machine(machine, 2, 24, "", "3.11", "2.13")
-    return page.Run("2026-01-02T03:04:05+00:00", here, quick, {"memory (GB/s)": 9.5}, rows)
+    return page.Run("2026-01-02T03:04:05+00:00", here, quick, {"memory (GB/s)": 9.5}, {"job": rows})
 
 
 def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path):
@@ -188,9 +188,10 @@ def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path)
         "| processor | cpu |", "| memory (GB/s) | 9.5 |",
         "| a | 1 | b | 3 | 3.00 | 2.00 | – | met |",
         "| slow | 1 | b | 1.5 | 1.50 | 2.00 | – | **missed** |", "- slow beside b: 1.50 of 2.00.",
-        "- gone: no GPU",
+        "- gone: no GPU", "## Job job",
     ):  # fmt: skip
         assert line in text
+    assert text.index("- slow beside b") < text.index("## The machine"), "what matters comes first"
     assert "1 meet their floor, 1 do not, 1 have none, 1 were not measured" in page.summary(
         run_of(rows), []
     )
@@ -233,6 +234,18 @@ def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_p
     assert [main(asked) for _ in range(3)] == [0, 0, 1]
     assert "a beside b: 2.9 → 2" in at.read_text()
     assert begun == ["limits", "job"] * 3, "limits are measured first"
+
+
+def test_a_benchmark_that_is_stopped_leaves_the_jobs_that_it_measured(tmp_path, monkeypatch):
+    def stopped(_quick):
+        raise KeyboardInterrupt
+
+    at, jobs = tmp_path / "b.md", {"shell": lambda _: [row()], "ndcg": stopped}
+    monkeypatch.setattr(work, "_jobs", lambda: jobs)
+    monkeypatch.setattr(machine, "limits", dict)
+    main(["bench", "shell", "ndcg", "--quick", "--page", str(at)])
+    assert "| a | 1 | b | 3 |" in at.read_text()
+    assert not page.history_of(at).read_text(), "no run that later ones are compared with"
 
 
 @pytest.fixture

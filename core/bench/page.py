@@ -24,6 +24,7 @@ VERSION = version("shuffleproof")
 SLOWER = 0.10
 """Share of its last figure that a job may lose before it is called slower."""
 
+COLUMNS = "row", "ours", "peer", "peer's", "times better", "floor", "of the limit", "verdict"
 MET, MISSED, NO_FLOOR, ABSENT = "met", "**missed**", "no floor", "not measured"
 
 
@@ -36,20 +37,27 @@ class Run:
         machine: where.
         quick: with small sizes.
         limits: of the machine, by name and unit.
-        rows: of the jobs.
+        jobs: their rows, by name.
     """
 
     at: str
     machine: Machine
     quick: bool
     limits: Mapping[str, float]
-    rows: Sequence[BenchRow]
+    jobs: Mapping[str, Sequence[BenchRow]]
 
     @classmethod
-    def of(cls, rows: Sequence[BenchRow], limits: Mapping[str, float], *, quick: bool) -> "Run":
+    def of(
+        cls, jobs: Mapping[str, Sequence[BenchRow]], limits: Mapping[str, float], *, quick: bool
+    ) -> "Run":
         """The run that has just ended here."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(now, Machine.of_this_machine(), quick, limits, rows)
+        return cls(now, Machine.of_this_machine(), quick, limits, jobs)
+
+    @property
+    def rows(self) -> list[BenchRow]:
+        """The rows of all jobs."""
+        return [row for rows in self.jobs.values() for row in rows]
 
 
 @dataclass(frozen=True)
@@ -93,10 +101,16 @@ def check_place(page: Path) -> None:
 def record_run(run: Run, page: Path) -> list[Slower]:
     """Write a run down: the page anew, a line of the history; what has become slower."""
     history = history_of(page)
-    slower = slower_than_last(run, _lines(history))
-    page.write_text(page_text(run, slower), encoding="utf-8")
+    slower = write_page(run, page)
     with history.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_line(run), separators=(",", ":")) + "\n")
+    return slower
+
+
+def write_page(run: Run, page: Path) -> list[Slower]:
+    """Write the page alone, as between two jobs; what has become slower."""
+    slower = slower_than_last(run, _lines(history_of(page)))
+    page.write_text(page_text(run, slower), encoding="utf-8")
     return slower
 
 
@@ -104,8 +118,9 @@ def slower_than_last(run: Run, history: Iterable[Mapping[str, Any]]) -> list[Slo
     """The jobs that lost more than SLOWER of what the last run of them on this machine had.
 
     >>> machine = Machine("cpu", 2, 24, "", "3.11", "2.13")
-    >>> before = Run("2026-01-01", machine, False, {}, [BenchRow("a", 1.0, 3.0, "b", 3.0, None)])
-    >>> now = Run("2026-02-01", machine, False, {}, [BenchRow("a", 1.0, 2.0, "b", 2.0, None)])
+    >>> three, two = (BenchRow("a", 1.0, ratio, "b", ratio, None) for ratio in (3.0, 2.0))
+    >>> before = Run("2026-01-01", machine, False, {}, {"job": [three]})
+    >>> now = Run("2026-02-01", machine, False, {}, {"job": [two]})
     >>> [regression.text for regression in slower_than_last(now, [_line(before)])]
     ['a beside b: 3 → 2 (33 % less than on 2026-01-01).']
     """
@@ -153,7 +168,7 @@ def _read(history: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
-    """The page, as Markdown."""
+    """The page, as Markdown: what is below its floor or slower, the machine, then job by job."""
     missed = [row for row in run.rows if verdict(row) == MISSED]
     lines = [f"- {row.job} beside {row.peer_name}: {_times(row.ratio)} of {_times(row.floor)}."
             for row in missed]  # fmt: skip
@@ -166,23 +181,21 @@ def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
     parts = [
         "# Benchmarks",
         head,
+        summary(run, slower),
+        "## Below their floor",
+        "\n".join(lines) or "None.",
+        f"## More than {percent(SLOWER)} slower than the last run of this machine",
+        "\n".join(f"- {regression.text}" for regression in slower) or "None.",
         "## The machine",
         _table(("", ""), [(name, str(value)) for name, value in asdict(run.machine).items()]),
         "## Its limits",
         _table(("limit", "measured"), [(name, number(value, ",.4g"))
                                        for name, value in run.limits.items()]),
-        "## The jobs",
-        _table(
-            ("job", "ours", "peer", "peer's", "times better", "floor", "of the limit", "verdict"),
-            [_cells(row) for row in run.rows],
-        ),
-        "## Below their floor",
-        "\n".join(lines) or "None.",
-        f"## More than {percent(SLOWER)} slower than the last run of this machine",
-        "\n".join(f"- {regression.text}" for regression in slower) or "None.",
     ]  # fmt: skip
-    if notes := [row for row in run.rows if row.note]:
-        parts += ["## Notes", "\n".join(f"- {row.job}: {row.note}" for row in notes)]
+    for name, rows in run.jobs.items():
+        parts += [f"## Job {name}", _table(COLUMNS, [_cells(row) for row in rows])]
+        if notes := "\n".join(f"- {row.job}: {row.note}" for row in rows if row.note):
+            parts.append(notes)
     return "\n\n".join(parts) + "\n"
 
 

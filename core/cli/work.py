@@ -49,13 +49,16 @@ def bench(arguments: argparse.Namespace) -> Answer:
 
         page.check_place(arguments.page)
         limits = machine.limits()
-    rows: list[BenchRow] = []
+    done: dict[str, list[BenchRow]] = {}
     for name in chosen:
         start = time.perf_counter()
-        rows += jobs[name](arguments.quick)
+        done[name] = jobs[name](arguments.quick)
         warn(f"{name}: {time.perf_counter() - start:.0f} s")
+        if arguments.page:  # what ends half-way leaves what it measured
+            page.write_page(page.Run.of(done, limits, quick=arguments.quick), arguments.page)
+    rows = [row for rows_of_job in done.values() for row in rows_of_job]
     missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
-    slower = _on_page(rows, limits, arguments) if arguments.page else []
+    slower = _on_page(done, limits, arguments) if arguments.page else []
     return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
 
 
@@ -68,12 +71,12 @@ def _named(name: str) -> list[str]:
 
 
 def _on_page(
-    rows: list[BenchRow], limits: dict[str, float], arguments: argparse.Namespace
+    jobs: dict[str, list[BenchRow]], limits: dict[str, float], arguments: argparse.Namespace
 ) -> "list[Slower]":
     """The rows on a page, beside the machine's limits; what has become slower."""
     from shuffleproof.core.bench.page import Run, record_run, summary  # noqa: PLC0415 (loads torch)
 
-    run = Run.of(rows, limits, quick=arguments.quick)
+    run = Run.of(jobs, limits, quick=arguments.quick)
     slower = record_run(run, arguments.page)
     warn(f"{arguments.page}: {summary(run, slower)}")
     for slow in slower:

@@ -126,9 +126,8 @@ def dataset_of(
     )
     documents = None
     if column_of["document"] is not None:
-        named = (
-            frame[column_of["document"]].iloc[order].convert_dtypes()
-        )  # gaps make whole numbers 7.0
+        column = frame[column_of["document"]].iloc[order]
+        named = column.convert_dtypes()  # gaps make whole numbers 7.0
         documents = TextColumn.of(named.map(str).where(named.notna(), ""))
     counts = np.bincount(codes, minlength=len(ids))
     return RankingDataset(
