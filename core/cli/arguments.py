@@ -30,6 +30,8 @@ from shuffleproof.core.user_code import import_module_of_user
 INTERRUPTED = 130
 """As shells have it: 128 and the signal's number."""
 
+LIBRARY = "Install this library of the system; OpenMP's, libgomp.so.1, is Debian's libgomp1."
+
 CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
@@ -65,7 +67,8 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     except OSError as error:
         place = error.filename or "the system"
-        warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy_of(error)}".rstrip())
+        remedy = LIBRARY if "shared object" in str(error) else remedy_of(error)
+        warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy}".rstrip())
         return 1
     except Exception:  # noqa: BLE001 (the last border: the defect is shown, the exit code is 1)
         traceback.print_exc()

@@ -1,9 +1,11 @@
 """Mistakes made on purpose: each is told with its culprit, a remedy and the right exit status."""
 
+import ctypes
 import shlex
 
 import pytest
 
+from shuffleproof.core.cli import arguments
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.store.artefacts import Store
@@ -320,3 +322,14 @@ def test_a_mistake_is_told(told, status, line, culprit, remedy):
 
 def test_there_are_enough_of_them():
     assert len({line for _, line, *_ in ROWS}) == len(ROWS) >= 200
+
+
+def test_a_library_that_the_system_lacks_is_told_with_its_package(told, monkeypatch):
+    def load(_place):
+        ctypes.CDLL("libgomp-absent.so.1")
+
+    monkeypatch.setattr(arguments, "function_at", load)
+    ended, printed = told("list rankers")
+    assert ended == 1
+    assert "libgomp-absent.so.1: cannot open" in printed.err
+    assert "Debian's libgomp1" in printed.err
