@@ -357,6 +357,7 @@ def _range(declared: Parameter, value: Any, text: str) -> Range:
     whole = {"low": declared.low, "high": declared.high}
     inside = all(
         (declared.choices and one in declared.choices)
+        or (one is None and not dots)
         or (isinstance(one, int | float) and (whole["low"] is None or one >= whole["low"])
             and (whole["high"] is None or one <= whole["high"]))
         for one in ends

@@ -262,6 +262,7 @@ def test_trials_that_diverge_are_kept_as_failed_and_the_search_goes_on(tmp_path,
         ("leaves", {"leaves": (4, 128)}),
         ("row_order", {"row_order": ("canonical", "file")}),
         ("leaves=64,8,64", {"leaves": (64, 8)}),
+        ("patience=none,9", {"patience": (None, 9)}),
     ],
 )
 def test_ranges_are_read_and_bounded(field, found):
@@ -286,7 +287,9 @@ def test_what_has_no_logarithm_lies_outside_a_range_of_them():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("field", ["patience", "leaves=8", "leaves=a..b", "row_order=x,y", "seed"])
+@pytest.mark.parametrize(
+    "field", ["patience", "leaves=8", "leaves=a..b", "row_order=x,y", "seed", "patience=none..9"]
+)
 def test_what_is_no_range_is_refused(field):
     with pytest.raises(ParameterError):
         space_of(RankerName.parse("mart@paper"), [field])
