@@ -592,18 +592,23 @@ def table(preset: NamedPreset) -> pd.DataFrame:
 
     Returns:
         Columns trial, of, state, valid (of one that was stopped its last), seconds, and the fields
-        that were searched.
+        that were searched, as text where some value of theirs is no number.
     """
     base = RankerName.parse(f"{preset.ranker}@{preset.base}")
     rows = [
         {
             **{name: row[name] for name in ("trial", "of", "state")},
             VALID: _shown(row), "seconds": row["seconds"],
-            **settings(base, row, preset.asked["search"]),
         }
         for row in preset.history
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    given = [settings(base, row, preset.asked["search"]) for row in preset.history]
+    for name in preset.asked["search"]:
+        values = [one[name] for one in given]
+        numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+        frame[name] = values if numbers else [*map(written, values)]
+    return frame
 
 
 def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
