@@ -69,6 +69,12 @@ Range = tuple[Any, ...]
 """(low, high) of numbers, or the choices."""
 
 
+class Choices(tuple[Any, ...]):
+    """Two numbers of which one is drawn, and none between them."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Tuning:
     """What is searched.
@@ -124,10 +130,12 @@ class Search:
     def identity(self) -> dict[str, Any]:
         """What determines every trial but how many there are."""
         spec, workbench = registry.spec(self.base), self.folds[0]
+        choices = [name for name, ends in self.space.items() if isinstance(ends, Choices)]
         return {
             "ranker": spec.recipe(),
             "search": {name: list(ends) for name, ends in self.space.items()},
             "seed": self.tuning.seed,
+            **({"choices": choices} if choices else {}),
             **({"at_once": self.tuning.at_once} if self.tuning.at_once > 1 else {}),
             "lists": {} if spec.fits_documents else workbench.recipe.learning_fields(),
             "folds": [
@@ -344,24 +352,36 @@ def _range(declared: Parameter, value: Any, text: str) -> Range:
         return tuple(declared.choices)
     low, dots, high = text.partition("..")
     allowed = f"{declared.name}=LOW..HIGH within its bounds ({declared.allowed}), or choices a,b"
-    ends = [value_of(declared, one) for one in ((low, high) if dots else text.split(",")) if one]
+    texts = (low, high) if dots else text.split(",")
+    ends = [*dict.fromkeys(value_of(declared, one) for one in texts if one)]
     whole = {"low": declared.low, "high": declared.high}
     inside = all(
         (declared.choices and one in declared.choices)
+        or (one is None and not dots)
         or (isinstance(one, int | float) and (whole["low"] is None or one >= whole["low"])
             and (whole["high"] is None or one <= whole["high"]))
         for one in ends
     )  # fmt: skip
     if len(ends) < 2 or not inside or (dots and not ends[0] < ends[-1]):
-        raise ParameterError("--search", f"{declared.name}={text}", allowed)
-    return tuple(ends)
+        raise ParameterError("--search", f"{declared.name}={text}".rstrip("="), allowed)
+    return tuple(ends) if dots or not _has_ends(ends) else Choices(ends)
+
+
+def _has_ends(values: Sequence[Any]) -> bool:
+    """Whether these are the two ends of a range.
+
+    >>> _has_ends((8, 64)), _has_ends(Choices((8, 64))), _has_ends((8, 16, 64)), _has_ends("ab")
+    (True, False, False, False)
+    """
+    numbers = not any(isinstance(one, str | bool) or one is None for one in values)
+    return len(values) == 2 and numbers and not isinstance(values, Choices)
 
 
 def _distribution(declared: Parameter, ends: Range) -> "BaseDistribution":
     """What Optuna draws a field from: logarithmic where the range spans a factor of eight."""
     from optuna import distributions as of  # noqa: PLC0415 (only who tunes pays for it)
 
-    if len(ends) != 2 or any(isinstance(one, str | bool) or one is None for one in ends):
+    if not _has_ends(ends):
         return of.CategoricalDistribution(ends)
     low, high = ends
     log = low > 0 and high / low >= 8
@@ -519,12 +539,17 @@ def _tell(
     from optuna.trial import create_trial  # noqa: PLC0415 (only who tunes pays for it)
 
     values = {name: declared_of[name][1] for name in drawn}
-    inside = all(
-        value is not None and distribution._contains(distribution.to_internal_repr(value))  # noqa: SLF001 (Optuna tells it nowhere else)
-        for distribution, value in ((drawn[name], values[name]) for name in drawn)
-    )
+    inside = all(_can_draw(drawn[name], value) for name, value in values.items())
     if row["state"] == DONE and inside:
         study.add_trial(create_trial(value=row["value"], params=values, distributions=dict(drawn)))
+
+
+def _can_draw(distribution: "BaseDistribution", value: Any) -> bool:
+    try:
+        inside: bool = distribution._contains(distribution.to_internal_repr(value))  # noqa: SLF001 (Optuna tells it nowhere else)
+    except ValueError:  # no such choice, none, or no logarithm
+        return False
+    return inside
 
 
 def _finish(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
@@ -567,18 +592,23 @@ def table(preset: NamedPreset) -> pd.DataFrame:
 
     Returns:
         Columns trial, of, state, valid (of one that was stopped its last), seconds, and the fields
-        that were searched.
+        that were searched, as text where some value of theirs is no number.
     """
     base = RankerName.parse(f"{preset.ranker}@{preset.base}")
     rows = [
         {
             **{name: row[name] for name in ("trial", "of", "state")},
             VALID: _shown(row), "seconds": row["seconds"],
-            **settings(base, row, preset.asked["search"]),
         }
         for row in preset.history
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    given = [settings(base, row, preset.asked["search"]) for row in preset.history]
+    for name in preset.asked["search"]:
+        values = [one[name] for one in given]
+        numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+        frame[name] = values if numbers else [*map(written, values)]
+    return frame
 
 
 def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:

@@ -24,7 +24,10 @@ from shuffleproof.core.words import counted, number
 HEIGHT, ACROSS = 300, 340
 """Pixels of the two pictures."""
 
-DONE, STOPPED = "done", ("pruned", "failed")
+DONE = "done"
+STOPPED = {"pruned": "stopped early", "failed": "failed"}
+"""What became of trials that are not finished, in words."""
+
 SPAN = 8
 """A field whose values differ by this factor or more has a logarithmic axis."""
 
@@ -58,9 +61,10 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
     )  # fmt: skip
     if len(stopped):
         figure.add_scatter(
-            x=stopped["trial"], y=stopped["valid"], mode="markers", name="stopped early",
+            x=stopped["trial"], y=stopped["valid"], mode="markers", name="not finished",
+            text=stopped["state"].map(STOPPED),
             marker={"color": REFERENCE, "size": 8, "symbol": "x-thin", "line": {"width": 2}},
-            hovertemplate=f"trial %{{x}}, stopped early<br>{WORDS} %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"trial %{{x}}, %{{text}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
     xaxes(figure, title="trial", tickformat="d", range=[0.5, max(frame["trial"], default=1) + 0.5])
@@ -84,10 +88,19 @@ def best_alt_text(frame: pd.DataFrame) -> str:
     if len(done):
         best = done.iloc[int(done["valid"].argmax())]
         words.append(f"the best is trial {best['trial']} with {number(best['valid'])}")
-    if stopped := int(frame["state"].isin(STOPPED).sum()):
-        words.append(f"{stopped} stopped early")
+    words += stopped_in_words(frame)
     parts = "; ".join(words) or "none is finished"
     return f"Validation NDCG@10 of {counted(len(frame), 'trial')}: {parts}."
+
+
+def stopped_in_words(frame: pd.DataFrame) -> list[str]:
+    """How many trials were not finished, by what became of them.
+
+    >>> stopped_in_words(pd.DataFrame({"state": ["failed", "done", "failed"]}))
+    ['2 failed']
+    """
+    counts = frame["state"].value_counts()
+    return [f"{counts[state]} {words}" for state, words in STOPPED.items() if state in counts]
 
 
 @plain_text

@@ -7,10 +7,17 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 from shuffleproof.app import address, benchmarks, jobs, services, state, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures.tuning import best_alt_text, best_so_far, parallel, parallel_alt_text
+from shuffleproof.app.figures.tuning import (
+    best_alt_text,
+    best_so_far,
+    parallel,
+    parallel_alt_text,
+    stopped_in_words,
+)
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core import sharing, tuning
@@ -19,7 +26,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.rankers.named_presets import NamedPreset
-from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
+from shuffleproof.core.studies.tables import COUNT, NAME, SHORT, TEXT, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted, duration, listed, number
 
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
@@ -141,8 +148,7 @@ def _stored(preset: NamedPreset) -> None:
         f"{best['trial']}, {number(best['value'])} on validation ({beside})."
     )
     _drawn(frame, fields)
-    stopped = int((frame["state"] != tuning.DONE).sum())
-    crosses = [f"{stopped} stopped early (×)"] if stopped else []
+    crosses = [f"{words} (×)" for words in stopped_in_words(frame)]
     lines = "each line: a finished trial, the best in blue"
     parts.convention(CONVENTION, f"validation of {preset.data} alone", *crosses, lines)
     st.subheader("On the test part")
@@ -153,7 +159,10 @@ def _stored(preset: NamedPreset) -> None:
         Column("trial", "Trial", COUNT), Column("of", "From", help="A preset, or the search."),
         Column("state", "State"), Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
         Column("seconds", "Seconds", ",.1f"),
-        *(Column(name, name.replace("_", " "), ".3g") for name in fields),
+        *(
+            Column(name, name.replace("_", " "), SHORT if is_numeric_dtype(frame[name]) else TEXT)
+            for name in fields
+        ),
     )  # fmt: skip
     title = f"Trials of {preset}: where each came from, validation NDCG@10, settings"
     data_frame(Table(frame[keys(columns)], columns, title), "trials")

@@ -74,7 +74,10 @@ def _tune(commands: flags.Commands) -> None:
     )  # fmt: skip
     tune.set_defaults(first="open:look_over")
     tune.add_argument("ranker", help="one of `list rankers`; the search starts from its preset")
-    tune.add_argument("--budget", type=_seconds, help="begin no trial after so long: 90s, 10m, 2h")
+    tune.add_argument(
+        "--budget", type=_seconds,
+        help="begin no trial after so long: 90s, 10m, 2h; the same again adds trials",
+    )  # fmt: skip
     tune.add_argument(
         "--trials", type=flags.count,
         help="trials at most, with the presets, which are always tried (default 40, with --budget "

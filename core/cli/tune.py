@@ -59,7 +59,8 @@ def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:
 def preset_lines(preset: NamedPreset) -> str:
     """A tuned preset for the terminal."""
     fields = " ".join(f"{name}={value}" for name, value in preset.fields.items())
-    pruned = sum(row["state"] == "pruned" for row in preset.history)
+    states = [row["state"] for row in preset.history]
+    ends = f"{states.count('pruned')} of them stopped early, {states.count('failed')} failed"
     best = f"trial {preset.best['trial']}: {preset.ranker}@{preset.base} {fields}".rstrip()
     usual = {name: value for name, value in preset.usual_values.items() if value is not None}
     beside = ", ".join(f"{name} {value:.3f}" for name, value in usual.items())
@@ -67,7 +68,7 @@ def preset_lines(preset: NamedPreset) -> str:
     lines = [
         f"{preset} is {best}",
         f"validation {preset.measure} {preset.best['value']:.3f} ({beside})",
-        f"the best of {trials} on {preset.data}, {pruned} of them stopped early",
+        f"the best of {trials} on {preset.data}, {ends}",
         "",
         f"the test part, looked at {counted(preset.looks, 'time')} for this search:",
         table([dict(row) for row in preset.test]),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -128,16 +129,21 @@ def dataset_of(
     if column_of["document"] is not None:
         column = frame[column_of["document"]].iloc[order]
         named = column.convert_dtypes()  # gaps make whole numbers 7.0
-        documents = TextColumn.of(named.map(str).where(named.notna(), ""))
+        documents = TextColumn.of(named.map(_id).where(named.notna(), ""))
     counts = np.bincount(codes, minlength=len(ids))
     return RankingDataset(
         features[order],
         labels[order],
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        tuple(str(query_id) for query_id in ids),
+        tuple(map(_id, ids)),
         tuple(range(1, len(names) + 1)),
         documents,
     )
+
+
+def _id(value: Any) -> str:
+    """An id as text; Parquet's columns of text may be of bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _column(frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]) -> str | None:

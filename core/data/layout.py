@@ -128,7 +128,8 @@ def _parts_in(folder: Path) -> Parts:
     for part, paths in files.items():
         if len(paths) > 1:
             names = ", ".join(path.name for path in paths[:4])
-            raise DataError(str(folder), f"several {part} files ({names})", "Keep one of them.")
+            remedy = "Keep one of them, or name the files of each part (--train, --valid, --test)."
+            raise DataError(str(folder), f"several {part} files ({names})", remedy)
     if not (files[TRAIN] and files[TEST]):
         names = ", ".join(path.name for path in _visible_files(folder)[:6]) or "nothing"
         raise DataError(

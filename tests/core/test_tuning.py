@@ -261,13 +261,35 @@ def test_trials_that_diverge_are_kept_as_failed_and_the_search_goes_on(tmp_path,
         ("row_order=canonical,file", {"row_order": ("canonical", "file")}),
         ("leaves", {"leaves": (4, 128)}),
         ("row_order", {"row_order": ("canonical", "file")}),
+        ("leaves=64,8,64", {"leaves": (64, 8)}),
+        ("patience=none,9", {"patience": (None, 9)}),
     ],
 )
 def test_ranges_are_read_and_bounded(field, found):
     assert space_of(RankerName.parse("mart@paper"), [field]) == found
 
 
-@pytest.mark.parametrize("field", ["patience", "leaves=8", "leaves=a..b", "row_order=x,y", "seed"])
+@pytest.mark.parametrize("search", ["normalisation=none,log1p-z", "steps=5,50"])
+def test_presets_may_lie_outside_what_is_searched_and_choices_are_no_range(tmp_path, search):
+    """`paper` has z-score and 30 steps, which Optuna cannot be told."""
+    preset, _ = run_to_end(tune(Tuning("ranksvm", (search,), trials=7), scope(tmp_path)))
+    field, _, choices = search.partition("=")
+    drawn = {str(row["fields"][field]) for row in preset.history if row["of"] == "search"}
+    assert drawn <= set(choices.split(","))
+    assert preset.asked.get("choices", []) == (["steps"] if field == "steps" else [])
+
+
+def test_what_has_no_logarithm_lies_outside_a_range_of_them():
+    declared = tuning._declared(registry.spec("mart@paper"))["l2"][0]
+    drawn = tuning._distribution(declared, (0.1, 10.0))
+    assert [tuning._can_draw(drawn, value) for value in (0.0, None, 0.05, 0.1)] == [
+        False, False, False, True
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "field", ["patience", "leaves=8", "leaves=a..b", "row_order=x,y", "seed", "patience=none..9"]
+)
 def test_what_is_no_range_is_refused(field):
     with pytest.raises(ParameterError):
         space_of(RankerName.parse("mart@paper"), [field])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,7 @@ def _so_far(digest: str, done: int, _study: RunningStudy) -> pd.DataFrame | None
         return None
     labels = benchmark_table.rankers_of(result)
     cells = sections.cells(result, View(result.measures, baselines=()))
-    return printed_table(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
+    return printed_table(cells, labels, result.facts, result.measures)
 
 
 def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
@@ -216,7 +217,7 @@ NO_BREAK = "\u00a0"
 def printed_table(
     cells: Mapping[tuple[str, str], Cell],
     labels: Sequence[str],
-    groups: Mapping[str, str],
+    facts: Mapping[str, Any],
     measures: Sequence[str],
 ) -> pd.DataFrame:
     """The table as Streamlit's Markdown, cell by cell; references are grey, names are escaped.
@@ -224,10 +225,11 @@ def printed_table(
     Args:
         cells: every (ranker, measure) as it is printed.
         labels: the rows in their order.
-        groups: of each row.
+        facts: of the benchmark: the group of each row, and with how many trials it was tuned.
         measures: the columns.
     """
     names, rows, called = [], [], display_names(labels)
+    groups, tuned = benchmark_rows.groups_of(facts), benchmark_rows.tuned_in_words(facts)
     for group in GROUPS:
         of_group = [label for label in labels if groups[label] == group]
         if of_group:
@@ -235,7 +237,7 @@ def printed_table(
             rows.append([""] * len(measures))
         grey = group == GROUPS[0]
         for label in of_group:
-            name = escaped(called[label])
+            name = escaped(f"{called[label]} {tuned.get(label, '')}".rstrip())
             names.append(f":gray[{name}]" if grey else name)
             rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
     columns = heads(measures)  # of a registry, nobody's text

@@ -33,7 +33,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import published, sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
-from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES, groups_of
+from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison, numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.registry import STUDIES
@@ -260,8 +260,7 @@ def _table(chosen: BenchmarkView) -> None:
     parts.segments("Marks", "marks", STYLES, place=right, help="+ and † are those of the paper.")
     view = shown_as(chosen)
     cells = study_access.compute(chosen.key, sections.cells, view)
-    groups = groups_of(chosen.artefact.facts)
-    st.table(run.printed_table(cells, chosen.labels, groups, chosen.columns))
+    st.table(run.printed_table(cells, chosen.labels, chosen.artefact.facts, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
     for text in (*study_access.compute(chosen.key, sections.table_notes, view), *warned):
         parts.note(text)

@@ -171,7 +171,8 @@ def _json(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
     lines = enumerate(iter(lambda: file.readline(LINE), b""), start=1)
-    while rows := [_row(number, line) for number, line in islice(lines, ROWS) if line.strip()]:
+    filled = (_row(number, line) for number, line in lines if line.strip())
+    while rows := [*islice(filled, ROWS)]:
         yield pd.DataFrame(rows), 0.0
 
 

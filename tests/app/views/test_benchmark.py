@@ -64,6 +64,15 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     assert any("shuffleproof study benchmark" in code.value for code in test.code)
 
 
+def test_the_table_says_with_how_many_trials_a_row_was_tuned(stored):
+    result = StudyResult.open(stored.path)
+    cells = sections.cells(result, View(("NDCG@10",), baselines=()))
+    facts = result.facts | {"trials": {"dlcm": 40}}
+    table = benchmark_run.printed_table(cells, ["lambdamart", "dlcm"], facts, ["NDCG@10"])
+    rows = [name for name in table.index if not name.startswith("*")]
+    assert rows == ["LambdaMART", escaped("DLCM (tuned with 40 trials)")]
+
+
 def test_letters_say_who_is_above_whom(stored):
     test = opened(letters=["initial ranking", "random"])
     table = test.table[0].value

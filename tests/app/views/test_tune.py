@@ -1,5 +1,6 @@
 """The page Tune: its form, a search that goes on, and one that is over."""
 
+import json
 import math
 from functools import partial
 
@@ -13,6 +14,7 @@ from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
 from tests import app_pages
@@ -98,7 +100,7 @@ def test_trials_appear_as_they_end(table):
     page.run()
     assert "Trial 2 of 4 so far is best on validation, with 0.625." in app_pages.words(page)
     first, second = page.get("plotly_chart")
-    assert "the best is trial 2 with 0.625; 2 stopped early" in first.proto.alt
+    assert "the best is trial 2 with 0.625; 1 stopped early; 1 failed" in first.proto.alt
     assert "has leaves 20, learning rate 0.05" in second.proto.alt
 
 
@@ -125,6 +127,28 @@ def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     assert len(tests) == 4
     assert list(every["cost"][3:]) == [row["fields"]["cost"] for row in preset.history[3:]]
     assert "shuffleproof study benchmark" in page.code[0].value
+
+
+def test_choices_stand_as_text_and_what_failed_is_not_called_stopped(table):
+    first = {"trial": 1, "of": "paper", "state": "done", "value": 0.5, "seconds": 1.0, "why": "",
+             "curve": [], "fields": {}, "rankers": []}  # fmt: skip
+    fields = {"clip": 2.0, "optimiser": "sgd"}
+    last = first | {"trial": 2, "of": "search", "state": "failed", "value": None, "fields": fields}
+    search = {"clip": [None, 2.0], "optimiser": ["adam", "sgd"]}
+    preset = named_presets.NamedPreset(
+        "mlp", "a", "small", {}, {"search": search}, 2, "sample", "NDCG@10", (first, last),
+        ({"ranker": "mlp@a", "NDCG@10": 0.5, "queries": 2},), 1,
+    )  # fmt: skip
+    named_presets.save(preset, table.store)
+    page = opened()
+    every = page.dataframe[1]
+    assert every.value["clip"].tolist() == ["none", "2"]
+    shown = json.loads(every.proto.columns)
+    kinds = [shown[name]["type_config"]["type"] for name in ("clip", "optimiser", "seconds")]
+    assert kinds == ["text", "text", "number"]
+    said = app_pages.words(page)
+    assert "1 failed (×)" in said
+    assert "stopped early" not in said
 
 
 def test_the_toast_of_a_search_leads_to_it(table):

@@ -121,6 +121,20 @@ def test_what_is_no_table_of_documents_is_told_with_row_and_column(tmp_path, cha
         assert str(told.value).startswith(name)
 
 
+def test_ids_of_bytes_are_text_and_blank_lines_end_nothing(tmp_path, monkeypatch):
+    table = frame()
+    _parquet(table, tmp_path / "a.parquet")
+    whole = read(tmp_path / "a.parquet").dataset
+    of_bytes = table.assign(**{name: table[name].map(str.encode) for name in ("qid", "docid")})
+    _parquet(of_bytes, tmp_path / "b.parquet")
+    assert read(tmp_path / "b.parquet").dataset.fingerprint == whole.fingerprint
+    monkeypatch.setattr(table_text, "ROWS", 3)
+    _json(table, tmp_path / "a.jsonl")
+    text = (tmp_path / "a.jsonl").read_text().split("\n", 5)
+    (tmp_path / "a.jsonl").write_text("\n".join([*text[:5], "\n" * 9, text[5]]))
+    assert read(tmp_path / "a.jsonl").dataset.documents == 35
+
+
 def test_documents_without_an_id_have_none(tmp_path):
     for name, writer in WRITERS.items():
         for ids in (pd.Series(range(35)), pd.Series([f"d{one}" for one in range(35)])):

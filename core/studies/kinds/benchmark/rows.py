@@ -21,6 +21,7 @@ from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.studies.resolved_rankers import FROM, has_no_recipe
 from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
 
 GROUPS = (
     "for comparison",
@@ -69,6 +70,16 @@ def groups_of(facts: Mapping[str, Any]) -> dict[str, str]:
     {'mart': 'each document by itself', 'gsf': 'the set of documents'}
     """
     return {label: EARLIER.get(group, group) for label, group in facts["groups"].items()}
+
+
+def tuned_in_words(facts: Mapping[str, Any]) -> dict[str, str]:
+    """How the rows were tuned that were, by label.
+
+    >>> tuned_in_words({"trials": {"mart@tuned_mine": 40}})
+    {'mart@tuned_mine': '(tuned with 40 trials)'}
+    """
+    trials = facts.get(TRIALS, {})
+    return {label: f"(tuned with {counted(made, 'trial')})" for label, made in trials.items()}
 
 
 def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:

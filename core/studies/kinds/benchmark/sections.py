@@ -17,7 +17,7 @@ from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.headline import NOISE, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, TRIALS, groups_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
     PAIRED_T,
     against_baseline,
@@ -402,11 +402,8 @@ def table(result: StudyResult, view: View) -> Table:
     headed = zip(measures, heads(measures), strict=True)
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
     notes = table_notes(result, view) + means_over_folds(result, view)
-    trials = result.facts.get(TRIALS, {})
-    names = [
-        f"{label} (tuned with {counted(trials[label], 'trial')})" if label in trials else label
-        for label in (*labels, *failed)
-    ]
+    tuned = tuned_in_words(result.facts)
+    names = [f"{label} {tuned.get(label, '')}".rstrip() for label in (*labels, *failed)]
     frame = pd.DataFrame({"ranker": names, **texts})
     headings = [groups[label] for label in labels] + list(failed.values())
     return Table(frame, columns, "", notes, headings)
