@@ -210,9 +210,10 @@ def _read_parts(
     limits: Limits | None,
     split: Split | None = None,
 ) -> Generator[Progress, None, list[ParsedLetor]]:
-    """Read parts with the same feature columns; missing cells are filled as in the first.
+    """Read parts with the same feature columns; missing cells are filled as the first has it.
 
-    The first part is split by query where `split` says how, without a second matrix. Yields the
+    The first part is split by query where `split` says how, without a second matrix; its own first
+    part then says what missing cells become. Yields the
     bytes read so far, of those of all files as they are stored.
     """
     _check_columns([file for files in groups_of_files for file in files])
@@ -230,14 +231,9 @@ def _read_parts(
     union = np.unique(np.concatenate([table.feature_ids for table in tables]))
     for table in tables:
         table.align(union)
-    fillers = tables[0].fillers()
     first_table, *further_tables = tables
-    parts = (
-        [first_table.to_dataset(fillers)]
-        if split is None
-        else first_table.parsed_parts(fillers, split)
-    )
-    return [*parts, *(table.to_dataset(fillers) for table in further_tables)]
+    parts = [first_table.to_dataset()] if split is None else first_table.parsed_parts(split)
+    return [*parts, *(table.to_dataset(first_table.fillers) for table in further_tables)]
 
 
 def _check_columns(files: Sequence[Path]) -> None:

@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -138,7 +139,7 @@ def read(
     table = LetorTable(MissingCells(missing), limits or Limits())
     table.add(source, groups=groups, name=name)
     table.close()
-    return table.to_dataset(table.fillers())
+    return table.to_dataset()
 
 
 def check_start(path: Path, name: str, missing: MissingCells | str, *, with_query: bool) -> None:
@@ -158,6 +159,7 @@ def check_start(path: Path, name: str, missing: MissingCells | str, *, with_quer
     table.check_start(path, name, with_query=with_query)
 
 
+Fillers: TypeAlias = Float32[np.ndarray, " features"]
 Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
 """From the number of queries to the queries of each part; no query is in two."""
 
@@ -357,34 +359,19 @@ class LetorTable:
             self._table.add_columns(places, len(feature_ids))
             self.feature_ids = feature_ids
 
-    def fillers(self) -> Float32[np.ndarray, " features"]:
-        """What a missing cell of each column becomes, taken from the present cells of it."""
-        matrix = self._table.matrix()
-        if (
-            self.missing in (MissingCells.ERROR, MissingCells.ZERO)
-            or not self._table.sink.state[NULLS]
-        ):
-            return np.zeros(matrix.shape[1], dtype=np.float32)
-        sums, counts, largest = column_totals(matrix)
-        values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
-        return np.where(counts > 0, values, 0.0).astype(np.float32)
-
-    def to_dataset(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
+    def to_dataset(self, fillers: Fillers | None = None) -> ParsedLetor:
         """The data set, missing cells filled and scattered queries gathered; ends the table."""
-        return self.parsed_parts(fillers, lambda queries: [np.arange(queries)])[0]
+        return self.parsed_parts(lambda queries: [np.arange(queries)], fillers)[0]
 
-    def parsed_parts(
-        self, fillers: Float32[np.ndarray, " features"], split: Split
-    ) -> list[ParsedLetor]:
+    def parsed_parts(self, split: Split, fillers: Fillers | None = None) -> list[ParsedLetor]:
         """The data set in parts by query, which are views of one matrix; ends the table.
 
         Args:
-            fillers: what the missing cells of each column become.
             split: which queries each part has; what had to be done is told with the first.
+            fillers: what the missing cells of each column become; by default as the present cells
+                of the first part have it, then to be read from `fillers`.
         """
         table, state = self._table, self._table.sink.state
-        if state[NULLS]:
-            fill_missing(table.matrix(), fillers)
         parts = split(self._runs.queries)
         split_queries = np.concatenate(parts)
         unused = np.setdiff1d(np.arange(self._runs.queries), split_queries)
@@ -394,6 +381,10 @@ class LetorTable:
         comments, documents = table.finish(arranged.order)
         names, offsets = self._runs.names, arranged.offsets
         matrix, labels = table.matrix(), table.sink.labels
+        learnt_from = matrix[: int(offsets[len(parts[0])])]
+        self.fillers = self._fillers_of(learnt_from) if fillers is None else fillers
+        if state[NULLS]:
+            fill_missing(matrix, self.fillers)
         datasets, end = [], 0
         for part in parts:
             start, end = end, end + len(part)
@@ -412,6 +403,13 @@ class LetorTable:
         gathered = tuple(names[query] for query in arranged.scattered)
         counts = int(state[CLIPPINGS]), int(state[NULLS]), self.lacking
         return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]
+
+    def _fillers_of(self, matrix: Float32[np.ndarray, "docs features"]) -> Fillers:
+        if self.missing in (MissingCells.ERROR, MissingCells.ZERO):
+            return np.zeros(matrix.shape[1], dtype=np.float32)
+        sums, counts, largest = column_totals(matrix)
+        values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
+        return np.where(counts > 0, values, 0.0).astype(np.float32)
 
 
 def _no_documents(name: str) -> DataError:

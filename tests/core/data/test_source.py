@@ -77,14 +77,31 @@ def test_a_file_split_while_read_equals_the_whole_split_afterwards(tmp_path, fra
     assert "20 queries were scattered" in loaded.notes[0]
 
 
-def test_means_of_missing_cells_are_the_training_parts(tmp_path):
-    (tmp_path / "train.txt").write_text("0 qid:1 1:NULL 2:1\n0 qid:1 1:4 2:1\n0 qid:1 1:8 2:1\n")
+@pytest.mark.parametrize("gap", ["NULL", "6"])
+def test_means_of_missing_cells_are_the_training_parts(tmp_path, gap):
+    train = f"0 qid:1 1:{gap} 2:1\n0 qid:1 1:4 2:1\n0 qid:1 1:8 2:1\n"
+    (tmp_path / "train.txt").write_text(train)
     (tmp_path / "valid.txt").write_text("0 qid:2 1:100 2:1\n")
     (tmp_path / "test.txt").write_text("0 qid:3 1:NULL 2:1\n")
     (loaded,) = source.load(tmp_path, missing="mean")
     assert loaded.fold.train.features[0, 0] == 6
     assert loaded.fold.test.features[0, 0] == 6
     assert any("test: 1 missing" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize("of_parts", [False, True])
+def test_means_of_missing_cells_are_those_of_the_queries_learnt_from(tmp_path, of_parts):
+    path, other = tmp_path / "all.txt", tmp_path / "other.txt"
+    rows = [f"0 qid:{query} 1:{query}\n1 qid:{query} 1:NULL\n" for query in range(1, 31)]
+    path.write_text("".join(rows))
+    other.write_text("0 qid:99 1:500\n1 qid:99 1:NULL\n")
+    if of_parts:
+        fold = source.parts([path], [], [other], missing="mean")
+    else:
+        fold = source.load(path, missing="mean")[0].fold
+    mean = np.float32(np.mean([int(query) for query in fold.train.query_ids]))
+    for part in (fold.train, fold.valid, fold.test):
+        assert (part.features[part.labels == 1] == mean).all()
 
 
 def _queries(part: RankingDataset) -> set[str]:
