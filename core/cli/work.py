@@ -4,6 +4,7 @@ import argparse
 import importlib
 import os
 import pkgutil
+import platform
 import socket
 import sys
 import time
@@ -118,6 +119,13 @@ def worker(arguments: argparse.Namespace) -> Answer:
     """
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
+        if arguments.slots or arguments.idle is not None:
+            raise UsageError("--slots and --idle are for jobs: not with --until-empty or --take")
+        if not (store.remote or store.root.is_dir()):
+            raise UsageError(
+                f"there is no folder {store.root} on this machine ({platform.node()}): name that "
+                "of a store on a disk that all workers see (--store)"
+            )
         item = {"store": address_of(store), "take": arguments.take}
         outcome = work(item | {"until_empty": arguments.until_empty})
         if outcome["failure"]:

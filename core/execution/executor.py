@@ -22,6 +22,7 @@ EXECUTORS: dict[str, str] = {
 """Every executor's name and what it is."""
 
 MOST_GPUS = 64
+MOST_PROCESSES = 1024
 
 
 @runtime_checkable
@@ -77,15 +78,16 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
     """
     place, *of_task = text.split(",")
     name, colon, argument = place.partition(":")
-    if name not in EXECUTORS or (colon and not argument):
+    if name not in EXECUTORS or (colon and (not argument or name == "serial")):
         raise UnknownNameError("executor", text, EXECUTORS)
     if name in {"serial", "processes"} and of_task:
         raise ParameterError("--executor", text, "ray or slurm, whose tasks have cpus and gpus")
     if name == "serial":
         return Serial()
     if name == "processes":
-        if colon and not (is_count(argument) and int(argument)):
-            raise ParameterError("--executor", text, "processes:N with a whole number from 1 on")
+        if colon and not (is_count(argument) and 1 <= int(argument) <= MOST_PROCESSES):
+            allowed = f"processes:N with a whole number from 1 to {MOST_PROCESSES:,}"
+            raise ParameterError("--executor", text, allowed)
         return _made("processes", "Processes")(int(argument) if colon else workers)
     cores, gpus = _of_task(text, of_task)
     if name == "slurm":

@@ -342,9 +342,10 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     told = capsys.readouterr()
     assert "install the same version on every machine" in told.err
     assert told.out == "0 units of work done, 0 commands finished\n"
-    path.write_text("{")
-    found = sharing.work({"store": str(tmp_path), "until_empty": True})
-    assert "Remove it and ask again" in found["failure"]
+    for damaged in (b"{", b"\xff\xfe"):
+        path.write_bytes(damaged)
+        found = sharing.work({"store": str(tmp_path), "until_empty": True})
+        assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
 
 
@@ -426,6 +427,9 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
     assert main(["train", "ranksvm", *words, "--executor", "serial"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["cached"]  # by the worker, which was this very process
+    words[1] = f"file://{tmp_path}/bucket"
+    assert main(["train", "ranksvm", *words, "--executor", "serial"]) == 0
+    assert json.loads(capsys.readouterr().out)["cached"]
     study = ["study", "benchmark", "--rankers", "mart", "--executor", "serial"]
     assert main([*study, *words, "--max-seconds", "5"]) == 2
     assert "leave --max-seconds out" in capsys.readouterr().err
@@ -469,3 +473,7 @@ def test_a_table_of_jobs_on_a_network_file_system_is_refused_with_the_reason(tmp
     ):
         pass
     assert not (tmp_path / "jobs.sqlite").exists()
+    (tmp_path / "elsewhere").mkdir()
+    mounts.write_text(f"22 1 8:1 / {tmp_path}/elsewhere rw shared:1 - nfs server:/x rw\n")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert jobs_database.shared_file_system(tmp_path / "link" / "jobs.sqlite") == "nfs"

@@ -280,11 +280,12 @@ def test_what_follows_an_executors_name_is_read():
     for text in (*of_ray, "slurm,gpus=0.5", "processes:2,cpus=1"):
         with pytest.raises(ParameterError, match="executor"):
             executor(text)
-    for text in ("processes:0", "processes:x"):
+    for text in ("processes:0", "processes:x", "processes:20000000"):
         with pytest.raises(ParameterError, match="processes:N"):
             executor(text)
-    with pytest.raises(UnknownNameError, match="known: processes, ray, serial, slurm"):
-        executor("slurm:")
+    for text in ("slurm:", "serial:2"):
+        with pytest.raises(UnknownNameError, match="known: processes, ray, serial, slurm"):
+            executor(text)
 
 
 def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
