@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -392,6 +393,17 @@ def test_a_unit_that_a_dead_worker_left_half_written_is_made_anew(alone, questio
     assert not half.exists()
     assert contents(store) == alone[1]
     assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
+
+
+def test_files_are_found_in_the_folder_of_who_asked(question, data, tmp_path, monkeypatch):
+    folder, store = Path(data), Store(tmp_path / "store")
+    monkeypatch.chdir(folder.parent)
+    asked = {**question, "rankers": ["ranksvm"], "data": folder.name}
+    sharing._hand_out(board_of(store), "benchmark", asked, ())
+    monkeypatch.chdir(tmp_path)
+    found = sharing.work({"store": str(store.root), "until_empty": True})
+    assert (found["assignments"], found["failure"]) == (1, "")
+    assert Path.cwd() == tmp_path
 
 
 def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
