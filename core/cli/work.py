@@ -20,6 +20,7 @@ from shuffleproof.core.cli.flags_work import BENCH_JOBS, LONG_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.execution.jobs_supervisor import supervise
 from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.jobs import WORKER, jobs_of
@@ -127,6 +128,7 @@ def worker(arguments: argparse.Namespace) -> Answer:
                 "of a store on a disk that all workers see (--store)"
             )
         item = {"store": address_of(store), "take": arguments.take}
+        warn(f"Doing what --executor shares in {item['store']} (Ctrl+C ends it)")
         outcome = work(item | {"until_empty": arguments.until_empty})
         if outcome["failure"]:
             warn(f"shuffleproof: {outcome['failure']}")
@@ -164,6 +166,7 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
+    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     _check_free(arguments.host, arguments.port)
     command = [sys.executable, "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]

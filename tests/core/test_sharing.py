@@ -341,6 +341,7 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     path.write_text(text.replace(sharing.code(), "0" * 12))
     assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
     told = capsys.readouterr()
+    assert f"Doing what --executor shares in {tmp_path}" in told.err
     assert "install the same version on every machine" in told.err
     assert told.out == "0 units of work done, 0 commands finished\n"
     for damaged in (b"{", b"\xff\xfe"):
