@@ -240,6 +240,12 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
                     except ShuffleproofError as error:
                         failure = str(error)
                         refused.add(name)
+                    except Exception as error:
+                        if only:
+                            raise
+                        LOG.exception("%s met a defect; other work goes on", name)
+                        failure = f"{name}: {type(error).__name__}: {error}"
+                        refused.add(name)
             left = set(board.names()) - refused
             if only or (not left and (item.get("until_empty") or refused)):
                 break

@@ -396,6 +396,18 @@ def test_a_unit_that_a_dead_worker_left_half_written_is_made_anew(alone, questio
     assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
 
 
+def test_a_defect_met_in_one_question_leaves_the_others_to_be_done(question, tmp_path, caplog):
+    store = Store(tmp_path)
+    poison = sharing._hand_out(board_of(store), "no kind", {}, ())
+    asked = {"ranker": "ranksvm@small", "data": question["data"], "lists": {"initial": []}}
+    sharing._hand_out(board_of(store), "train", asked, ())
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert (found["units"], found["assignments"]) == (1, 1)
+    assert found["failure"] == f"{poison}: KeyError: 'no kind'"
+    assert "Traceback" in caplog.text
+    assert board_of(store).names() == [poison]
+
+
 def test_files_are_found_in_the_folder_of_who_asked(question, data, tmp_path, monkeypatch):
     folder, store = Path(data), Store(tmp_path / "store")
     monkeypatch.chdir(folder.parent)
