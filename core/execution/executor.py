@@ -144,7 +144,7 @@ def configured() -> ExecutorSettings | None:
     try:
         executor(where)
     except UsageError as error:
-        raise UsageError(f"{EXECUTOR}: {error}") from error
+        raise UsageError(f"{EXECUTOR}: {error}; set it anew, or leave it out") from error
     return ExecutorSettings(where, int(workers) if workers else None)
 
 
