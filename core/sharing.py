@@ -11,6 +11,7 @@ taken back.
 import hashlib
 import json
 import logging
+import os
 import platform
 import queue
 import sys
@@ -18,7 +19,7 @@ import threading
 import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import chdir, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -239,6 +240,12 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
                     except ShuffleproofError as error:
                         failure = str(error)
                         refused.add(name)
+                    except Exception as error:
+                        if only:
+                            raise
+                        LOG.exception("%s met a defect; other work goes on", name)
+                        failure = f"{name}: {type(error).__name__}: {error}"
+                        refused.add(name)
             left = set(board.names()) - refused
             if only or (not left and (item.get("until_empty") or refused)):
                 break
@@ -293,8 +300,15 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
             f"{asked.code}, this one {code()}): install the same version on every machine"
         )
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
-    for module in asked.modules:
-        import_module_of_user(module)
+    with chdir(asked.folder if os.access(asked.folder, os.X_OK) else "."):
+        for module in asked.modules:
+            import_module_of_user(module)
+        return _done_together(store, name, held, asked)
+
+
+def _done_together(store: Store, name: str, held: claims.Claims, asked: Assignment) -> int:
+    """Do it beside other workers, again and again until nothing is missing; as `_worked`."""
+    board = board_of(store)
     held.after_unit, held.since = lambda: board.count(name), time.monotonic()
     token, voice = claims.SHARING.set(held), _Voice(board, name)
     logging.getLogger().addHandler(voice)

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import os
 import pkgutil
+import platform
 import socket
 import sys
 import time
@@ -19,6 +20,7 @@ from shuffleproof.core.cli.flags_work import BENCH_JOBS, LONG_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.execution.jobs_supervisor import supervise
 from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.jobs import WORKER, jobs_of
@@ -122,7 +124,15 @@ def worker(arguments: argparse.Namespace) -> Answer:
     """
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
+        if arguments.slots or arguments.idle is not None:
+            raise UsageError("--slots and --idle are for jobs: not with --until-empty or --take")
+        if not (store.remote or store.root.is_dir()):
+            raise UsageError(
+                f"there is no folder {store.root} on this machine ({platform.node()}): name that "
+                "of a store on a disk that all workers see (--store)"
+            )
         item = {"store": address_of(store), "take": arguments.take}
+        warn(f"Doing what --executor shares in {item['store']} (Ctrl+C ends it)")
         outcome = work(item | {"until_empty": arguments.until_empty})
         if outcome["failure"]:
             warn(f"shuffleproof: {outcome['failure']}")
@@ -160,6 +170,7 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
+    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     _check_free(arguments.host, arguments.port)
     command = [sys.executable, "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]

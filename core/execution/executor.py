@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Protocol, runtime_checkable
 
-from shuffleproof.core.errors import ParameterError, UnknownNameError
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.execution.work import do_item, outcome
 from shuffleproof.core.numerals import is_count, number
 
@@ -22,6 +22,7 @@ EXECUTORS: dict[str, str] = {
 """Every executor's name and what it is."""
 
 MOST_GPUS = 64
+MOST_PROCESSES = 1024
 
 
 @runtime_checkable
@@ -77,20 +78,21 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
     """
     place, *of_task = text.split(",")
     name, colon, argument = place.partition(":")
-    if name not in EXECUTORS or (colon and not argument):
+    if name not in EXECUTORS or (colon and (not argument or name == "serial")):
         raise UnknownNameError("executor", text, EXECUTORS)
     if name in {"serial", "processes"} and of_task:
-        raise ParameterError("--executor", text, "ray or slurm, whose tasks have cpus and gpus")
+        raise ParameterError("executor", text, "ray or slurm, whose tasks have cpus and gpus")
     if name == "serial":
         return Serial()
     if name == "processes":
-        if colon and not (is_count(argument) and int(argument)):
-            raise ParameterError("--executor", text, "processes:N with a whole number from 1 on")
+        if colon and not (is_count(argument) and 1 <= int(argument) <= MOST_PROCESSES):
+            allowed = f"processes:N with a whole number from 1 to {MOST_PROCESSES:,}"
+            raise ParameterError("executor", text, allowed)
         return _made("processes", "Processes")(int(argument) if colon else workers)
     cores, gpus = _of_task(text, of_task)
     if name == "slurm":
         if gpus != int(gpus):
-            raise ParameterError("--executor", text, "slurm with whole GPUs; ray shares them")
+            raise ParameterError("executor", text, "slurm with whole GPUs; ray shares them")
         return _made("slurm", "Slurm")(folder, argument or None, cpus=cores, gpus=int(gpus))
     return _made("cluster", "Ray")(workers, argument or None, cpus=cores or 1, gpus=gpus)
 
@@ -107,7 +109,7 @@ def _of_task(text: str, given: Sequence[str]) -> tuple[int | None, float]:
         wrong = True
     if wrong:
         allowed = "ray[:ADDRESS] or slurm[:PARTITION], with ,cpus=WHOLE and ,gpus=NUMBER behind it"
-        raise ParameterError("--executor", text, allowed)
+        raise ParameterError("executor", text, allowed)
     return (None if cores is None else int(cores)), share
 
 
@@ -132,15 +134,17 @@ def configured() -> ExecutorSettings | None:
     """Where the environment says that jobs are worked; None: in their own processes.
 
     Raises:
-        UnknownNameError: no executor has the name.
-        ParameterError: a number that is none.
+        UsageError: no executor has the name, or a number is none.
     """
     where, workers = os.environ.get(EXECUTOR, "").strip(), os.environ.get(WORKERS, "").strip()
     if not where:
         return None
     if workers and not (is_count(workers) and int(workers)):
         raise ParameterError(WORKERS, workers, "a whole number from 1 on")
-    executor(where)
+    try:
+        executor(where)
+    except UsageError as error:
+        raise UsageError(f"{EXECUTOR}: {error}; set it anew, or leave it out") from error
     return ExecutorSettings(where, int(workers) if workers else None)
 
 

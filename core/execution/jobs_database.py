@@ -67,7 +67,7 @@ def shared_file_system(path: Path, mounts: Path | None = None) -> str | None:
         lines = (mounts or MOUNTS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    place, mount = path.absolute(), ("", "")
+    place, mount = path.resolve(), ("", "")
     for line in lines:
         head, _, tail = line.partition(" - ")
         point = head.split(" ")[4].replace("\\040", " ")
@@ -126,7 +126,8 @@ class Database:
                 str(self.path),
                 f"it would lie on {system}, a network file system, where SQLite's write-ahead log "
                 "and its locks do not hold",
-                "Keep the dashboard's store on a local disk (--store); workers of --executor and "
+                "Keep the dashboard's store on a local disk, or name this folder as an address "
+                "(--store file:///…): jobs stay on the local disk then. Workers of --executor and "
                 "`worker --until-empty` need no table of jobs.",
             )
         if self.create:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.jobs_slots import cores, threads_allowed
 from shuffleproof.core.execution.work import Failure, outcome
 from shuffleproof.core.execution.worker_process import WorkerProcess, worker_environment
 
@@ -30,7 +30,8 @@ class Processes:
 
     Attributes:
         workers: how many; None takes one a core.
-        threads: numeric threads of each worker; None shares the cores out evenly.
+        threads: numeric threads of each worker; None shares the cores out evenly, and gives none
+            more than this process may have.
         paths: folders in which workers look for modules, beside the usual ones.
     """
 
@@ -47,7 +48,7 @@ class Processes:
             waiting.put((index, json.dumps([function, json.dumps(item)])))
         finished: ResultQueue = queue.SimpleQueue()
         workers = min(self.workers or cores(), len(items))
-        threads = self.threads or max(1, cores() // max(workers, 1))
+        threads = self.threads or min(threads_allowed(), max(1, cores() // max(workers, 1)))
         environment = worker_environment(threads, self.paths)
         lanes = [_Lane(waiting, finished, environment) for _ in range(workers)]
         try:

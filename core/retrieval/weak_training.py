@@ -29,7 +29,7 @@ from shuffleproof.core.retrieval.weak import (
 from shuffleproof.core.retrieval.windows import Windows
 from shuffleproof.core.seeds import derived_seed, generator
 from shuffleproof.core.store.keys import ArtefactKey, key_of
-from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.manifest import Artefact, checkpoint_errors
 from shuffleproof.core.training.optimisers import without_compiler
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -216,21 +216,22 @@ class WeakTrainer:
         head = {"recipe": asdict(self.recipe), "step": self.step, **plain}
         fresh = workspace / f"{CHECKPOINT}.new"
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(whole, fresh, metadata={"run": json.dumps(head)})
-        with fresh.open("rb+") as written:
-            os.fsync(written.fileno())
-        fresh.replace(workspace / CHECKPOINT)
+        with checkpoint_errors(workspace / CHECKPOINT):
+            save_file(whole, fresh, metadata={"run": json.dumps(head)})
+            with fresh.open("rb+") as written:
+                os.fsync(written.fileno())
+            fresh.replace(workspace / CHECKPOINT)
 
     def restore(self, workspace: Path) -> None:
         """Go on where the last checkpoint stopped; without one nothing changes.
 
         Raises:
-            ArtefactError: the checkpoint belongs to another recipe.
+            ArtefactError: the checkpoint belongs to another recipe, or cannot be read.
         """
         path = workspace / CHECKPOINT
         if not path.exists():
             return
-        with safe_open(path, framework="pt") as checkpoint:
+        with checkpoint_errors(path), safe_open(path, framework="pt") as checkpoint:
             head = json.loads(checkpoint.metadata()["run"])
             if head["recipe"] != json.loads(json.dumps(asdict(self.recipe))):
                 raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")

@@ -373,7 +373,7 @@ def store_at(place: str | Path) -> Store:
         return Store(Path(place).expanduser(), _bundled_roots())
     from shuffleproof.core.store.remote import copy_of  # noqa: PLC0415 (few have one)
 
-    return Store(copy_of(str(place), _own_folder()), _bundled_roots())
+    return Store(copy_of(str(place), _own_folder().absolute()), _bundled_roots())
 
 
 def _own_folder() -> Path:

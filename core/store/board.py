@@ -103,7 +103,7 @@ class FolderBoard:
     def read(self, name: str) -> str | None:
         """The text of a file."""
         try:
-            return (self.path / name).read_text(encoding="utf-8")
+            return (self.path / name).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
 
@@ -196,7 +196,7 @@ class ObjectBoard:
     def read(self, name: str) -> str | None:
         """The text of an object."""
         content = self.remote.read(f"{FOLDER}/{name}")
-        return None if content is None else content.decode()
+        return None if content is None else content.decode(errors="replace")
 
     def finish(self, name: str) -> None:
         """Remove the object, and those of its units."""

@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from safetensors import SafetensorError
+
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.keys import DIGEST, FORMAT, KIND, ArtefactKey
@@ -217,6 +219,19 @@ def disk_errors(key: str, place: Path) -> Iterator[None]:
         if remedy:
             raise ArtefactError(key, f"{place} may not be written to ({error})", remedy) from error
         raise
+
+
+@contextmanager
+def checkpoint_errors(path: Path) -> Iterator[None]:
+    """Turn a checkpoint that cannot be read, or written, into an ArtefactError, likewise."""
+    with disk_errors(path.name, path.parent):
+        try:
+            yield
+        except SafetensorError as error:
+            if remedy_of(error):
+                raise
+            remedy = "Remove it: the training then begins anew."
+            raise ArtefactError(str(path), f"cannot be read ({error})", remedy) from error
 
 
 TAKEN = "Name another path: a file stands where a folder is needed, or the other way round."

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,7 +85,9 @@ class Remote:
     def remove(self, name: str) -> None:
         """Remove an object, or all below a folder; nothing where there is none."""
         with self._connection() as (files, root):
-            paths = files.find(f"{root}/{name}") or [f"{root}/{name}"]
+            paths = files.find(f"{root}/{name}")
+            if not paths and not _is_folder(files):  # there, a folder may be empty
+                paths = [f"{root}/{name}"]
             for path in paths:
                 try:
                     files.rm_file(path)
@@ -135,7 +138,8 @@ class Remote:
             for path in sorted(content.rglob("*")):
                 name = path.relative_to(content).as_posix()
                 if path.is_file() and name != MANIFEST:
-                    self._parent(files, f"{root}/{place}/{name}")
+                    if _is_folder(files):
+                        files.makedirs(f"{root}/{place}/{name}".rpartition("/")[0], exist_ok=True)
                     files.put_file(str(path), f"{root}/{place}/{name}")
         self.write(f"{place}/{MANIFEST}", (content / MANIFEST).read_bytes())
 
@@ -195,13 +199,10 @@ class Remote:
 
     def _put(self, name: str, content: bytes, mode: str) -> None:
         with self._connection() as (files, root):
-            self._parent(files, f"{root}/{name}")
-            files.pipe_file(f"{root}/{name}", content, mode=mode)
-
-    def _parent(self, files: Any, path: str) -> None:
-        """Make the folder of a path where there are folders: in S3 there are none."""
-        if "file" in files.protocol:
-            files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if _is_folder(files):
+                _put_file(Path(root), name, content, mode)
+            else:
+                files.pipe_file(f"{root}/{name}", content, mode=mode)
 
     @contextmanager
     def _connection(self) -> Iterator[tuple[Any, str]]:
@@ -225,6 +226,26 @@ class Remote:
 
 _LISTED: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
 """Listings by address and folder, with their age."""
+
+
+def _is_folder(files: Any) -> bool:
+    """Whether an address is that of a folder on a disk (`file://…`)."""
+    return "file" in files.protocol
+
+
+def _put_file(root: Path, name: str, content: bytes, mode: str) -> None:
+    """Write a file that nobody sees half of; fsspec writes it in place, over one just made."""
+    path, fresh = root / name, root / "incoming" / uuid.uuid4().hex
+    for folder in (path.parent, fresh.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        fresh.write_bytes(content)
+        if mode == "create":
+            os.link(fresh, path)
+        else:
+            fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def copy_of(url: str, store_folder: Path) -> Path:

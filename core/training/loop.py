@@ -28,6 +28,7 @@ from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.manifest import checkpoint_errors
 from shuffleproof.core.training.network import (
     Network,
     arithmetic,
@@ -142,10 +143,11 @@ def save(
         "schedule": asdict(state.schedule),
     }
     fresh = workspace / f"{FILE}.new"
-    save_file(tensors, fresh, metadata={"run": json.dumps(head)})
-    with fresh.open("rb+") as written:
-        os.fsync(written.fileno())
-    fresh.replace(workspace / FILE)
+    with checkpoint_errors(workspace / FILE):
+        save_file(tensors, fresh, metadata={"run": json.dumps(head)})
+        with fresh.open("rb+") as written:
+            os.fsync(written.fileno())
+        fresh.replace(workspace / FILE)
 
 
 def restore(
@@ -156,13 +158,13 @@ def restore(
     Without a checkpoint both stay as they are and the state is that of a new run.
 
     Raises:
-        ArtefactError: the checkpoint belongs to another recipe.
+        ArtefactError: the checkpoint belongs to another recipe, or cannot be read.
     """
     path = workspace / FILE
     if not path.exists():
         return RunState()
     groups: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "optimiser": {}}
-    with safe_open(path, framework="pt") as stored:
+    with checkpoint_errors(path), safe_open(path, framework="pt") as stored:
         head = json.loads(stored.metadata()["run"])
         if head["recipe"] != json.loads(json.dumps(recipe)):
             raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")

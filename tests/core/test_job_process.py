@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from shuffleproof.core import job_process, sharing
-from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
+from shuffleproof.core.errors import ArtefactError, ParameterError, UsageError
 from shuffleproof.core.execution.executor import ExecutorSettings, configured
 from shuffleproof.core.execution.jobs_only_one import HOME
 from shuffleproof.core.execution.jobs_slots import cores
@@ -122,7 +122,7 @@ def test_a_job_whose_process_dies_is_tried_again_and_leaves_no_question_behind(s
 )  # fmt: skip
 def test_an_executor_that_is_none_fails_the_job_in_a_sentence(store, monkeypatch, where, reason):
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", where)
-    with pytest.raises((UnknownNameError, ParameterError), match=reason):
+    with pytest.raises(UsageError, match=f"^SHUFFLEPROOF_EXECUTOR: .*{reason}"):
         run_to_end(job_process.do_job("train", store, SHORT))
     with pytest.raises(ArtefactError, match="7777"):  # the job's own refusal: it is done here
         run_to_end(job_process.do_job("examine", store, {"artefact": "data-7777"}))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -340,11 +341,13 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     path.write_text(text.replace(sharing.code(), "0" * 12))
     assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
     told = capsys.readouterr()
+    assert f"Doing what --executor shares in {tmp_path}" in told.err
     assert "install the same version on every machine" in told.err
     assert told.out == "0 units of work done, 0 commands finished\n"
-    path.write_text("{")
-    found = sharing.work({"store": str(tmp_path), "until_empty": True})
-    assert "Remove it and ask again" in found["failure"]
+    for damaged in (b"{", b"\xff\xfe"):
+        path.write_bytes(damaged)
+        found = sharing.work({"store": str(tmp_path), "until_empty": True})
+        assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
 
 
@@ -393,6 +396,29 @@ def test_a_unit_that_a_dead_worker_left_half_written_is_made_anew(alone, questio
     assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
 
 
+def test_a_defect_met_in_one_question_leaves_the_others_to_be_done(question, tmp_path, caplog):
+    store = Store(tmp_path)
+    poison = sharing._hand_out(board_of(store), "no kind", {}, ())
+    asked = {"ranker": "ranksvm@small", "data": question["data"], "lists": {"initial": []}}
+    sharing._hand_out(board_of(store), "train", asked, ())
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert (found["units"], found["assignments"]) == (1, 1)
+    assert found["failure"] == f"{poison}: KeyError: 'no kind'"
+    assert "Traceback" in caplog.text
+    assert board_of(store).names() == [poison]
+
+
+def test_files_are_found_in_the_folder_of_who_asked(question, data, tmp_path, monkeypatch):
+    folder, store = Path(data), Store(tmp_path / "store")
+    monkeypatch.chdir(folder.parent)
+    asked = {**question, "rankers": ["ranksvm"], "data": folder.name}
+    sharing._hand_out(board_of(store), "benchmark", asked, ())
+    monkeypatch.chdir(tmp_path)
+    found = sharing.work({"store": str(store.root), "until_empty": True})
+    assert (found["assignments"], found["failure"]) == (1, "")
+    assert Path.cwd() == tmp_path
+
+
 def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
     store = Store(tmp_path)
     name = sharing._hand_out(board_of(store), "benchmark", question, ())
@@ -426,6 +452,9 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
     assert main(["train", "ranksvm", *words, "--executor", "serial"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["cached"]  # by the worker, which was this very process
+    words[1] = f"file://{tmp_path}/bucket"
+    assert main(["train", "ranksvm", *words, "--executor", "serial"]) == 0
+    assert json.loads(capsys.readouterr().out)["cached"]
     study = ["study", "benchmark", "--rankers", "mart", "--executor", "serial"]
     assert main([*study, *words, "--max-seconds", "5"]) == 2
     assert "leave --max-seconds out" in capsys.readouterr().err
@@ -469,3 +498,7 @@ def test_a_table_of_jobs_on_a_network_file_system_is_refused_with_the_reason(tmp
     ):
         pass
     assert not (tmp_path / "jobs.sqlite").exists()
+    (tmp_path / "elsewhere").mkdir()
+    mounts.write_text(f"22 1 8:1 / {tmp_path}/elsewhere rw shared:1 - nfs server:/x rw\n")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert jobs_database.shared_file_system(tmp_path / "link" / "jobs.sqlite") == "nfs"

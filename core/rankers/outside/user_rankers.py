@@ -231,7 +231,9 @@ def scoring_form(thing: Any) -> ScoringForm | None:
     if score is not None and {"dataset", "lists"} <= set(inspect.signature(score).parameters):
         return None
     if hasattr(thing, "predict") and (score is None or _of_labels(score)):
-        return ScoringForm(lambda features: _prediction(thing, features), FEATURES)
+        # LightGBM's own models for scikit-learn would take all cores of the machine.
+        options = {"num_threads": threads_allowed()} if package == LIGHTGBM else {}
+        return ScoringForm(lambda features: _prediction(thing, features, options), FEATURES)
     if score is None and _is_network(thing):
         return ScoringForm(_of_network(thing), ScoringForm.of(thing.forward).signature)
     return ScoringForm.of(score or thing)
@@ -256,11 +258,12 @@ def _is_network(thing: Any) -> bool:
     return any(kind.__module__ == "torch.nn.modules.module" for kind in type(thing).__mro__)
 
 
-def _prediction(model: Any, features: np.ndarray) -> Any:
+def _prediction(model: Any, features: np.ndarray, options: Mapping[str, Any]) -> Any:
     """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
     if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
-        return model.predict_proba(features) @ np.asarray(model.classes_, dtype=np.float64)
-    return model.predict(features)
+        grades = np.asarray(model.classes_, dtype=np.float64)
+        return model.predict_proba(features, **options) @ grades
+    return model.predict(features, **options)
 
 
 def _of_network(network: Any) -> Callable[..., Any]:

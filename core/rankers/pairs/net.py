@@ -14,6 +14,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.pairs.function import Matrix, PairFunction, PairSpec
 from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.manifest import checkpoint_errors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -152,7 +153,8 @@ class NetFit:
         """Before the first epoch, or after the last one that a workspace holds."""
         path = None if workspace is None else workspace / UNDER_WAY
         if path is not None and path.is_file():
-            state = load_file(path)
+            with checkpoint_errors(path):
+                state = load_file(path)
             return cls(spec, state, int(state.pop("done")[0]), path)
         state = initial_weights(features.shape[1], spec)
         moments = {
@@ -202,10 +204,11 @@ class NetFit:
     def _save_state(self) -> None:
         """Write the state, by rename."""
         if self.checkpoint is not None:
-            self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.checkpoint.with_suffix(".new")
-            save_file(self.state | {"done": np.array([self.done])}, fresh)
-            fresh.replace(self.checkpoint)
+            with checkpoint_errors(self.checkpoint):
+                self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
+                fresh = self.checkpoint.with_suffix(".new")
+                save_file(self.state | {"done": np.array([self.done])}, fresh)
+                fresh.replace(self.checkpoint)
 
 
 def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)

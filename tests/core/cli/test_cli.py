@@ -76,6 +76,16 @@ def test_a_port_in_use_is_refused_before_the_server_starts(refused):
     assert f"cannot listen on 127.0.0.1:{port}" in message
 
 
+def test_a_misspelt_executor_is_refused_before_the_server_starts(refused, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "slrum:long")
+    with socket.socket() as other:  # else it would become the server
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        code, message = refused("app", "--port", other.getsockname()[1])
+    assert code == 2
+    assert "SHUFFLEPROOF_EXECUTOR: no executor is called 'slrum:long'" in message
+
+
 @pytest.mark.parametrize("kind", ["rankers", "losses", "measures", "perturbations", "studies"])
 def test_list_names_what_can_be_chosen(answered, kind):
     rows = answered("list", kind)["rows"]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
-from shuffleproof.core.execution import devices, machine
+from shuffleproof.core.execution import devices, jobs_slots, machine, processes
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import EXECUTORS, Executor, Serial, executor
 from shuffleproof.core.execution.processes import Processes
@@ -280,11 +280,12 @@ def test_what_follows_an_executors_name_is_read():
     for text in (*of_ray, "slurm,gpus=0.5", "processes:2,cpus=1"):
         with pytest.raises(ParameterError, match="executor"):
             executor(text)
-    for text in ("processes:0", "processes:x"):
+    for text in ("processes:0", "processes:x", "processes:20000000"):
         with pytest.raises(ParameterError, match="processes:N"):
             executor(text)
-    with pytest.raises(UnknownNameError, match="known: processes, ray, serial, slurm"):
-        executor("slurm:")
+    for text in ("slurm:", "serial:2"):
+        with pytest.raises(UnknownNameError, match="known: processes, ray, serial, slurm"):
+            executor(text)
 
 
 def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
@@ -298,6 +299,15 @@ def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
 def test_a_worker_that_exits_is_reported():
     ((_, failure),) = Processes(1, paths=(HERE,)).map(f"{ME}:leaving", [0])
     assert "exit status 3" in failure.message
+
+
+def test_workers_have_no_more_threads_than_who_started_them(monkeypatch):
+    monkeypatch.setattr(processes, "cores", lambda: 8)
+    monkeypatch.setattr(jobs_slots, "cores", lambda: 8)
+    for allowed, workers, each in (("1", 1, "1"), ("3", 2, "3"), ("6", 2, "4")):
+        monkeypatch.setenv("OMP_NUM_THREADS", allowed)
+        (result, *_) = Processes(workers, paths=(HERE,)).map(f"{ME}:environment", [0] * workers)
+        assert result[1]["OMP_NUM_THREADS"] == each
 
 
 def test_workers_have_quiet_threads_and_no_stdin():

@@ -12,7 +12,7 @@ from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.aggregate.scores import beats
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.errors import ArtefactError, DataError, UsageError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
@@ -91,6 +91,9 @@ def test_a_net_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     resumed = run_to_end(steps)
     for name, own in whole.function.arrays.items():
         np.testing.assert_array_equal(resumed.function.arrays[name], own)
+    (tmp_path / "pair-net.safetensors").write_bytes(b"cut short")
+    with pytest.raises(ArtefactError, match=r"cannot be read.*Remove it"):
+        run_to_end(spec.fit(all_of(FOLD.train), all_of(FOLD.valid), tmp_path))
 
 
 def test_the_calibration_counts_how_often_what_is_told_is_right():

@@ -378,6 +378,11 @@ def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatc
     file_process.xgboost_scores(tmp_path / "model.json", features, ids)
     assert [found for _, found in seen[3:]] == [int(slot), 1, 1, 1]
 
+    pytest.importorskip("sklearn")
+    named = lightgbm.LGBMRegressor(n_estimators=2, n_jobs=2, verbosity=-1)
+    user_rankers.scoring_form(named.fit(features, FOLD.test.labels)).function(features)
+    assert seen[-1] == ("Booster.predict", int(slot))
+
 
 def test_a_slot_has_the_threads_of_its_environment_and_no_more_than_its_cores(monkeypatch):
     monkeypatch.setattr(jobs_slots, "cores", lambda: 4)

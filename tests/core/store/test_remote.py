@@ -1,6 +1,7 @@
 """A store in an object store: copies are checked, what is half there is not there."""
 
 import json
+import threading
 import time
 
 import numpy as np
@@ -156,6 +157,22 @@ def test_an_object_is_claimed_by_one_and_taken_over_when_nobody_touches_it(homes
         assert not first.is_free("unit")
     for one in both:
         one.close()
+
+
+def test_of_many_that_create_an_object_one_does_and_nobody_sees_half_of_it(homes, monkeypatch):
+    place, start, made = homes("mine").remote, threading.Barrier(8), []
+    monkeypatch.setattr(type(place._file_system[0]), "exists", lambda *_, **__: False)
+
+    def create():
+        start.wait()
+        made.append(place.create("claims/unit", b"mine" * 1000))
+
+    workers = [threading.Thread(target=create) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers):
+        assert place.read("claims/unit") in {None, b"mine" * 1000}
+    assert sorted(made) == [False] * 7 + [True]
 
 
 def test_assignments_and_their_counts_are_those_of_all_machines(homes):

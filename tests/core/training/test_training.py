@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.dataset import RankingDataset
@@ -270,6 +271,18 @@ def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [loop.FILE]
     with pytest.raises(ArtefactError, match="another recipe"):
         fitted(small("dlcm", seed=9), tmp_path)
+    (tmp_path / loop.FILE).write_bytes(b"cut short")
+    with pytest.raises(ArtefactError, match=r"cannot be read.*Remove it: the training then begins"):
+        fitted(small("dlcm"), tmp_path)
+
+
+def test_a_full_disk_under_a_checkpoint_is_told(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(loop, "save_file", full)
+    with pytest.raises(ArtefactError, match="no space left to write"):
+        fitted(small("dlcm"), tmp_path)
 
 
 def test_a_finished_run_is_not_repeated(tmp_path):
