@@ -5,12 +5,15 @@ import shutil
 import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from shuffleproof.core.errors import ParameterError
 
 CORES_A_SLOT = 4
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 PATIENCE = 20.0
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Of a control group: microseconds of processor time, and in how many of the clock."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,13 @@ def _slot(index: int, count: int, devices: tuple[str, ...]) -> Slot:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """How many cores this process may use: those it may run on, or a container's quota of them."""
+    seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = map(int, QUOTA.read_text(encoding="ascii").split())
+    except (OSError, ValueError):  # no control group, or "max": no quota
+        return seen
+    return max(1, min(seen, quota // period))
 
 
 def threads_allowed() -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
 from shuffleproof.core.execution import jobs_lease as lease
+from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
@@ -239,6 +240,17 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_work(tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         LogPump(process.stdout, tmp_path / "file" / "x.log", "heading").join(10)
         assert process.wait(10) == 7
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("max 100000", 8), ("250000 100000", 2), ("50000 100000", 1), (None, 8)]
+)
+def test_a_containers_quota_bounds_the_cores(tmp_path, monkeypatch, quota, cores):
+    if quota:
+        (tmp_path / "cpu.max").write_text(f"{quota}\n")
+    monkeypatch.setattr(jobs_slots, "QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(jobs_slots.os, "sched_getaffinity", lambda _: set(range(8)))
+    assert jobs_slots.cores() == cores
 
 
 def test_a_slot_a_gpu_or_some_that_share_the_cores(monkeypatch):
