@@ -206,7 +206,8 @@ class FunctionProcess:
         return self._scores(message, where)
 
     def _scores(self, message: io.BytesIO, where: str) -> Any:
-        answer = self._exchange(message.getbuffer(), where)
+        with message.getbuffer() as content:
+            answer = self._exchange(content, where)
         if answer.startswith(SCORES):
             return np.load(io.BytesIO(answer.removeprefix(SCORES)), allow_pickle=False)
         head = json.loads(answer)
