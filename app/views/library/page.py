@@ -53,7 +53,7 @@ def _everything(every: Sequence[Entry]) -> None:
 
 
 def _filter(every: Sequence[Entry]) -> Filter:
-    left, middle, right = st.columns([4, 3, 3], vertical_alignment="bottom")
+    left, middle, right = st.columns([6, 2, 3], vertical_alignment="bottom")
     kinds = [kind for kind in KINDS if any(entry.key.kind == kind for entry in every)]
     kind = left.segmented_control(
         "Kind", kinds, key="kind", bind="query-params",

@@ -96,7 +96,7 @@ def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
 
 
 def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
-    """Validation NDCG@10 of those that the address names, else that stand out; a dot a ranker."""
+    """Validation NDCG@10 of those that the address names, that stand out or are best."""
     labels = table["key"].map(
         {ranker.key: ranker.label for ranker in proposals.trained_rankers(data.data)}
     )
@@ -104,15 +104,16 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
     wanted = set(address.says(COMPARED)) or proposals.standing_out(data.data)
     shown = frame[table["key"].isin(wanted)]
-    if len(shown):
-        best = shown.iloc[int(shown["value"].argmax())]
-        of = f"Of the {len(shown)} in the picture, " if 1 < len(shown) < len(frame) else ""
-        value = f"{best['value']:.3f}"
-        parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
-        st.plotly_chart(
-            compare_dots(shown), key="compared", config=parts.PLAIN, alt=losses_alt_text(shown)
-        )
-        parts.convention(CONVENTION, "curves appear here while rankers are trained")
+    if shown.empty:
+        shown = frame.nlargest(SHOWN, "value")
+    best = shown.iloc[int(shown["value"].argmax())]
+    of = f"Of the {len(shown)} in the picture, " if 1 < len(shown) < len(frame) else ""
+    value = f"NDCG@10 {best['value']:.3f}"
+    parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
+    st.plotly_chart(
+        compare_dots(shown), key="compared", config=parts.PLAIN, alt=losses_alt_text(shown)
+    )
+    parts.convention(CONVENTION, "curves appear here while rankers are trained")
     if len(shown) < len(frame):
         _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
 

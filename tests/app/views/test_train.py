@@ -145,9 +145,14 @@ def test_every_ranker_can_be_ticked_where_it_is_described(table):
 def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
     page = opened(train_script)
     said = words(page)
-    assert "is best on the validation part, with 0." in said
+    assert "is best on the validation part, with NDCG@10 0." in said
     assert page.get("plotly_chart")[0].proto.alt.startswith("Dot plot of validation NDCG@10 of 2")
     assert page.multiselect(key="initial").value == ["lambdamart@small"]
+
+
+def test_where_nothing_stands_out_the_best_stand_side_by_side(own, monkeypatch):
+    monkeypatch.setattr(proposals, "standing_out", lambda _: set())
+    assert opened(train_script).get("plotly_chart")
 
 
 def test_where_nothing_is_trained_the_cheapest_is_proposed(table):
