@@ -101,16 +101,16 @@ def dataset_of(
     """
     column_of = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
     for meaning in NAMES:
-        said = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
-        found = [name for name in NAMES[meaning] if name in frame.columns]
-        if len(found) > 1 and meaning not in columns:  # the other would be a feature
-            finding = f"several columns for the {meaning} ({', '.join(found)})"
-            raise DataError(place, finding, f"Drop all but one{said}")
+        or_named = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
+        present = [name for name in NAMES[meaning] if name in frame.columns]
+        if len(present) > 1 and meaning not in columns:  # the other would be a feature
+            finding = f"several columns for the {meaning} ({', '.join(present)})"
+            raise DataError(place, finding, f"Drop all but one{or_named}")
         if column_of[meaning] is None and meaning != "document":
             have = ", ".join(map(str, frame.columns[:12])) or "none"
             wanted = ", ".join(NAMES[meaning])
             finding = f"no column for the {meaning}; there are {have}"
-            raise DataError(place, finding, f"Call it {wanted}{said}")
+            raise DataError(place, finding, f"Call it {wanted}{or_named}")
     names = features_of(frame, columns)
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"

@@ -3,8 +3,8 @@
 A ranker that reads nothing of what a perturbation changed is scored once and its scores are
 carried to every variant with the same documents. That is a theorem about exact arithmetic and a
 claim about the code, so a few variants are really scored and compared before it is used, within
-the numeric floor: where scores nearly as one lie close together, the floor that float64 scores
-give. What was changed is found by comparing, not by asking the perturbation.
+the numeric floor: as the scores alone tell it, and beyond that as float64 scores do. What was
+changed is found by comparing, not by asking the perturbation.
 """
 
 from collections.abc import Sequence
@@ -170,15 +170,14 @@ class ScoreCache:
         lists = variant.lists.select(sample)
         real = self.ranker.score(variant.dataset, lists)
         deviation = difference(expected, real)
-        doubtful = np.flatnonzero(
-            segments.maxima(lists.offsets, deviation - of_scores(lists.offsets, real).doubt) > 0
-        )
-        if len(doubtful):  # more than such scores explain by themselves: the network may
-            some = JudgedLists(variant.dataset, lists.select(doubtful))
-            inside = ragged.elements_of(lists.offsets, doubtful)
-            floor, _ = measure_floor(self.ranker, some, real[inside])
-            if (deviation[inside] > floor.doubt).any():
-                self._refuted.add(kind)
+        doubt = of_scores(lists.offsets, real).doubt
+        unsure = np.flatnonzero(segments.maxima(lists.offsets, deviation - doubt) > 0)
+        if len(unsure) and getattr(self.ranker, "exact_scores", None) is not None:
+            some = JudgedLists(variant.dataset, lists.select(unsure))
+            inside = ragged.elements_of(lists.offsets, unsure)
+            doubt[inside] = measure_floor(self.ranker, some, real[inside])[0].doubt
+        if (deviation > doubt).any():
+            self._refuted.add(kind)
         worst = float(deviation.max(initial=0.0))
         self._deviations[kind] = max(self._deviations.get(kind, 0.0), worst)
 

@@ -150,6 +150,8 @@ def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged, ranker):
     scored = ScoreCache(ranker, judged).score(variants)
     assert not scored.carried
     assert scored.deviation > 0
+    if not hasattr(ranker, "exact_scores"):
+        assert len(ranker.asked) == 1 + 3 + 5, "the base, the proofs, the variants: no more"
     np.testing.assert_array_equal(scored.scores[4], ranker.score(judged.dataset, variants[4]))
 
 
