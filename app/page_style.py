@@ -48,7 +48,7 @@ LOOKS = """<style>
 /* What the search found is longer than its box. */
 body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDropdown] {
   width: min(40rem, 92vw) !important; }
-.stApp .st-key-data { min-height: 68px; }
+.stApp :is(.st-key-data, .st-key-stop) { min-height: 68px; }
 .stApp [class*=st-key-links] [data-testid=stSkeleton] { height: 32px; margin: -6px 0; }
 html:not([data-page=""], [data-page=tour]) [data-testid=stMain] [data-testid=stSkeleton] {
   height: 68px; }
@@ -109,6 +109,7 @@ html[data-page=present] .stApp:is(:has(.st-key-presented), :not(:has(h1)))
   .stApp [data-testid=stElementContainer]:has(> [data-testid=stFullScreenFrame]
     [data-testid=stDataFrame]) { margin-top: 1.75rem; }
   .stApp .st-key-cards_verdict { min-height: 7rem; }
+  .stApp [class*=st-key-fields-] { min-height: 118.5px; }
   .stApp .st-key-convention { flex-wrap: wrap; }
   .stApp .st-key-convention > :first-child { flex-basis: 100%; }
 }
