@@ -1,15 +1,18 @@
-"""Dense layers in the fastest exact form that the moment allows, and masks that say something.
+"""Layers in the fastest exact form that the moment allows, and masks that say something.
 
 Without gradients on a CPU, oneDNN's fused product is a sixth faster in float32 than the default
-one and takes the activation or the residual along; everywhere else these are the usual calls.
+one and takes the activation or the residual along; under autocast on a GPU the layers are those of
+`gpu_layers.py`; everywhere else these are the usual calls.
 """
 
+import functools
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 _product: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 FUSED = (torch.float32, torch.bfloat16)
@@ -30,25 +33,65 @@ def dense(
     if _fused(x, weight):
         x, weight, bias = _lowered(x, weight, bias)
         return _product(x, weight, bias, "relu" if relu else "none", [], "")
+    low = for_gpu(x)
+    if low is not None and not any(side % 8 for side in weight.shape):  # which products need there
+        from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
+
+        return gpu_layers.linear(low, weight, bias, relu=relu)
     product = F.linear(x, weight, bias)
     return product.relu_() if relu else product
 
 
-def dense_added(
+def dense_added_norm(
     x: Float[Tensor, "*rows inputs"],
     residual: Float[Tensor, "*rows outputs"],
-    weight: Float[Tensor, "outputs inputs"],
-    bias: Float[Tensor, " outputs"] | None,
+    layer: nn.Linear,
+    norm: nn.LayerNorm,
 ) -> Float[Tensor, "*rows outputs"]:
-    """Residual + x Wᵀ + b.
+    """LayerNorm(residual + x Wᵀ + b).
 
-    >>> dense_added(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), None).tolist()
-    [[3.0]]
+    >>> layer, norm = nn.Linear(1, 2), nn.LayerNorm(2, eps=0.0)
+    >>> dense_added_norm(torch.zeros(1, 1), torch.tensor([[3.0, 1.0]]) - layer.bias, layer, norm)
+    tensor([[ 1., -1.]], grad_fn=<NativeLayerNormBackward0>)
     """
-    if _fused(x, weight):
-        x, weight, bias = _lowered(x, weight, bias)
-        return _product.binary(x, residual.to(x.dtype), weight, bias, "add")
-    return residual + F.linear(x, weight, bias)
+    if _fused(x, layer.weight):
+        x, weight, bias = _lowered(x, layer.weight, layer.bias)
+        normed: Tensor = norm(_product.binary(x, residual.to(x.dtype), weight, bias, "add"))
+        return normed
+    return added_norm(residual, dense(x, layer.weight, layer.bias), norm)
+
+
+def added_norm(
+    x: Float[Tensor, "#lists rows width"],
+    branch: Float[Tensor, "lists rows width"],
+    norm: nn.LayerNorm,
+) -> Float[Tensor, "lists rows width"]:
+    """LayerNorm(x + branch); x may be given once for all lists."""
+    low, low_branch = for_gpu(x), for_gpu(branch)
+    if low is None or low_branch is None:
+        normed: Tensor = norm(x + branch)
+        return normed
+    from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
+
+    return gpu_layers.add_norm(low, low_branch, norm)
+
+
+def for_gpu(x: Tensor) -> Tensor | None:
+    """The numbers as the layers of `gpu_layers.py` take them; None: other layers are for them.
+
+    >>> for_gpu(torch.ones(1)) is None
+    True
+    """
+    if not (
+        x.is_cuda and torch.is_autocast_enabled("cuda") and x.numel() and _has_triton(x.device)
+    ):
+        return None
+    return x.to(torch.get_autocast_dtype("cuda"))
+
+
+@functools.cache
+def _has_triton(device: torch.device) -> bool:
+    return find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def needed(mask: Bool[Tensor, "lists docs"] | None) -> Bool[Tensor, "lists docs"] | None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
-from shuffleproof.core.models.dense import dense, dense_added, needed
+from shuffleproof.core.models.dense import added_norm, dense, dense_added_norm, for_gpu, needed
 
 
 class SetRank(nn.Module):
@@ -146,8 +146,7 @@ class FeedForward(nn.Module):
     def forward(self, x: Float[Tensor, "lists rows width"]) -> Float[Tensor, "lists rows width"]:
         """The rows transformed one by one."""
         hidden = dense(x, self.inner.weight, self.inner.bias, relu=True)
-        normed: Tensor = self.norm(dense_added(hidden, x, self.outer.weight, self.outer.bias))
-        return normed
+        return dense_added_norm(hidden, x, self.outer, self.norm)
 
 
 class AttentionBlock(nn.Module):
@@ -167,7 +166,7 @@ class AttentionBlock(nn.Module):
         record: list[Tensor] | None = None,
     ) -> Float[Tensor, "lists queries width"]:
         """The queries, each enriched by the real keys; arguments as in `MultiHeadAttention`."""
-        gathered: Tensor = self.norm(queries + self.attention(queries, keys, mask, record))
+        gathered = added_norm(queries, self.attention(queries, keys, mask, record), self.norm)
         return gathered if self.feed_forward is None else self.feed_forward(gathered)
 
 
@@ -291,12 +290,20 @@ class MultiHeadAttention(nn.Module):
             mask: True = a real key; None = all are.
             record: where given, the weights [lists, heads, queries, keys] are appended to it.
         """
-        if queries is keys:
-            query, key, value = self._heads(self._projected(keys, 0, 3), 3)
+        alike = queries is keys
+        asked = self._projected(queries, 0, 3 if alike else 1)
+        answered = None if alike else self._projected(keys, 1, 3)
+        if record is None and for_gpu(asked) is not None:
+            from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton)
+
+            if keys.shape[2] // self.heads in gpu_layers.HEAD_WIDTHS:
+                return gpu_layers.attention(asked, answered, mask, self.heads, self.scale)
+        if answered is None:
+            query, key, value = self._heads(asked, 3)
         else:
-            (query,) = self._heads(self._projected(queries, 0, 1), 1)
+            (query,) = self._heads(asked, 1)
             query = query.expand(len(keys), -1, -1, -1)
-            key, value = self._heads(self._projected(keys, 1, 3), 2)
+            key, value = self._heads(answered, 2)
         if record is None:
             gathered = attend(query, key, value, mask, self.scale)
         else:
@@ -305,8 +312,9 @@ class MultiHeadAttention(nn.Module):
         return gathered.transpose(1, 2).flatten(2)
 
     def _projected(self, x: Tensor, first: int, last: int) -> Tensor:
-        width = self.weight.shape[1]
-        rows = slice(first * width, last * width)
+        if last - first == 3:  # a slice would cost a gradient of its own
+            return dense(x, self.weight, self.bias, relu=self.relu)
+        rows = slice(first * self.weight.shape[1], last * self.weight.shape[1])
         bias = None if self.bias is None else self.bias[rows]
         return dense(x, self.weight[rows], bias, relu=self.relu)
 
@@ -375,7 +383,10 @@ class OrdinalEmbedding(nn.Module):
         columns = [at for at in known.present if at < self.rankings]
         if not columns:
             return self.tables.new_zeros(*ranks.shape[:2], self.tables.shape[-1])
-        ranks, tied = ranks[..., columns], tied[..., columns]
+        if len(columns) < ranks.shape[-1]:  # never by a list of columns: a GPU would be waited for
+            ranks, tied = (
+                torch.stack([values[..., at] for at in columns], -1) for values in (ranks, tied)
+            )
         if self.by_position:
             ranks, tied = ranks + _place_in_block(ranks), torch.ones_like(tied)
         if start is not None:

@@ -8,7 +8,7 @@ import torch
 
 from shuffleproof.core.models import setrank
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
-from shuffleproof.core.models.dense import dense, dense_added
+from shuffleproof.core.models.dense import dense, dense_added_norm
 from shuffleproof.core.models.setrank import MultiHeadAttention, attend, attention_weights
 
 SMALL = SETRANK_PRESETS["small"]
@@ -111,11 +111,14 @@ def test_gradients_by_finite_differences():
 @pytest.mark.parametrize("bias", [True, False])
 def test_fused_dense_layers_are_the_usual_ones(rows, bias):
     x, residual, weight = drawn(*rows, 16), drawn(*rows, 24), drawn(24, 16)
-    offset = drawn(24) if bias else None
+    layer, norm = torch.nn.Linear(16, 24, bias=bias), torch.nn.LayerNorm(24)
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+    offset = layer.bias
     due = torch.nn.functional.linear(x, weight, offset)
     with torch.inference_mode():
         torch.testing.assert_close(dense(x, weight, offset), due, atol=1e-5, rtol=1e-5)
         relu = dense(x, weight, offset, relu=True)
         torch.testing.assert_close(relu, due.relu(), atol=1e-5, rtol=1e-5)
-        added = dense_added(x, residual, weight, offset)
-        torch.testing.assert_close(added, due + residual, atol=1e-5, rtol=1e-5)
+        added = dense_added_norm(x, residual, layer, norm)
+        torch.testing.assert_close(added, norm(due + residual), atol=1e-5, rtol=1e-5)

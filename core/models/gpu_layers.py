@@ -1,0 +1,242 @@
+"""SetRank's layers on a GPU in bf16, with their gradients written out.
+
+A training step of SetRank moves more memory than its products need time: PyTorch's own layers read
+and write every vector some twenty times a block, in float32 where a norm is. Here what lies
+between two products is one kernel, vectors stay in bf16, and the weights' gradients are float32.
+Used under autocast; float32 goes through PyTorch's layers, on every device.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from triton import next_power_of_2
+
+from shuffleproof.core.models import gpu_kernels
+
+BLOCK = 64
+"""Queries, and keys, of a list that a program of attention has at once, at most."""
+
+HEAD_WIDTHS = (16, 32, 64)
+PROGRAMS = 512
+"""That share the rows of a sum over all of them: a few for each multiprocessor."""
+
+
+def linear(
+    x: Float[Tensor, "*rows inputs"],
+    weight: Float[Tensor, "outputs inputs"],
+    bias: Float[Tensor, " outputs"] | None,
+    *,
+    relu: bool,
+) -> Float[Tensor, "*rows outputs"]:
+    """X Wᵀ + b, through relu where asked, in the dtype of x."""
+    product: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
+    return product
+
+
+def add_norm(
+    x: Float[Tensor, "#lists rows width"],
+    branch: Float[Tensor, "lists rows width"],
+    norm: torch.nn.LayerNorm,
+) -> Float[Tensor, "lists rows width"]:
+    """LayerNorm(x + branch); x may be given once for all lists."""
+    parameters = norm.weight, norm.bias, norm.eps
+    normed: Tensor = _AddNorm.apply(x, branch, *parameters)  # type: ignore[no-untyped-call]
+    return normed
+
+
+def attention(
+    queries: Float[Tensor, "#lists queries asked"],
+    keys: Float[Tensor, "lists keys answered"] | None,
+    mask: Bool[Tensor, "lists keys"] | None,
+    heads: int,
+    scale: float,
+) -> Float[Tensor, "lists queries width"]:
+    """softmax(scale · Q Kᵀ) V of all heads, side by side.
+
+    Args:
+        queries: projected queries, or, without `keys`, queries, keys and values side by side.
+        keys: projected keys and values side by side.
+        mask: True = a real key.
+        heads: into which the width is parted.
+        scale: of the logits.
+    """
+    found: Tensor = _Attention.apply(  # type: ignore[no-untyped-call]
+        queries, keys, mask, heads, scale
+    )
+    return found
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:  # noqa: FBT001
+        rows, weight = x.reshape(-1, x.shape[-1]), weight.to(x.dtype)
+        if bias is None:
+            product = rows @ weight.t()
+            product = product.relu_() if relu else product
+        else:
+            added = torch._addmm_activation if relu else torch.addmm  # noqa: SLF001
+            product = added(bias.to(x.dtype), rows, weight.t())
+        ctx.save_for_backward(rows, weight, product if relu else None)
+        ctx.relu, ctx.biased, ctx.shape = relu, bias is not None, x.shape
+        return product.view(*x.shape[:-1], -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
+        rows, weight, product = ctx.saved_tensors
+        grad, of_bias = grad.reshape(len(rows), -1), None
+        if ctx.relu or ctx.biased:
+            grad, of_bias = _before_relu(grad, product)
+        of_x = (grad @ weight).view(ctx.shape) if ctx.needs_input_grad[0] else None
+        of_weight = _product_in_float32(grad.t(), rows)
+        return of_x, of_weight, of_bias if ctx.biased else None, None
+
+
+def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The gradient before relu, where there is one, and its sums over the rows in float32."""
+    grad = grad.contiguous()
+    (rows, width), columns = grad.shape, 256
+    blocks = -(-width // columns)
+    programs = max(1, min(PROGRAMS // blocks, -(-rows // 16)))
+    parts = torch.empty(programs, width, device=grad.device)
+    through = grad if product is None else torch.empty_like(grad)
+    gpu_kernels.columns_backward[programs, blocks](
+        grad, grad if product is None else product, through, parts, rows, width,
+        RELU=product is not None, ROWS=16, COLUMNS=columns, num_warps=8,
+    )  # fmt: skip
+    return through, parts.sum(0)
+
+
+def _product_in_float32(left: Tensor, right: Tensor) -> Tensor:
+    """Of low numbers; on a GPU they are multiplied as they are."""
+    if left.is_cuda and left.dtype != torch.float32:
+        return torch.mm(left, right, out_dtype=torch.float32)
+    return left.float() @ right.float()
+
+
+class _AddNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, branch: Tensor, weight: Tensor, bias: Tensor, epsilon: float
+    ) -> Tensor:
+        x, branch = x.contiguous(), branch.contiguous()
+        width = x.shape[-1]
+        rows, shape = branch.numel() // width, _block(width)
+        out = torch.empty_like(branch)
+        gpu_kernels.add_norm[(-(-rows // shape["ROWS"]),)](
+            x, branch, weight, bias, out, rows, x.numel() // width, width, epsilon, **shape
+        )
+        ctx.save_for_backward(x, branch, weight)
+        ctx.epsilon = epsilon
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        x, branch, weight = ctx.saved_tensors
+        width = x.shape[-1]
+        rows, shape = branch.numel() // width, _block(width)
+        programs = max(1, min(PROGRAMS, -(-rows // shape["ROWS"])))
+        parts = torch.empty(programs, 2, width, device=x.device)
+        of_sum = torch.empty_like(branch)
+        gpu_kernels.add_norm_backward[(programs,)](
+            x, branch, weight, grad.contiguous(), of_sum, parts, rows, x.numel() // width, width,
+            ctx.epsilon, **shape,
+        )  # fmt: skip
+        of_weight, of_bias = parts.sum(0)
+        of_x = of_sum if x.shape == branch.shape else of_sum.sum(0, keepdim=True)
+        return of_x, of_sum, of_weight, of_bias, None
+
+
+def _block(width: int) -> dict[str, int]:
+    """How many rows and columns a program of a norm has at once, and its warps."""
+    columns = max(16, next_power_of_2(width))
+    return {"ROWS": max(1, min(16, 4096 // columns)), "COLUMNS": columns, "num_warps": 8}
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        queries: Tensor,
+        keys: Tensor | None,
+        mask: Tensor | None,
+        heads: int,
+        scale: float,
+    ) -> Tensor:
+        query, key, value = _parts(queries, keys)
+        lists, width = len(key), query.shape[-1]
+        out = query.new_empty(lists, query.shape[1], width)
+        norms = torch.empty(lists * heads, query.shape[1], device=query.device)
+        real = out if mask is None else mask.contiguous().view(torch.uint8)
+        launch = _Launch.of(query, key, heads, masked=mask is not None)
+        gpu_kernels.attend[lists * heads, launch.row_blocks](
+            query, key, value, real, out, norms, scale, *launch.numbers, **launch.options
+        )
+        ctx.save_for_backward(queries, keys, real, out, norms)
+        ctx.heads, ctx.scale, ctx.masked = heads, scale, mask is not None
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
+        queries, keys, real, out, norms = ctx.saved_tensors
+        query, key, value = _parts(queries, keys)
+        of_queries = queries.new_empty(len(out), *queries.shape[1:])
+        of_keys = None if keys is None else torch.empty_like(keys)
+        of_query, of_key, of_value = _parts(of_queries, of_keys)
+        launch = _Launch.of(query, key, ctx.heads, masked=ctx.masked)
+        facts = query, key, value, real, out, norms, grad.contiguous()
+        gpu_kernels.attend_backward[len(norms), launch.key_blocks](
+            *facts, of_query, of_key, of_value, ctx.scale, *launch.numbers, of_query.stride(1),
+            of_key.stride(1), ALL_KEYS=launch.key_blocks == 1, **launch.options,
+        )  # fmt: skip
+        if launch.key_blocks > 1:
+            gpu_kernels.attend_backward_queries[len(norms), launch.row_blocks](
+                *facts, of_query, ctx.scale, *launch.numbers, of_query.stride(1), **launch.options
+            )
+        if len(queries) < len(out):
+            of_queries = of_queries.sum(0, keepdim=True)
+        return of_queries, of_keys, None, None, None
+
+
+def _parts(queries: Tensor, keys: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, each [lists, …, width], of what has them side by side."""
+    if keys is None:
+        query, key, value = queries.chunk(3, -1)
+    else:
+        query, (key, value) = queries, keys.chunk(2, -1)
+    return query, key, value
+
+
+class _Launch(NamedTuple):
+    """How the kernels of attention are launched.
+
+    Attributes:
+        numbers: queries and keys of a list, then the strides of lists and rows of both.
+        row_blocks: programs that share the queries of a head.
+        key_blocks: programs that share its keys.
+        options: what a kernel is compiled for.
+    """
+
+    numbers: tuple[int, ...]
+    row_blocks: int
+    key_blocks: int
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, query: Tensor, key: Tensor, heads: int, *, masked: bool) -> "_Launch":
+        """For such queries and keys; queries that are given once stand in every list."""
+        asked, keys = query.shape[1], key.shape[1]
+        rows, columns = (min(BLOCK, max(16, next_power_of_2(size))) for size in (asked, keys))
+        strides = query.stride()[:2], key.stride()[:2]
+        of_list = strides[0][0] if len(query) == len(key) else 0
+        options = {
+            "HEADS": heads, "WIDTH": query.shape[-1] // heads, "MASKED": masked,
+            "ROWS": rows, "KEYS": columns, "num_warps": 4,
+        }  # fmt: skip
+        numbers = asked, keys, of_list, strides[0][1], *strides[1]
+        return cls(numbers, -(-asked // rows), -(-keys // columns), options)

@@ -1,0 +1,92 @@
+"""SetRank's layers on a GPU against PyTorch's: without one, in Triton's interpreter.
+
+The interpreter multiplies float32 alone; bfloat16 is compared where there is a GPU.
+"""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from shuffleproof.core.models import dense, setrank
+from shuffleproof.core.models.config import SETRANK_PRESETS
+from shuffleproof.core.models.setrank import SetRank
+
+pytest.importorskip("triton")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture
+def on_these_layers(monkeypatch):
+    for module in (dense, setrank):
+        monkeypatch.setattr(module, "for_gpu", lambda x: x if x.numel() else None)
+
+
+def facts(model, docs, mask):
+    torch.manual_seed(1)
+    embedded = torch.randn(3, docs, 32).to(DEVICE).requires_grad_()
+    scores = model.score(embedded, mask)
+    weights = torch.randn(scores.shape).to(DEVICE)
+    gradients = torch.autograd.grad(
+        (scores * weights).sum(), [embedded, *model.blocks.parameters()]
+    )
+    return [scores.detach(), *gradients]
+
+
+CONFIGS = {
+    "msab": {"block": "msab"},
+    "imsab": {"block": "imsab", "inducing_points": 5},
+    "released": {
+        "block": "imsab", "projection_bias": True, "projection_activation": "relu",
+        "inducing_feed_forward": False,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("docs", [1, 7, 70])
+@pytest.mark.parametrize("changes", CONFIGS.values(), ids=CONFIGS)
+def test_kernels_give_the_scores_and_gradients_of_torch(request, changes, docs, ragged):
+    """Of lists that are shorter than a block of the kernels, and longer; most keys are not real."""
+    config = replace(SETRANK_PRESETS["small"], width=32, heads=2, depth=2, **changes)
+    torch.manual_seed(0)
+    model = SetRank(4, config).to(DEVICE)
+    drawn = torch.rand(3, docs, generator=torch.Generator().manual_seed(docs))
+    mask = (drawn < 0.1).to(DEVICE) if ragged else None
+    due = facts(model, docs, mask)
+    request.getfixturevalue("on_these_layers")
+    for found, expected in zip(facts(model, docs, mask), due, strict=True):
+        torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("docs", [40, 240])
+@pytest.mark.parametrize("changes", CONFIGS.values(), ids=CONFIGS)
+def test_bfloat16_on_a_gpu_is_as_close_to_float32_as_that_of_torch(monkeypatch, changes, docs):
+    torch.manual_seed(0)
+    model = SetRank(136, replace(SETRANK_PRESETS["paper"], **changes)).cuda()
+    features, labels = torch.randn(9, docs, 136).cuda(), torch.randn(9, docs).cuda()
+    lengths = torch.tensor([docs, docs - 1, docs // 2, 17, 16, 2, 1, 1, docs])[:, None]
+    mask = (torch.arange(docs) < lengths).cuda()
+
+    def scores_and_gradient(*, lowered):
+        with torch.autocast("cuda", torch.bfloat16, enabled=lowered):
+            scores = model.score(model.embed(features), mask)
+        loss = nn.functional.mse_loss(scores.float(), labels)
+        parts = torch.autograd.grad(loss, list(model.parameters()))
+        return scores.detach().float(), torch.cat([part.flatten() for part in parts])
+
+    exact, ours = scores_and_gradient(lowered=False), scores_and_gradient(lowered=True)
+    for module in (dense, setrank):
+        monkeypatch.setattr(module, "for_gpu", lambda _: None)
+    usual = scores_and_gradient(lowered=True)
+    for due, found, by_torch in zip(exact, ours, usual, strict=True):
+        assert (found - due).norm() < 1.5 * (by_torch - due).norm()
+
+
+def test_numbers_stay_with_torch_where_there_is_no_gpu():
+    assert dense.for_gpu(torch.ones(2)) is None
+    with torch.autocast("cpu", torch.bfloat16):
+        assert dense.for_gpu(torch.ones(2)) is None
