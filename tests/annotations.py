@@ -31,6 +31,8 @@ def checked(thing=None, *, typechecker):
             thing.__init__ = checked(made, typechecker=typechecker)
         return thing
     hints = list(inspect.get_annotations(thing).values())
+    if any(getattr(hint, "__module__", "").startswith("triton.") for hint in hints):
+        return thing  # Triton compiles it, and calls it by what it is
     yields = inspect.isgeneratorfunction(thing) or inspect.iscoroutinefunction(thing)
     if yields or any("{" in str(hint) for hint in hints) or any(map(is_text, hints)):
         return JAXTYPED(thing, typechecker=typechecker)

@@ -33,13 +33,30 @@ def dense(
     if _fused(x, weight):
         x, weight, bias = _lowered(x, weight, bias)
         return _product(x, weight, bias, "relu" if relu else "none", [], "")
-    low = for_gpu(x)
-    if low is not None and not any(side % 8 for side in weight.shape):  # which products need there
-        from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
-
-        return gpu_layers.linear(low, weight, bias, relu=relu)
+    if _has_gpu_layer(x, weight):
+        return dense_and_input(x, weight, bias, relu=relu)[0]
     product = F.linear(x, weight, bias)
     return product.relu_() if relu else product
+
+
+def dense_and_input(
+    x: Float[Tensor, "*rows inputs"],
+    weight: Float[Tensor, "outputs inputs"],
+    bias: Float[Tensor, " outputs"] | None = None,
+    *,
+    relu: bool = False,
+) -> tuple[Float[Tensor, "*rows outputs"], Float[Tensor, "*rows inputs"]]:
+    """The same and x, to be read elsewhere: on a GPU its two gradients are then added on the way.
+
+    >>> product, x = dense_and_input(torch.ones(1, 2), torch.tensor([[1.0, 1.0]]))
+    >>> product.tolist(), x.tolist()
+    ([[2.0]], [[1.0, 1.0]])
+    """
+    if not _has_gpu_layer(x, weight):
+        return dense(x, weight, bias, relu=relu), x
+    from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
+
+    return gpu_layers.linear(_low(x), weight, bias, relu=relu)
 
 
 def dense_added_norm(
@@ -58,6 +75,8 @@ def dense_added_norm(
         x, weight, bias = _lowered(x, layer.weight, layer.bias)
         normed: Tensor = norm(_product.binary(x, residual.to(x.dtype), weight, bias, "add"))
         return normed
+    if lowers_on_gpu(x):  # which adds the bias with the residual
+        return added_norm(residual, dense(x, layer.weight), norm, layer.bias)
     return added_norm(residual, dense(x, layer.weight, layer.bias), norm)
 
 
@@ -65,28 +84,33 @@ def added_norm(
     x: Float[Tensor, "#lists rows width"],
     branch: Float[Tensor, "lists rows width"],
     norm: nn.LayerNorm,
+    bias: Float[Tensor, " width"] | None = None,
 ) -> Float[Tensor, "lists rows width"]:
-    """LayerNorm(x + branch); x may be given once for all lists."""
-    low, low_branch = for_gpu(x), for_gpu(branch)
-    if low is None or low_branch is None:
-        normed: Tensor = norm(x + branch)
+    """LayerNorm(x + branch + b); x may be given once for all lists."""
+    if not lowers_on_gpu(branch):
+        normed: Tensor = norm(x + branch if bias is None else x + branch + bias)
         return normed
     from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
 
-    return gpu_layers.add_norm(low, low_branch, norm)
+    return gpu_layers.add_norm(_low(x), _low(branch), bias, norm)
 
 
-def for_gpu(x: Tensor) -> Tensor | None:
-    """The numbers as the layers of `gpu_layers.py` take them; None: other layers are for them.
+def lowers_on_gpu(x: Tensor) -> bool:
+    """Whether the layers of such numbers are those of `gpu_layers.py`.
 
-    >>> for_gpu(torch.ones(1)) is None
-    True
+    >>> lowers_on_gpu(torch.ones(1))
+    False
     """
-    if not (
-        x.is_cuda and torch.is_autocast_enabled("cuda") and x.numel() and _has_triton(x.device)
-    ):
-        return None
+    lowers = x.is_cuda and torch.is_autocast_enabled("cuda") and x.numel() > 0
+    return lowers and _has_triton(x.device)
+
+
+def _low(x: Tensor) -> Tensor:
     return x.to(torch.get_autocast_dtype("cuda"))
+
+
+def _has_gpu_layer(x: Tensor, weight: Tensor) -> bool:
+    return lowers_on_gpu(x) and not any(side % 8 for side in weight.shape)  # as products need there
 
 
 @functools.cache

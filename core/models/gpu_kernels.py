@@ -6,16 +6,14 @@
 import triton
 import triton.language as tl
 
-
 LOW = tl.constexpr(-1e30)
 """The logit of a key that is not there: finite, since a first block may have no other."""
 
 
 @triton.jit
 def _block(at, row, rows, stride, cell):
-    """Some rows of a head, and which of them there are; 0 where there are none."""
-    there = row < rows
-    return tl.load(at + row[:, None] * stride + cell, mask=there[:, None], other=0.0), there
+    """Some rows of a head; 0 where there are none."""
+    return tl.load(at + row[:, None] * stride + cell, mask=(row < rows)[:, None], other=0.0)
 
 
 @triton.jit
@@ -39,15 +37,15 @@ def attend(
     list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     row, unit = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     cell = head * WIDTH + unit[None, :]
-    q, asks = _block(query + list_ * query_list, row, queries, query_row, cell)
+    q, asks = _block(query + list_ * query_list, row, queries, query_row, cell), row < queries
     peak = tl.full((ROWS,), LOW, dtype=tl.float32)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     gathered = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
     for first in range(0, keys, KEYS):
         column = first + tl.arange(0, KEYS)
-        k, _ = _block(key + list_ * key_list, column, keys, key_row, cell)
-        v, _ = _block(value + list_ * key_list, column, keys, key_row, cell)
-        logits, _ = _logits(q, k, real + list_ * keys, column, keys, scale, MASKED)
+        k = _block(key + list_ * key_list, column, keys, key_row, cell)
+        v = _block(value + list_ * key_list, column, keys, key_row, cell)
+        logits, _real = _logits(q, k, real + list_ * keys, column, keys, scale, MASKED)
         higher = tl.maximum(peak, tl.max(logits, 1))
         weights, kept = tl.exp2(logits - higher[:, None]), tl.exp2(peak - higher)
         total = total * kept + tl.sum(weights, 1)
@@ -81,15 +79,16 @@ def attend_backward(
     list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     column, unit = tl.program_id(1) * KEYS + tl.arange(0, KEYS), tl.arange(0, WIDTH)
     cell, stride = head * WIDTH + unit[None, :], HEADS * WIDTH
-    k, inside = _block(key + list_ * key_list, column, keys, key_row, cell)
-    v, _ = _block(value + list_ * key_list, column, keys, key_row, cell)
+    k = _block(key + list_ * key_list, column, keys, key_row, cell)
+    v = _block(value + list_ * key_list, column, keys, key_row, cell)
     of_k = tl.zeros((KEYS, WIDTH), dtype=tl.float32)
     of_v = tl.zeros((KEYS, WIDTH), dtype=tl.float32)
     for first in range(0, queries, ROWS):
         row = first + tl.arange(0, ROWS)
-        q, asks = _block(query + list_ * query_list, row, queries, query_row, cell)
-        gathered, _ = _block(out + list_ * queries * stride, row, queries, stride, cell)
-        grad, _ = _block(of_out + list_ * queries * stride, row, queries, stride, cell)
+        q = _block(query + list_ * query_list, row, queries, query_row, cell)
+        gathered = _block(out + list_ * queries * stride, row, queries, stride, cell)
+        grad = _block(of_out + list_ * queries * stride, row, queries, stride, cell)
+        asks = row < queries
         norm = tl.load(norms + tl.program_id(0) * queries + row, mask=asks, other=0.0)
         weights, of_logits = _of_logits(
             q, k, v, gathered, grad, norm, real + list_ * keys, column, keys, scale, MASKED
@@ -101,8 +100,8 @@ def attend_backward(
             there = of_query + (list_ * queries + row[:, None]) * of_query_row + cell
             tl.store(there, of_q, mask=asks[:, None])
     there = (list_ * keys + column[:, None]) * of_key_row + cell
-    tl.store(of_key + there, of_k.to(of_key.dtype.element_ty), mask=inside[:, None])
-    tl.store(of_value + there, of_v.to(of_value.dtype.element_ty), mask=inside[:, None])
+    tl.store(of_key + there, of_k.to(of_key.dtype.element_ty), mask=(column < keys)[:, None])
+    tl.store(of_value + there, of_v.to(of_value.dtype.element_ty), mask=(column < keys)[:, None])
 
 
 @triton.jit
@@ -116,16 +115,16 @@ def attend_backward_queries(
     list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     row, unit = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     cell, stride = head * WIDTH + unit[None, :], HEADS * WIDTH
-    q, asks = _block(query + list_ * query_list, row, queries, query_row, cell)
-    gathered, _ = _block(out + list_ * queries * stride, row, queries, stride, cell)
-    grad, _ = _block(of_out + list_ * queries * stride, row, queries, stride, cell)
+    q, asks = _block(query + list_ * query_list, row, queries, query_row, cell), row < queries
+    gathered = _block(out + list_ * queries * stride, row, queries, stride, cell)
+    grad = _block(of_out + list_ * queries * stride, row, queries, stride, cell)
     norm = tl.load(norms + tl.program_id(0) * queries + row, mask=asks, other=0.0)
     of_q = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
     for first in range(0, keys, KEYS):
         column = first + tl.arange(0, KEYS)
-        k, _ = _block(key + list_ * key_list, column, keys, key_row, cell)
-        v, _ = _block(value + list_ * key_list, column, keys, key_row, cell)
-        _, of_logits = _of_logits(
+        k = _block(key + list_ * key_list, column, keys, key_row, cell)
+        v = _block(value + list_ * key_list, column, keys, key_row, cell)
+        _weights, of_logits = _of_logits(
             q, k, v, gathered, grad, norm, real + list_ * keys, column, keys, scale, MASKED
         )
         of_q += tl.dot(of_logits, k, input_precision="ieee")
@@ -134,13 +133,15 @@ def attend_backward_queries(
 
 
 @triton.jit
-def _normed(x, branch, row, column, rows, x_rows, width, epsilon):
-    """Each row of x + branch less its mean, over its deviation; that over 1; what is inside."""
+def _normed(x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED: tl.constexpr):
+    """Each row of x + branch + shift less its mean, over its deviation; 1 over that; the mask."""
     inside = (row[:, None] < rows) & (column[None, :] < width)
     of_x = (row % x_rows)[:, None] * width + column[None, :]
     total = tl.load(x + of_x, mask=inside, other=0.0).to(tl.float32)
     of_branch = row[:, None] * width + column[None, :]
     total += tl.load(branch + of_branch, mask=inside, other=0.0).to(tl.float32)
+    if SHIFTED:
+        total += tl.load(shift + column, mask=column < width, other=0.0)[None, :]
     centred = tl.where(inside, total - (tl.sum(total, 1) / width)[:, None], 0.0)
     over_deviation = tl.rsqrt(tl.sum(centred * centred, 1) / width + epsilon)[:, None]
     return centred * over_deviation, over_deviation, inside
@@ -148,34 +149,36 @@ def _normed(x, branch, row, column, rows, x_rows, width, epsilon):
 
 @triton.jit
 def add_norm(
-    x, branch, weight, bias, out, rows, x_rows, width, epsilon,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    x, branch, shift, weight, bias, out, rows, x_rows, width, epsilon,
+    SHIFTED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """LayerNorm(x + branch); x has `x_rows` rows, which repeat."""
+    """LayerNorm(x + branch + shift); x has `x_rows` rows, which repeat."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)
-    normed, _, inside = _normed(x, branch, row, column, rows, x_rows, width, epsilon)
-    factor = tl.load(weight + column, mask=column < width, other=0.0)
-    shift = tl.load(bias + column, mask=column < width, other=0.0)
+    normed, _over_deviation, inside = _normed(
+        x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED
+    )
+    factor = tl.load(weight + column, mask=column < width, other=0.0)[None, :]
+    added = tl.load(bias + column, mask=column < width, other=0.0)[None, :]
     there = out + row[:, None] * width + column[None, :]
-    moved = normed * factor[None, :] + shift[None, :]
-    tl.store(there, moved.to(out.dtype.element_ty), mask=inside)
+    tl.store(there, (normed * factor + added).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def add_norm_backward(
-    x, branch, weight, of_out, of_sum, parts, rows, x_rows, width, epsilon,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    x, branch, shift, weight, of_out, of_sum, parts, rows, x_rows, width, epsilon,
+    SHIFTED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of x + branch, and this program's part of those of weight and bias."""
+    """The gradient of x + branch, and this program's part of those of weight, bias and shift."""
     column = tl.arange(0, COLUMNS)
     factor = tl.load(weight + column, mask=column < width, other=0.0)
     of_weight = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     of_bias = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    of_shift = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     for first in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
         row = first + tl.arange(0, ROWS)
         normed, over_deviation, inside = _normed(
-            x, branch, row, column, rows, x_rows, width, epsilon
+            x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED
         )
         there = row[:, None] * width + column[None, :]
         grad = tl.load(of_out + there, mask=inside, other=0.0).to(tl.float32)
@@ -184,10 +187,15 @@ def add_norm_backward(
         grad = grad * factor[None, :]
         along = tl.sum(grad * normed, 1) / width
         grad = grad - (tl.sum(grad, 1) / width)[:, None] - normed * along[:, None]
-        tl.store(of_sum + there, (grad * over_deviation).to(of_sum.dtype.element_ty), mask=inside)
-    part = parts + tl.program_id(0) * 2 * width + column
+        grad = tl.where(inside, grad * over_deviation, 0.0)
+        tl.store(of_sum + there, grad.to(of_sum.dtype.element_ty), mask=inside)
+        if SHIFTED:
+            of_shift += grad
+    part = parts + tl.program_id(0) * (3 if SHIFTED else 2) * width + column
     tl.store(part, tl.sum(of_weight, 0), mask=column < width)
     tl.store(part + width, tl.sum(of_bias, 0), mask=column < width)
+    if SHIFTED:
+        tl.store(part + 2 * width, tl.sum(of_shift, 0), mask=column < width)
 
 
 @triton.jit

@@ -16,12 +16,13 @@ from triton import next_power_of_2
 
 from shuffleproof.core.models import gpu_kernels
 
-BLOCK = 64
-"""Queries, and keys, of a list that a program of attention has at once, at most."""
-
 HEAD_WIDTHS = (16, 32, 64)
-PROGRAMS = 512
-"""That share the rows of a sum over all of them: a few for each multiprocessor."""
+BLOCK, ALL_KEYS = 64, 256
+"""Queries, and keys, that a program of attention has at once; on the way back, where no list has
+more than ALL_KEYS, a program has all of a list's keys."""
+
+PROGRAMS = 1056
+"""That share the rows of a sum over all of them: some eight for each multiprocessor."""
 
 
 def linear(
@@ -30,20 +31,28 @@ def linear(
     bias: Float[Tensor, " outputs"] | None,
     *,
     relu: bool,
-) -> Float[Tensor, "*rows outputs"]:
-    """X Wᵀ + b, through relu where asked, in the dtype of x."""
-    product: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
+) -> tuple[Float[Tensor, "*rows outputs"], Float[Tensor, "*rows inputs"]]:
+    """X Wᵀ + b, through relu where asked, in the dtype of x; and x.
+
+    Whoever reads x elsewhere takes the one returned: its gradient is added by the product that
+    makes the layer's own.
+    """
+    product: tuple[Tensor, Tensor] = _Linear.apply(  # type: ignore[no-untyped-call]
+        x, weight, bias, relu
+    )
     return product
 
 
 def add_norm(
     x: Float[Tensor, "#lists rows width"],
     branch: Float[Tensor, "lists rows width"],
+    shift: Float[Tensor, " width"] | None,
     norm: torch.nn.LayerNorm,
 ) -> Float[Tensor, "lists rows width"]:
-    """LayerNorm(x + branch); x may be given once for all lists."""
-    parameters = norm.weight, norm.bias, norm.eps
-    normed: Tensor = _AddNorm.apply(x, branch, *parameters)  # type: ignore[no-untyped-call]
+    """LayerNorm(x + branch + shift); x may be given once for all lists."""
+    normed: Tensor = _AddNorm.apply(  # type: ignore[no-untyped-call]
+        x, branch, shift, norm.weight, norm.bias, norm.eps
+    )
     return normed
 
 
@@ -71,7 +80,13 @@ def attention(
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:  # noqa: FBT001
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        relu: bool,  # noqa: FBT001
+    ) -> tuple[Tensor, Tensor]:
         rows, weight = x.reshape(-1, x.shape[-1]), weight.to(x.dtype)
         if bias is None:
             product = rows @ weight.t()
@@ -81,16 +96,22 @@ class _Linear(torch.autograd.Function):
             product = added(bias.to(x.dtype), rows, weight.t())
         ctx.save_for_backward(rows, weight, product if relu else None)
         ctx.relu, ctx.biased, ctx.shape = relu, bias is not None, x.shape
-        return product.view(*x.shape[:-1], -1)
+        ctx.set_materialize_grads(False)
+        return product.view(*x.shape[:-1], -1), x.view_as(x)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
+    def backward(
+        ctx: Any, grad: Tensor, elsewhere: Tensor | None
+    ) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
         rows, weight, product = ctx.saved_tensors
-        grad, of_bias = grad.reshape(len(rows), -1), None
+        grad, of_bias, of_x = grad.reshape(len(rows), -1), None, None
         if ctx.relu or ctx.biased:
             grad, of_bias = _before_relu(grad, product)
-        of_x = (grad @ weight).view(ctx.shape) if ctx.needs_input_grad[0] else None
+        if elsewhere is None:
+            of_x = (grad @ weight).view(ctx.shape) if ctx.needs_input_grad[0] else None
+        elif ctx.needs_input_grad[0]:  # in place: whatever else was made of it went into `grad`
+            of_x = elsewhere.reshape(rows.shape).addmm_(grad, weight).view(ctx.shape)
         of_weight = _product_in_float32(grad.t(), rows)
         return of_x, of_weight, of_bias if ctx.biased else None, None
 
@@ -98,14 +119,13 @@ class _Linear(torch.autograd.Function):
 def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
     """The gradient before relu, where there is one, and its sums over the rows in float32."""
     grad = grad.contiguous()
-    (rows, width), columns = grad.shape, 256
-    blocks = -(-width // columns)
-    programs = max(1, min(PROGRAMS // blocks, -(-rows // 16)))
+    (rows, width), columns, at_once = grad.shape, 256, 16
+    programs = max(1, min(PROGRAMS // 8, -(-rows // at_once)))
     parts = torch.empty(programs, width, device=grad.device)
     through = grad if product is None else torch.empty_like(grad)
-    gpu_kernels.columns_backward[programs, blocks](
+    gpu_kernels.columns_backward[programs, -(-width // columns)](
         grad, grad if product is None else product, through, parts, rows, width,
-        RELU=product is not None, ROWS=16, COLUMNS=columns, num_warps=8,
+        RELU=product is not None, ROWS=at_once, COLUMNS=columns, num_warps=4,
     )  # fmt: skip
     return through, parts.sum(0)
 
@@ -120,41 +140,66 @@ def _product_in_float32(left: Tensor, right: Tensor) -> Tensor:
 class _AddNorm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, branch: Tensor, weight: Tensor, bias: Tensor, epsilon: float
+        ctx: Any,
+        x: Tensor,
+        branch: Tensor,
+        shift: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
+        epsilon: float,
     ) -> Tensor:
-        x, branch = x.contiguous(), branch.contiguous()
-        width = x.shape[-1]
-        rows, shape = branch.numel() // width, _block(width)
-        out = torch.empty_like(branch)
-        gpu_kernels.add_norm[(-(-rows // shape["ROWS"]),)](
-            x, branch, weight, bias, out, rows, x.numel() // width, width, epsilon, **shape
-        )
-        ctx.save_for_backward(x, branch, weight)
+        x, branch, out = x.contiguous(), branch.contiguous(), torch.empty_like(branch)
+        shape = _NormShape.of(x, branch, at_once=4096)
+        gpu_kernels.add_norm[(shape.blocks,)](
+            x, branch, weight if shift is None else shift, weight, bias, out, *shape.numbers,
+            epsilon, SHIFTED=shift is not None, num_warps=8, **shape.options,
+        )  # fmt: skip
+        ctx.save_for_backward(x, branch, shift, weight)
         ctx.epsilon = epsilon
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        x, branch, weight = ctx.saved_tensors
-        width = x.shape[-1]
-        rows, shape = branch.numel() // width, _block(width)
-        programs = max(1, min(PROGRAMS, -(-rows // shape["ROWS"])))
-        parts = torch.empty(programs, 2, width, device=x.device)
+    def backward(
+        ctx: Any, grad: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, None]:
+        x, branch, shift, weight = ctx.saved_tensors
+        shape = _NormShape.of(x, branch, at_once=2048)
+        programs = max(1, min(PROGRAMS, shape.blocks))
+        sums = 2 if shift is None else 3
+        parts = torch.empty(programs, sums, x.shape[-1], device=x.device)
         of_sum = torch.empty_like(branch)
         gpu_kernels.add_norm_backward[(programs,)](
-            x, branch, weight, grad.contiguous(), of_sum, parts, rows, x.numel() // width, width,
-            ctx.epsilon, **shape,
+            x, branch, weight if shift is None else shift, weight, grad.contiguous(), of_sum,
+            parts, *shape.numbers, ctx.epsilon, SHIFTED=shift is not None, num_warps=2,
+            **shape.options,
         )  # fmt: skip
-        of_weight, of_bias = parts.sum(0)
+        of_weight, of_bias, *of_shift = parts.sum(0)
         of_x = of_sum if x.shape == branch.shape else of_sum.sum(0, keepdim=True)
-        return of_x, of_sum, of_weight, of_bias, None
+        return of_x, of_sum, of_shift[0] if of_shift else None, of_weight, of_bias, None
 
 
-def _block(width: int) -> dict[str, int]:
-    """How many rows and columns a program of a norm has at once, and its warps."""
-    columns = max(16, next_power_of_2(width))
-    return {"ROWS": max(1, min(16, 4096 // columns)), "COLUMNS": columns, "num_warps": 8}
+class _NormShape(NamedTuple):
+    """How the kernels of a norm are launched.
+
+    Attributes:
+        numbers: rows, rows of x, columns.
+        blocks: of rows, of which a program has one at a time.
+        options: what a kernel is compiled for.
+    """
+
+    numbers: tuple[int, int, int]
+    blocks: int
+    options: dict[str, int]
+
+    @classmethod
+    def of(cls, x: Tensor, branch: Tensor, *, at_once: int) -> "_NormShape":
+        """For such vectors, some `at_once` numbers a program."""
+        width = x.shape[-1]
+        rows, columns = branch.numel() // width, max(16, next_power_of_2(width))
+        of_block = max(1, at_once // columns)
+        numbers = rows, x.numel() // width, width
+        return cls(numbers, -(-rows // of_block), {"ROWS": of_block, "COLUMNS": columns})
 
 
 class _Attention(torch.autograd.Function):
@@ -172,10 +217,11 @@ class _Attention(torch.autograd.Function):
         out = query.new_empty(lists, query.shape[1], width)
         norms = torch.empty(lists * heads, query.shape[1], device=query.device)
         real = out if mask is None else mask.contiguous().view(torch.uint8)
-        launch = _Launch.of(query, key, heads, masked=mask is not None)
+        launch = _Launch.of(query, key, heads, BLOCK, masked=mask is not None)
         gpu_kernels.attend[lists * heads, launch.row_blocks](
-            query, key, value, real, out, norms, scale, *launch.numbers, **launch.options
-        )
+            query, key, value, real, out, norms, scale, *launch.numbers, num_warps=4,
+            **launch.options,
+        )  # fmt: skip
         ctx.save_for_backward(queries, keys, real, out, norms)
         ctx.heads, ctx.scale, ctx.masked = heads, scale, mask is not None
         return out
@@ -188,16 +234,19 @@ class _Attention(torch.autograd.Function):
         of_queries = queries.new_empty(len(out), *queries.shape[1:])
         of_keys = None if keys is None else torch.empty_like(keys)
         of_query, of_key, of_value = _parts(of_queries, of_keys)
-        launch = _Launch.of(query, key, ctx.heads, masked=ctx.masked)
+        most = ALL_KEYS if key.shape[1] <= ALL_KEYS else BLOCK
+        launch = _Launch.of(query, key, ctx.heads, most, masked=ctx.masked)
         facts = query, key, value, real, out, norms, grad.contiguous()
         gpu_kernels.attend_backward[len(norms), launch.key_blocks](
             *facts, of_query, of_key, of_value, ctx.scale, *launch.numbers, of_query.stride(1),
-            of_key.stride(1), ALL_KEYS=launch.key_blocks == 1, **launch.options,
+            of_key.stride(1), ALL_KEYS=launch.key_blocks == 1, num_warps=launch.warps_back,
+            **launch.options,
         )  # fmt: skip
         if launch.key_blocks > 1:
             gpu_kernels.attend_backward_queries[len(norms), launch.row_blocks](
-                *facts, of_query, ctx.scale, *launch.numbers, of_query.stride(1), **launch.options
-            )
+                *facts, of_query, ctx.scale, *launch.numbers, of_query.stride(1), num_warps=4,
+                **launch.options,
+            )  # fmt: skip
         if len(queries) < len(out):
             of_queries = of_queries.sum(0, keepdim=True)
         return of_queries, of_keys, None, None, None
@@ -228,15 +277,20 @@ class _Launch(NamedTuple):
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, query: Tensor, key: Tensor, heads: int, *, masked: bool) -> "_Launch":
-        """For such queries and keys; queries that are given once stand in every list."""
+    def of(cls, query: Tensor, key: Tensor, heads: int, most: int, *, masked: bool) -> "_Launch":
+        """For such queries, given once or for every list, and keys, `most` a program."""
         asked, keys = query.shape[1], key.shape[1]
-        rows, columns = (min(BLOCK, max(16, next_power_of_2(size))) for size in (asked, keys))
-        strides = query.stride()[:2], key.stride()[:2]
-        of_list = strides[0][0] if len(query) == len(key) else 0
+        rows = min(BLOCK, max(16, next_power_of_2(asked)))
+        columns = min(most, max(16, next_power_of_2(keys)))
+        of_list = query.stride(0) if len(query) == len(key) else 0
         options = {
             "HEADS": heads, "WIDTH": query.shape[-1] // heads, "MASKED": masked,
-            "ROWS": rows, "KEYS": columns, "num_warps": 4,
+            "ROWS": rows, "KEYS": columns,
         }  # fmt: skip
-        numbers = asked, keys, of_list, strides[0][1], *strides[1]
+        numbers = asked, keys, of_list, query.stride(1), key.stride(0), key.stride(1)
         return cls(numbers, -(-asked // rows), -(-keys // columns), options)
+
+    @property
+    def warps_back(self) -> int:
+        """Of a program that has these keys on the way back: as was fastest."""
+        return 2 if self.options["KEYS"] <= BLOCK and self.key_blocks == 1 else 4

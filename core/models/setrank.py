@@ -14,7 +14,14 @@ from torch import Tensor, nn
 
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
-from shuffleproof.core.models.dense import added_norm, dense, dense_added_norm, for_gpu, needed
+from shuffleproof.core.models.dense import (
+    added_norm,
+    dense,
+    dense_added_norm,
+    dense_and_input,
+    lowers_on_gpu,
+    needed,
+)
 
 
 class SetRank(nn.Module):
@@ -145,7 +152,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "lists rows width"]) -> Float[Tensor, "lists rows width"]:
         """The rows transformed one by one."""
-        hidden = dense(x, self.inner.weight, self.inner.bias, relu=True)
+        hidden, x = dense_and_input(x, self.inner.weight, self.inner.bias, relu=True)
         return dense_added_norm(hidden, x, self.outer, self.norm)
 
 
@@ -166,7 +173,8 @@ class AttentionBlock(nn.Module):
         record: list[Tensor] | None = None,
     ) -> Float[Tensor, "lists queries width"]:
         """The queries, each enriched by the real keys; arguments as in `MultiHeadAttention`."""
-        gathered = added_norm(queries, self.attention(queries, keys, mask, record), self.norm)
+        attended, queries = self.attention.with_queries(queries, keys, mask, record)
+        gathered = added_norm(queries, attended, self.norm)
         return gathered if self.feed_forward is None else self.feed_forward(gathered)
 
 
@@ -290,14 +298,25 @@ class MultiHeadAttention(nn.Module):
             mask: True = a real key; None = all are.
             record: where given, the weights [lists, heads, queries, keys] are appended to it.
         """
+        return self.with_queries(queries, keys, mask, record)[0]
+
+    def with_queries(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> tuple[Float[Tensor, "lists queries width"], Float[Tensor, "#lists queries width"]]:
+        """The same and the queries, to be read elsewhere: see `dense_and_input`."""
         alike = queries is keys
-        asked = self._projected(queries, 0, 3 if alike else 1)
-        answered = None if alike else self._projected(keys, 1, 3)
-        if record is None and for_gpu(asked) is not None:
+        asked, queries = self._projected(queries, 0, 3 if alike else 1)
+        answered = None if alike else self._projected(keys, 1, 3)[0]
+        if record is None and lowers_on_gpu(asked):
             from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton)
 
-            if keys.shape[2] // self.heads in gpu_layers.HEAD_WIDTHS:
-                return gpu_layers.attention(asked, answered, mask, self.heads, self.scale)
+            if queries.shape[-1] // self.heads in gpu_layers.HEAD_WIDTHS:
+                found = gpu_layers.attention(asked, answered, mask, self.heads, self.scale)
+                return found, queries
         if answered is None:
             query, key, value = self._heads(asked, 3)
         else:
@@ -309,14 +328,15 @@ class MultiHeadAttention(nn.Module):
         else:
             record.append(attention_weights(query, key, mask, self.scale))
             gathered = record[-1] @ value
-        return gathered.transpose(1, 2).flatten(2)
+        return gathered.transpose(1, 2).flatten(2), queries
 
-    def _projected(self, x: Tensor, first: int, last: int) -> Tensor:
+    def _projected(self, x: Tensor, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """Some of the three projections of x, side by side, and x."""
         if last - first == 3:  # a slice would cost a gradient of its own
-            return dense(x, self.weight, self.bias, relu=self.relu)
+            return dense_and_input(x, self.weight, self.bias, relu=self.relu)
         rows = slice(first * self.weight.shape[1], last * self.weight.shape[1])
         bias = None if self.bias is None else self.bias[rows]
-        return dense(x, self.weight[rows], bias, relu=self.relu)
+        return dense_and_input(x, self.weight[rows], bias, relu=self.relu)
 
     def _heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
         lists, rows, _ = projected.shape

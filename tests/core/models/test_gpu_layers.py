@@ -3,7 +3,11 @@
 The interpreter multiplies float32 alone; bfloat16 is compared where there is a GPU.
 """
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +24,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 @pytest.fixture
 def on_these_layers(monkeypatch):
     for module in (dense, setrank):
-        monkeypatch.setattr(module, "for_gpu", lambda x: x if x.numel() else None)
+        monkeypatch.setattr(module, "lowers_on_gpu", lambda x: x.numel() > 0)
+    monkeypatch.setattr(dense, "_low", lambda x: x)
 
 
 def facts(model, docs, mask):
@@ -45,7 +50,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("ragged", [False, True])
-@pytest.mark.parametrize("docs", [1, 7, 70])
+@pytest.mark.parametrize("docs", [1, 7, 70, 260])
 @pytest.mark.parametrize("changes", CONFIGS.values(), ids=CONFIGS)
 def test_kernels_give_the_scores_and_gradients_of_torch(request, changes, docs, ragged):
     """Of lists that are shorter than a block of the kernels, and longer; most keys are not real."""
@@ -58,6 +63,16 @@ def test_kernels_give_the_scores_and_gradients_of_torch(request, changes, docs, 
     request.getfixturevalue("on_these_layers")
     for found, expected in zip(facts(model, docs, mask), due, strict=True):
         torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
+
+
+def test_every_kernel_compiles_for_gpus_that_are_not_here(tmp_path):
+    script = Path(__file__).with_name("compiled_for_gpus.py")
+    surroundings = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, script], env=surroundings, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert "attend_backward" in run.stdout.split()
 
 
 @pytest.mark.gpu
@@ -80,13 +95,13 @@ def test_bfloat16_on_a_gpu_is_as_close_to_float32_as_that_of_torch(monkeypatch, 
 
     exact, ours = scores_and_gradient(lowered=False), scores_and_gradient(lowered=True)
     for module in (dense, setrank):
-        monkeypatch.setattr(module, "for_gpu", lambda _: None)
+        monkeypatch.setattr(module, "lowers_on_gpu", lambda _: False)
     usual = scores_and_gradient(lowered=True)
     for due, found, by_torch in zip(exact, ours, usual, strict=True):
         assert (found - due).norm() < 1.5 * (by_torch - due).norm()
 
 
 def test_numbers_stay_with_torch_where_there_is_no_gpu():
-    assert dense.for_gpu(torch.ones(2)) is None
+    assert not dense.lowers_on_gpu(torch.ones(2))
     with torch.autocast("cpu", torch.bfloat16):
-        assert dense.for_gpu(torch.ones(2)) is None
+        assert not dense.lowers_on_gpu(torch.ones(2))
