@@ -7,6 +7,8 @@ from tests import annotations
 
 jaxtyping.jaxtyped = annotations.checked  # what the hook of --jaxtyping-packages decorates with
 
+collect_ignore_glob = ["core/models/gpu_*.py"]  # have no examples, and need Triton
+
 
 @pytest.fixture(autouse=True)
 def store_of_examples(

@@ -5,14 +5,14 @@ one and takes the activation or the residual along; under autocast on a GPU the 
 `gpu_layers.py`; everywhere else these are the usual calls.
 """
 
-import functools
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+from shuffleproof.core.models.triton_here import compiles_for
 
 _product: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 FUSED = (torch.float32, torch.bfloat16)
@@ -102,7 +102,7 @@ def lowers_on_gpu(x: Tensor) -> bool:
     False
     """
     lowers = x.is_cuda and torch.is_autocast_enabled("cuda") and x.numel() > 0
-    return lowers and _has_triton(x.device)
+    return lowers and compiles_for(x.device)
 
 
 def _low(x: Tensor) -> Tensor:
@@ -111,11 +111,6 @@ def _low(x: Tensor) -> Tensor:
 
 def _has_gpu_layer(x: Tensor, weight: Tensor) -> bool:
     return lowers_on_gpu(x) and not any(side % 8 for side in weight.shape)  # as products need there
-
-
-@functools.cache
-def _has_triton(device: torch.device) -> bool:
-    return find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def needed(mask: Bool[Tensor, "lists docs"] | None) -> Bool[Tensor, "lists docs"] | None:

@@ -3,6 +3,7 @@
 `gpu_layers.py` launches them. Numbers are read in the type they are stored in, sums are float32.
 """
 
+import torch
 import triton
 import triton.language as tl
 
@@ -216,3 +217,12 @@ def columns_backward(
             tl.store(through + there, of_row.to(through.dtype.element_ty), mask=inside)
         total += of_row.to(tl.float32)
     tl.store(parts + tl.program_id(0) * width + column, tl.sum(total, 0), mask=column < width)
+
+
+def try_out(values: torch.Tensor) -> None:
+    """Compile and run a kernel on [1, width] float32: raises whatever is wrong with Triton here."""
+    with torch.cuda.device_of(values):  # type: ignore[no-untyped-call]
+        add_norm[(1,)](
+            values, values, values, values, values, values, 1, 1, values.shape[1], 1.0,
+            SHIFTED=False, ROWS=1, COLUMNS=16,
+        )  # fmt: skip

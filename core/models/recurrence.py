@@ -2,7 +2,8 @@
 
 Input products are made beforehand for all steps at once; a step multiplies only the state, only
 for the lists that reach it; the weights' gradient is one product over all steps. Padded steps are
-neither computed nor read, and nothing is quadratic in the number of steps.
+neither computed nor read, and nothing is quadratic in the number of steps. On a GPU that Triton
+compiles for, `gpu_recurrence.py` does the same in fewer kernels.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,11 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from shuffleproof.core.models.triton_here import compiles_for
+
 
 @dataclass(frozen=True)
-class _Walk:
+class Walk:
     """The steps of a batch whose lists are sorted by falling length.
 
     Attributes:
@@ -39,9 +42,8 @@ class _Walk:
         docs = len(self.active)
         for step in range(docs):
             place = docs - 1 - step if self.backwards else step
-            if self.active[place]:
-                before, after = (place + 1, place) if self.backwards else (place, place + 1)
-                yield before, after, place, self.active[place]
+            before, after = (place + 1, place) if self.backwards else (place, place + 1)
+            yield before, after, place, self.active[place]
 
     def clear(self, values: Tensor) -> None:
         """Set what belongs to pads to 0 in [docs, lists, …]; nothing else will be written there."""
@@ -100,11 +102,18 @@ class GatedRecurrence(nn.Module):
         return states, states[torch.arange(lists, device=mask.device), last]
 
     def _walked_states(self, products: Tensor, active: tuple[int, ...]) -> Tensor:
-        walk = _Walk(active, self.backwards, self.reset_after)
-        products = products.to(self.weight.dtype)
-        with torch.autocast(products.device.type, enabled=False):
-            states: Tensor = _Recurrence.apply(  # type: ignore[no-untyped-call]
-                products, self.weight, self.bias, walk
+        walk = Walk(active, self.backwards, self.reset_after)
+        device, precision = products.device, self.weight.dtype
+        recurrence: type[torch.autograd.Function] = _Recurrence
+        if precision == torch.float32 and compiles_for(device):
+            from shuffleproof.core.models import gpu_recurrence  # noqa: PLC0415 (Triton)
+
+            recurrence = gpu_recurrence.FusedRecurrence
+            if torch.is_autocast_enabled("cuda"):
+                precision = torch.get_autocast_dtype("cuda")
+        with torch.autocast(device.type, enabled=False):
+            states: Tensor = recurrence.apply(  # type: ignore[no-untyped-call]
+                products.to(precision), self.weight, self.bias, walk
             )
         return states
 
@@ -118,7 +127,7 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, products: Tensor, weight: Tensor, bias: Tensor | None, walk: _Walk
+        ctx: Any, products: Tensor, weight: Tensor, bias: Tensor | None, walk: Walk
     ) -> Tensor:
         """The states [lists, docs, hidden] of products [lists, docs, 3 · hidden]; pads are 0."""
         lists, docs, width = products.shape
@@ -148,7 +157,7 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
         """The gradients of products, weight and bias, from that of the states."""
         weight, states, gates, candidate, inner = ctx.saved_tensors
-        walk: _Walk = ctx.walk
+        walk: Walk = ctx.walk
         docs, lists, hidden = candidate.shape
         of_gates, of_candidate = torch.empty_like(gates), torch.empty_like(candidate)
         of_inner = torch.empty_like(inner) if walk.reset_after else of_candidate

@@ -1,8 +1,7 @@
-"""Compile every kernel of SetRank's layers for GPUs, none of which need be here; run by a test."""
+"""Compile every kernel for GPUs, none of which need be here; run by a test."""
 
 import itertools
 import os
-import sys
 
 os.environ["TRITON_INTERPRET"] = "0"  # read when Triton is first imported
 
@@ -10,16 +9,23 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from shuffleproof.core.models import gpu_kernels
+from shuffleproof.core.models import gpu_kernels, gpu_recurrence
 
-NUMBERS = {"norms", "shift", "weight", "bias", "parts"}
+NUMBERS = {"norms", "shift", "weight", "bias", "parts", "running", "carried"}
 """Pointers to float32; others point to bfloat16, and masks to bytes."""
 
 POINTERS = NUMBERS | {
     "query", "key", "value", "out", "of_out", "of_query", "of_key", "of_value", "x", "branch",
-    "of_sum", "grad", "result", "through",
+    "of_sum", "grad", "result", "through", "inputs", "product", "kept", "state", "earlier", "into",
+    "of_inner",
 }  # fmt: skip
-SHAPE = {"HEADS": 8, "WIDTH": 32, "ROWS": 16, "KEYS": 32, "COLUMNS": 256}
+SHAPE = {"HEADS": 8, "WIDTH": 32, "ROWS": 16, "KEYS": 32, "COLUMNS": 256, "block": 64}
+SWITCHES = {"MASKED", "ALL_KEYS", "SHIFTED", "RELU", "after"}
+STARTED = {
+    gpu_kernels: ("attend", "attend_backward", "attend_backward_queries", "add_norm",
+                  "add_norm_backward", "columns_backward"),
+    gpu_recurrence: ("_gates", "_mix", "_into_products", "_into_reset"),
+}  # fmt: skip
 
 
 def kinds(kernel, constants):
@@ -37,17 +43,14 @@ def kinds(kernel, constants):
 
 def compile_all():
     """Each kernel, with each of its switches on and off, for an A100 and an H100."""
-    for name, kernel in vars(gpu_kernels).items():
-        if isinstance(kernel, triton.JITFunction) and not name.startswith("_"):
-            own = [argument for argument in kernel.arg_names if argument.isupper()]
-            switches = [argument for argument in own if argument not in SHAPE]
-            for values in itertools.product([True, False], repeat=len(switches)):
-                constants = {**SHAPE, **dict(zip(switches, values, strict=True))}
-                constants = {key: value for key, value in constants.items() if key in own}
-                source = ASTSource(kernel, dict(kinds(kernel, constants)), constants)
-                for architecture in (80, 90):
-                    triton.compile(source, target=GPUTarget("cuda", architecture, 32))
-            sys.stdout.write(f"{name}\n")
+    for kernel in (getattr(module, name) for module in STARTED for name in STARTED[module]):
+        switches = [name for name in kernel.arg_names if name in SWITCHES]
+        for values in itertools.product([True, False], repeat=len(switches)):
+            constants = SHAPE | dict(zip(switches, values, strict=True))
+            constants = {key: value for key, value in constants.items() if key in kernel.arg_names}
+            source = ASTSource(kernel, dict(kinds(kernel, constants)), constants)
+            for architecture in (80, 90):
+                triton.compile(source, target=GPUTarget("cuda", architecture, 32))
 
 
 if __name__ == "__main__":

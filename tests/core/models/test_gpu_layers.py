@@ -72,7 +72,6 @@ def test_every_kernel_compiles_for_gpus_that_are_not_here(tmp_path):
         [sys.executable, script], env=surroundings, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    assert "attend_backward" in run.stdout.split()
 
 
 @pytest.mark.gpu
