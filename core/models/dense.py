@@ -5,6 +5,8 @@ one and takes the activation or the residual along; under autocast on a GPU the 
 `gpu_layers.py`; everywhere else these are the usual calls.
 """
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -56,7 +58,35 @@ def dense_and_input(
         return dense(x, weight, bias, relu=relu), x
     from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
 
-    return gpu_layers.linear(_low(x), weight, bias, relu=relu)
+    (product,), (x,) = gpu_layers.linear([_low(x)], weight, bias, relu=relu)
+    return product, x
+
+
+def dense_parts(
+    inputs: Sequence[Float[Tensor, "*_rows inputs"]],
+    sizes: Sequence[int],
+    weight: Float[Tensor, "outputs inputs"],
+    bias: Float[Tensor, " outputs"] | None = None,
+    *,
+    relu: bool = False,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The same of several inputs, each with so many rows of the weight in turn.
+
+    >>> parts, _ = dense_parts([torch.ones(1, 1), torch.ones(1, 1)], [1, 2], torch.ones(3, 1))
+    >>> [part.tolist() for part in parts]
+    [[[1.0]], [[1.0, 1.0]]]
+    """
+    if _has_gpu_layer(inputs[0], weight):
+        from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton)
+
+        return gpu_layers.linear(list(map(_low, inputs)), weight, bias, relu=relu, sizes=sizes)
+    products, first = [], 0
+    for x, size in zip(inputs, sizes, strict=True):
+        rows = slice(first, first + size)
+        of_rows = None if bias is None else bias[rows]
+        products.append(dense(x, weight[rows], of_rows, relu=relu))
+        first += size
+    return products, list(inputs)
 
 
 def dense_added_norm(
@@ -103,6 +133,15 @@ def lowers_on_gpu(x: Tensor) -> bool:
     """
     lowers = x.is_cuda and torch.is_autocast_enabled("cuda") and x.numel() > 0
     return lowers and compiles_for(x.device)
+
+
+def lowered_on_gpu(module: nn.Module, x: Tensor) -> AbstractContextManager[None]:
+    """Within, the layers of `gpu_layers.py` find a module's parameters lowered, all at once."""
+    if not lowers_on_gpu(x):
+        return nullcontext()
+    from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
+
+    return gpu_layers.lowered(module)
 
 
 def _low(x: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ between two products is one kernel, vectors stay in bf16, and the weights' gradi
 Used under autocast; float32 goes through PyTorch's layers, on every device.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -17,30 +19,58 @@ from triton import next_power_of_2
 from shuffleproof.core.models import gpu_kernels
 
 HEAD_WIDTHS = (16, 32, 64)
-BLOCK, ALL_KEYS = 64, 256
-"""Queries, and keys, that a program of attention has at once; on the way back, where no list has
-more than ALL_KEYS, a program has all of a list's keys."""
+KEYS, ROWS, ROWS_BACK = 64, 128, 64
+"""Keys, and queries, that a program of attention has at once, at most: as was fastest."""
 
 PROGRAMS = 1056
 """That share the rows of a sum over all of them: some eight for each multiprocessor."""
 
+_LOWERED: dict[int, Tensor] = {}
+"""Copies of parameters in the dtype of autocast, by the parameter's identity."""
+
+
+@contextmanager
+def lowered(module: torch.nn.Module) -> Iterator[None]:
+    """Within, linear layers find the parameters of a module in the dtype of autocast.
+
+    They are copied there together, in one or two kernels instead of one for each.
+    """
+    parameters: list[Tensor] = list(module.parameters())
+    low = [torch.empty_like(own, dtype=torch.get_autocast_dtype("cuda")) for own in parameters]
+    with torch.no_grad():
+        torch._foreach_copy_(low, parameters)
+    _LOWERED.update(zip(map(id, parameters), low, strict=True))
+    try:
+        yield
+    finally:
+        for own in parameters:
+            _LOWERED.pop(id(own), None)
+
 
 def linear(
-    x: Float[Tensor, "*rows inputs"],
+    inputs: Sequence[Float[Tensor, "*_rows inputs"]],
     weight: Float[Tensor, "outputs inputs"],
     bias: Float[Tensor, " outputs"] | None,
     *,
     relu: bool,
-) -> tuple[Float[Tensor, "*rows outputs"], Float[Tensor, "*rows inputs"]]:
-    """X Wᵀ + b, through relu where asked, in the dtype of x; and x.
+    sizes: Sequence[int] = (),
+) -> tuple[list[Tensor], list[Tensor]]:
+    """X Wᵀ + b of each input, through relu where asked, in its dtype; and the inputs.
 
-    Whoever reads x elsewhere takes the one returned: its gradient is added by the product that
-    makes the layer's own.
+    Whoever reads an input elsewhere takes the one returned: its gradient is added by the product
+    that makes the layer's own.
+
+    Args:
+        inputs: each is multiplied with some rows of the weight.
+        weight: of all of them.
+        bias: likewise.
+        relu: whether products go through relu.
+        sizes: rows of the weight that each input has, in turn; by default one input has all.
     """
-    product: tuple[Tensor, Tensor] = _Linear.apply(  # type: ignore[no-untyped-call]
-        x, weight, bias, relu
+    found = _Linear.apply(  # type: ignore[no-untyped-call]
+        weight, bias, relu, list(sizes) or [len(weight)], *inputs
     )
-    return product
+    return list(found[: len(inputs)]), list(found[len(inputs) :])
 
 
 def add_norm(
@@ -82,38 +112,71 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        x: Tensor,
         weight: Tensor,
         bias: Tensor | None,
         relu: bool,  # noqa: FBT001
-    ) -> tuple[Tensor, Tensor]:
-        rows, weight = x.reshape(-1, x.shape[-1]), weight.to(x.dtype)
-        if bias is None:
-            product = rows @ weight.t()
-            product = product.relu_() if relu else product
-        else:
-            added = torch._addmm_activation if relu else torch.addmm  # noqa: SLF001
-            product = added(bias.to(x.dtype), rows, weight.t())
-        ctx.save_for_backward(rows, weight, product if relu else None)
-        ctx.relu, ctx.biased, ctx.shape = relu, bias is not None, x.shape
+        sizes: list[int],
+        *inputs: Tensor,
+    ) -> tuple[Tensor, ...]:
+        flat = [x.reshape(-1, x.shape[-1]) for x in inputs]
+        weights = _rows_of(weight, sizes, flat[0].dtype)
+        biases: Sequence[Tensor | None] = [None] * len(sizes)
+        if bias is not None:
+            biases = _rows_of(bias, sizes, flat[0].dtype)
+        parts = zip(flat, weights, biases, strict=True)
+        products = [_product(*part, relu=relu) for part in parts]
+        ctx.save_for_backward(*flat, *weights, *(products if relu else ()))
+        ctx.relu, ctx.biased, ctx.shapes = relu, bias is not None, [x.shape for x in inputs]
         ctx.set_materialize_grads(False)
-        return product.view(*x.shape[:-1], -1), x.view_as(x)
+        shaped = (
+            product.view(*x.shape[:-1], -1) for product, x in zip(products, inputs, strict=True)
+        )
+        return *shaped, *(x.view_as(x) for x in inputs)
 
     @staticmethod
     @once_differentiable
-    def backward(
-        ctx: Any, grad: Tensor, elsewhere: Tensor | None
-    ) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
-        rows, weight, product = ctx.saved_tensors
-        grad, of_bias, of_x = grad.reshape(len(rows), -1), None, None
-        if ctx.relu or ctx.biased:
-            grad, of_bias = _before_relu(grad, product)
-        if elsewhere is None:
-            of_x = (grad @ weight).view(ctx.shape) if ctx.needs_input_grad[0] else None
-        elif ctx.needs_input_grad[0]:  # in place: whatever else was made of it went into `grad`
-            of_x = elsewhere.reshape(rows.shape).addmm_(grad, weight).view(ctx.shape)
-        of_weight = _product_in_float32(grad.t(), rows)
-        return of_x, of_weight, of_bias if ctx.biased else None, None
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        count = len(ctx.shapes)
+        flat, weights = ctx.saved_tensors[:count], ctx.saved_tensors[count : 2 * count]
+        products = ctx.saved_tensors[2 * count :] if ctx.relu else [None] * count
+        of_weights, of_biases, of_inputs = [], [], []
+        parts = zip(grads[:count], grads[count:], flat, weights, products, strict=True)
+        for at, (given, elsewhere, rows, weight, product) in enumerate(parts):
+            of_product = rows.new_zeros(len(rows), len(weight)) if given is None else given
+            of_rows, of_input = of_product.reshape(len(rows), -1), None
+            if ctx.relu or ctx.biased:
+                of_rows, of_bias = _before_relu(of_rows, product)
+                of_biases.append(of_bias)
+            if elsewhere is not None:  # added in place, where it isn't read for another gradient
+                sum_ = (
+                    elsewhere.clone() if elsewhere.data_ptr() == of_rows.data_ptr() else elsewhere
+                )
+                of_input = sum_.reshape(rows.shape).addmm_(of_rows, weight)
+            elif ctx.needs_input_grad[4 + at]:
+                of_input = of_rows @ weight
+            of_inputs.append(None if of_input is None else of_input.view(ctx.shapes[at]))
+            of_weights.append(_product_in_float32(of_rows.t(), rows))
+        of_whole_bias = _side_by_side(of_biases) if ctx.biased else None
+        return _side_by_side(of_weights), of_whole_bias, None, None, *of_inputs
+
+
+def _rows_of(parameter: Tensor, sizes: list[int], dtype: torch.dtype) -> list[Tensor]:
+    """So many rows of a parameter in turn, lowered."""
+    low = _LOWERED.get(id(parameter))
+    low = low if low is not None and low.dtype == dtype else parameter.to(dtype)
+    return list(torch.split(low, sizes))
+
+
+def _product(rows: Tensor, weight: Tensor, bias: Tensor | None, *, relu: bool) -> Tensor:
+    if bias is None:
+        product = rows @ weight.t()
+        return product.relu_() if relu else product
+    added = torch._addmm_activation if relu else torch.addmm  # noqa: SLF001
+    return added(bias, rows, weight.t())
+
+
+def _side_by_side(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -217,10 +280,11 @@ class _Attention(torch.autograd.Function):
         out = query.new_empty(lists, query.shape[1], width)
         norms = torch.empty(lists * heads, query.shape[1], device=query.device)
         real = out if mask is None else mask.contiguous().view(torch.uint8)
-        launch = _Launch.of(query, key, heads, BLOCK, masked=mask is not None)
-        gpu_kernels.attend[lists * heads, launch.row_blocks](
-            query, key, value, real, out, norms, scale, *launch.numbers, num_warps=4,
-            **launch.options,
+        numbers = _numbers(query, key)
+        rows, columns = _at_once(numbers[0], ROWS), _at_once(numbers[1], KEYS)
+        gpu_kernels.attend[lists * heads, -(-numbers[0] // rows)](
+            query, key, value, real, out, norms, scale, *numbers, HEADS=heads,
+            WIDTH=width // heads, MASKED=mask is not None, ROWS=rows, KEYS=columns, num_warps=4,
         )  # fmt: skip
         ctx.save_for_backward(queries, keys, real, out, norms)
         ctx.heads, ctx.scale, ctx.masked = heads, scale, mask is not None
@@ -234,18 +298,24 @@ class _Attention(torch.autograd.Function):
         of_queries = queries.new_empty(len(out), *queries.shape[1:])
         of_keys = None if keys is None else torch.empty_like(keys)
         of_query, of_key, of_value = _parts(of_queries, of_keys)
-        most = ALL_KEYS if key.shape[1] <= ALL_KEYS else BLOCK
-        launch = _Launch.of(query, key, ctx.heads, most, masked=ctx.masked)
-        facts = query, key, value, real, out, norms, grad.contiguous()
-        gpu_kernels.attend_backward[len(norms), launch.key_blocks](
-            *facts, of_query, of_key, of_value, ctx.scale, *launch.numbers, of_query.stride(1),
-            of_key.stride(1), ALL_KEYS=launch.key_blocks == 1, num_warps=launch.warps_back,
-            **launch.options,
+        numbers = _numbers(query, key)
+        columns = _at_once(numbers[1], KEYS)
+        blocks, facts = -(-numbers[1] // columns), (query, key, value, real, out, norms)
+        grad = grad.contiguous()
+        shape = {
+            "HEADS": ctx.heads, "WIDTH": query.shape[-1] // ctx.heads, "MASKED": ctx.masked,
+        }  # fmt: skip
+        gpu_kernels.attend_backward[len(norms), blocks](
+            *facts, grad, of_query, of_key, of_value, ctx.scale, *numbers, of_query.stride(1),
+            of_key.stride(1), ALL_KEYS=blocks == 1, KEYS=columns, **shape,
+            ROWS=16 if blocks == 1 else _at_once(numbers[0], ROWS_BACK),
+            num_warps=1 if blocks == 1 else 4,
         )  # fmt: skip
-        if launch.key_blocks > 1:
-            gpu_kernels.attend_backward_queries[len(norms), launch.row_blocks](
-                *facts, of_query, ctx.scale, *launch.numbers, of_query.stride(1), num_warps=4,
-                **launch.options,
+        if blocks > 1:
+            rows = _at_once(numbers[0], ROWS)
+            gpu_kernels.attend_backward_queries[len(norms), -(-numbers[0] // rows)](
+                *facts, grad, of_query, ctx.scale, *numbers, of_query.stride(1), ROWS=rows,
+                KEYS=KEYS // 2, num_warps=4, **shape,
             )  # fmt: skip
         if len(queries) < len(out):
             of_queries = of_queries.sum(0, keepdim=True)
@@ -261,36 +331,14 @@ def _parts(queries: Tensor, keys: Tensor | None) -> tuple[Tensor, Tensor, Tensor
     return query, key, value
 
 
-class _Launch(NamedTuple):
-    """How the kernels of attention are launched.
+def _numbers(query: Tensor, key: Tensor) -> tuple[int, ...]:
+    """Queries and keys of a list, then the strides of lists and rows of both."""
+    of_list = query.stride(0) if len(query) == len(key) else 0  # given once for all lists
+    return (
+        query.shape[1], key.shape[1], of_list, query.stride(1), key.stride(0), key.stride(1)
+    )  # fmt: skip
 
-    Attributes:
-        numbers: queries and keys of a list, then the strides of lists and rows of both.
-        row_blocks: programs that share the queries of a head.
-        key_blocks: programs that share its keys.
-        options: what a kernel is compiled for.
-    """
 
-    numbers: tuple[int, ...]
-    row_blocks: int
-    key_blocks: int
-    options: dict[str, Any]
-
-    @classmethod
-    def of(cls, query: Tensor, key: Tensor, heads: int, most: int, *, masked: bool) -> "_Launch":
-        """For such queries, given once or for every list, and keys, `most` a program."""
-        asked, keys = query.shape[1], key.shape[1]
-        rows = min(BLOCK, max(16, next_power_of_2(asked)))
-        columns = min(most, max(16, next_power_of_2(keys)))
-        of_list = query.stride(0) if len(query) == len(key) else 0
-        options = {
-            "HEADS": heads, "WIDTH": query.shape[-1] // heads, "MASKED": masked,
-            "ROWS": rows, "KEYS": columns,
-        }  # fmt: skip
-        numbers = asked, keys, of_list, query.stride(1), key.stride(0), key.stride(1)
-        return cls(numbers, -(-asked // rows), -(-keys // columns), options)
-
-    @property
-    def warps_back(self) -> int:
-        """Of a program that has these keys on the way back: as was fastest."""
-        return 2 if self.options["KEYS"] <= BLOCK and self.key_blocks == 1 else 4
+def _at_once(count: int, most: int) -> int:
+    """Of so many, how many a program has at once: a power of 2, as many as products need."""
+    return min(most, max(16, next_power_of_2(count)))

@@ -19,6 +19,8 @@ from shuffleproof.core.models.dense import (
     dense,
     dense_added_norm,
     dense_and_input,
+    dense_parts,
+    lowered_on_gpu,
     lowers_on_gpu,
     needed,
 )
@@ -90,8 +92,9 @@ class SetRank(nn.Module):
         every_block = self.config.ordinal_place == "every-block"
         if ordinal is not None and not every_block:
             x = x + ordinal
-        for block in self.blocks:
-            x = block(x + ordinal if ordinal is not None and every_block else x, keys, record)
+        with lowered_on_gpu(self.blocks, x):
+            for block in self.blocks:
+                x = block(x + ordinal if ordinal is not None and every_block else x, keys, record)
         scores = dense(x, self.output.weight, self.output.bias).squeeze(-1)
         return scores if mask is None else torch.where(mask, scores, 0)
 
@@ -309,8 +312,12 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Float[Tensor, "lists queries width"], Float[Tensor, "#lists queries width"]]:
         """The same and the queries, to be read elsewhere: see `dense_and_input`."""
         alike = queries is keys
-        asked, queries = self._projected(queries, 0, 3 if alike else 1)
-        answered = None if alike else self._projected(keys, 1, 3)[0]
+        inputs, width = [queries] if alike else [queries, keys], self.weight.shape[1]
+        (asked, *rest), (queries, *_) = dense_parts(
+            inputs, [3 * width] if alike else [width, 2 * width], self.weight, self.bias,
+            relu=self.relu,
+        )  # fmt: skip
+        answered = rest[0] if rest else None
         if record is None and lowers_on_gpu(asked):
             from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton)
 
@@ -329,14 +336,6 @@ class MultiHeadAttention(nn.Module):
             record.append(attention_weights(query, key, mask, self.scale))
             gathered = record[-1] @ value
         return gathered.transpose(1, 2).flatten(2), queries
-
-    def _projected(self, x: Tensor, first: int, last: int) -> tuple[Tensor, Tensor]:
-        """Some of the three projections of x, side by side, and x."""
-        if last - first == 3:  # a slice would cost a gradient of its own
-            return dense_and_input(x, self.weight, self.bias, relu=self.relu)
-        rows = slice(first * self.weight.shape[1], last * self.weight.shape[1])
-        bias = None if self.bias is None else self.bias[rows]
-        return dense_and_input(x, self.weight[rows], bias, relu=self.relu)
 
     def _heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
         lists, rows, _ = projected.shape

@@ -26,6 +26,7 @@ def on_these_layers(monkeypatch):
     for module in (dense, setrank):
         monkeypatch.setattr(module, "lowers_on_gpu", lambda x: x.numel() > 0)
     monkeypatch.setattr(dense, "_low", lambda x: x)
+    monkeypatch.setattr(torch, "get_autocast_dtype", lambda _: torch.float32)
 
 
 def facts(model, docs, mask):
