@@ -16,6 +16,7 @@ from torch import nn
 from shuffleproof.core.models import dense, setrank
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.models.setrank import SetRank
+from shuffleproof.core.models.triton_here import compiles_for
 
 pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -99,6 +100,13 @@ def test_bfloat16_on_a_gpu_is_as_close_to_float32_as_that_of_torch(monkeypatch, 
     usual = scores_and_gradient(lowered=True)
     for due, found, by_torch in zip(exact, ours, usual, strict=True):
         assert (found - due).norm() < 1.5 * (by_torch - due).norm()
+
+
+def test_a_gpu_for_which_nothing_compiles_goes_through_torch(monkeypatch, caplog):
+    device = torch.device("cuda", 99)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    assert not compiles_for(device)
+    assert "cuda:99 goes without Triton's kernels" in caplog.text
 
 
 def test_numbers_stay_with_torch_where_there_is_no_gpu():
