@@ -96,7 +96,7 @@ def _ours(
     mask = torch.arange(vectors.shape[1]) < lengths[:, None]
 
     def run() -> None:
-        states, _ = walk(products(vectors), mask)
+        states, _ = walk.of_vectors(vectors, (products.weight, products.bias), mask)
         torch.autograd.grad((states * grads).sum(), parameters)
 
     return run

@@ -4,6 +4,8 @@ Ai et al., "Learning a Deep Listwise Context Model for Ranking Refinement", SIGI
 Tensors are [lists, docs, …], documents in the order shown, real ones first; mask True = real.
 """
 
+from typing import cast
+
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
@@ -13,7 +15,7 @@ from torch import Tensor, nn
 from shuffleproof.core.models.config import DLCMConfig
 from shuffleproof.core.models.dense import dense, needed
 from shuffleproof.core.models.memory import MemoryRecurrence
-from shuffleproof.core.models.recurrence import GatedRecurrence
+from shuffleproof.core.models.recurrence import GatedRecurrence, trains_on_cpu
 
 
 class LocalRanking(nn.Module):
@@ -90,12 +92,14 @@ class DLCM(nn.Module):
 
         3 · hidden numbers a document (an LSTM 4, two directions twice that): made once, gathered.
         """
-        vector = features
+        return dense(self._vectors(features), self.products.weight, self.products.bias)
+
+    def _vectors(self, features: Tensor) -> Tensor:
+        """The input vectors [..., width] of documents."""
+        vectors = features
         for layer in self.layers:
-            vector = F.elu(layer(vector))
-        if self.layers:
-            vector = torch.cat((features, vector), -1)
-        return dense(vector, self.products.weight, self.products.bias)
+            vectors = F.elu(layer(vectors))
+        return torch.cat((features, vectors), -1) if self.layers else vectors
 
     def score(
         self,
@@ -113,7 +117,10 @@ class DLCM(nn.Module):
         mask = needed(mask)
         parts = embedded.chunk(len(self.recurrences), -1)
         ways = zip(self.recurrences, parts, strict=True)
-        walks = [walk(part, mask, lengths) for walk, part in ways]
+        return self._ranked([walk(part, mask, lengths) for walk, part in ways], mask)
+
+    def _ranked(self, walks: list[tuple[Tensor, Tensor]], mask: Tensor | None) -> Tensor:
+        """The scores from every direction's states and last state."""
         outputs = torch.cat([states for states, _ in walks], -1)
         scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in walks], -1))
         return scores if mask is None else torch.where(mask, scores, 0)
@@ -122,7 +129,18 @@ class DLCM(nn.Module):
         self,
         features: Float[Tensor, "lists docs features"],
         mask: Bool[Tensor, "lists docs"] | None = None,
+        lengths: Int64[np.ndarray, " lists"] | None = None,
     ) -> Float[Tensor, "lists docs"]:
         """Scores from features; arguments as in `score`."""
         real = features if mask is None else torch.where(mask[..., None], features, 0)
-        return self.score(self.embed(real), mask)
+        if not (self.config.cell == "gru" and trains_on_cpu(features)):
+            return self.score(self.embed(real), mask, lengths)
+        mask, vectors = needed(mask), self._vectors(real)
+        linear = self.products.weight, self.products.bias
+        parts = zip(*(values.chunk(len(self.recurrences)) for values in linear), strict=True)
+        ways = zip(self.recurrences, parts, strict=True)
+        walks = [
+            cast("GatedRecurrence", walk).of_vectors(vectors, part, mask, lengths)
+            for walk, part in ways
+        ]
+        return self._ranked(walks, mask)

@@ -2,11 +2,12 @@
 
 Input products are made beforehand for all steps at once; a step multiplies only the state, only
 for the lists that reach it; the weights' gradient is one product over all steps. Padded steps are
-neither computed nor read, and nothing is quadratic in the number of steps. On a GPU that Triton
-compiles for, `gpu_recurrence.py` does the same in fewer kernels.
+neither computed nor read, and nothing is quadratic in the number of steps. What is no product is
+PyTorch's (`recurrence_steps.py`), compiled for float32 on a CPU (`recurrence_compiled.py`); on a
+GPU that Triton compiles for, `gpu_recurrence.py` does it all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from shuffleproof.core.models import recurrence_compiled, recurrence_steps
+from shuffleproof.core.models.dense import dense
 from shuffleproof.core.models.triton_here import compiles_for
 
 
@@ -86,192 +89,178 @@ class GatedRecurrence(nn.Module):
             mask: True = real, real documents first; None = all are real.
             lengths: the mask's on the host, where they are known; else the mask is asked.
         """
-        lists, docs, _ = products.shape
+        return self._read(products, mask, lengths, None)
+
+    def of_vectors(
+        self,
+        vectors: Float[Tensor, "lists docs width"],
+        linear: tuple[Float[Tensor, "gates width"], Float[Tensor, " gates"]],
+        mask: Bool[Tensor, "lists docs"] | None = None,
+        lengths: Int64[np.ndarray, " lists"] | None = None,
+    ) -> tuple[Float[Tensor, "lists docs hidden"], Float[Tensor, "lists hidden"]]:
+        """As `forward`, where the input products are made here, in the order of the steps.
+
+        They are then written over, not copied, and so are their gradients: for training on a CPU.
+
+        Args:
+            vectors: of the documents, finite at pads.
+            linear: weight and bias of the input products.
+            mask: as in `forward`.
+            lengths: as in `forward`.
+        """
+        return self._read(vectors, mask, lengths, linear)
+
+    def _read(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        lengths: Int64[np.ndarray, " lists"] | None,
+        linear: tuple[Tensor, Tensor] | None,
+    ) -> tuple[Tensor, Tensor]:
+        lists, docs, _ = inputs.shape
         if mask is None:
-            states = self._walked_states(products, (lists,) * docs)
+            states = self._walked_states(inputs, linear, (lists,) * docs)
             return states, states[:, 0 if self.backwards else -1]
         counts = mask.sum(1)
         lengths = counts.cpu().numpy() if lengths is None else lengths
         order = counts.argsort(descending=True, stable=True)
         active = tuple((lengths[:, None] > np.arange(docs)).sum(0).tolist())
         sorted_already = bool((lengths[1:] <= lengths[:-1]).all())
-        states = self._walked_states(products if sorted_already else products[order], active)
+        states = self._walked_states(inputs if sorted_already else inputs[order], linear, active)
         if not sorted_already:
             states = states[order.argsort()]
         last = torch.zeros_like(counts) if self.backwards else (counts - 1).clamp(min=0)
         return states, states[torch.arange(lists, device=mask.device), last]
 
-    def _walked_states(self, products: Tensor, active: tuple[int, ...]) -> Tensor:
+    def _walked_states(
+        self, inputs: Tensor, linear: tuple[Tensor, Tensor] | None, active: tuple[int, ...]
+    ) -> Tensor:
         walk = Walk(active, self.backwards, self.reset_after)
-        device, precision = products.device, self.weight.dtype
-        recurrence: type[torch.autograd.Function] = _Recurrence
-        if precision == torch.float32 and compiles_for(device):
-            from shuffleproof.core.models import gpu_recurrence  # noqa: PLC0415 (Triton)
+        device, precision = inputs.device, self.weight.dtype
+        states: Tensor
+        if linear is None and precision == torch.float32 and compiles_for(device):
+            from shuffleproof.core.models.gpu_recurrence import FusedRecurrence  # noqa: PLC0415
 
-            recurrence = gpu_recurrence.FusedRecurrence
-            if torch.is_autocast_enabled("cuda"):
-                precision = torch.get_autocast_dtype("cuda")
+            low = torch.is_autocast_enabled("cuda")
+            inputs = inputs.to(torch.get_autocast_dtype("cuda") if low else precision)
+            with torch.autocast("cuda", enabled=False):
+                states = FusedRecurrence.apply(  # type: ignore[no-untyped-call]
+                    inputs, self.weight, self.bias, walk
+                )
+            return states
         with torch.autocast(device.type, enabled=False):
-            states: Tensor = recurrence.apply(  # type: ignore[no-untyped-call]
-                products.to(precision), self.weight, self.bias, walk
+            states = _Recurrence.apply(  # type: ignore[no-untyped-call]
+                inputs.to(precision), *(linear or (None, None)), self.weight, self.bias, walk
             )
         return states
 
 
-class _Recurrence(torch.autograd.Function):
-    """States [lists, docs, hidden] of a walk; buffers inside are [docs, lists, …] and gate by gate.
+def trains_on_cpu(inputs: Tensor) -> bool:
+    """Whether `of_vectors` is the way to train: on a CPU, with gradients, nothing lowered."""
+    plain = inputs.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    return plain and torch.is_grad_enabled()
 
-    Kept for the way back: `gates` = σ of r and z, `candidate` = n, and `inner` = r h (reset
-    before) or W_n h + b (reset after).
+
+class _Recurrence(torch.autograd.Function):
+    """States [lists, docs, hidden] of a walk; buffers inside are [docs, lists, …].
+
+    Inputs are the input products, or vectors with the weight and bias of those. Kept for the way
+    back: `gates` = r, z and n, and `inner` = r h (reset before) or W_n h + b (reset after).
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, products: Tensor, weight: Tensor, bias: Tensor | None, walk: Walk
+    def forward(  # noqa: PLR0913, PLR0917 (autograd takes tensors one by one)
+        ctx: Any,
+        inputs: Tensor,
+        input_weight: Tensor | None,
+        input_bias: Tensor | None,
+        weight: Tensor,
+        bias: Tensor | None,
+        walk: Walk,
     ) -> Tensor:
-        """The states [lists, docs, hidden] of products [lists, docs, 3 · hidden]; pads are 0."""
-        lists, docs, width = products.shape
-        hidden = width // 3
-        by_step = products.transpose(0, 1)
-        gates = by_step[..., : 2 * hidden].clone(memory_format=torch.contiguous_format)
-        candidate = by_step[..., 2 * hidden :].clone(memory_format=torch.contiguous_format)
-        inner = torch.empty_like(candidate)
-        states = products.new_empty(docs + 1, lists, hidden)
+        """The states of inputs [lists, docs, …]; pads are 0."""
+        lists, docs, _ = inputs.shape
+        hidden = weight.shape[1]
+        by_step, vectors = inputs.transpose(0, 1), None
+        if input_weight is None:
+            gates = by_step.clone(memory_format=torch.contiguous_format)
+        else:
+            vectors = by_step.contiguous()
+            gates = dense(vectors, input_weight, input_bias)
+        inner = gates.new_empty(docs, lists, hidden)
+        states = gates.new_empty(docs + 1, lists, hidden)
         walk.clear(inner)
         walk.clear(states[:-1] if walk.backwards else states[1:])
         states[-1 if walk.backwards else 0] = 0
-        step = _forward_after if walk.reset_after else _forward_before
-        for before, after, place, active in walk.steps():
-            step(
-                (weight, bias),
-                (states[before, :active], states[after, :active]),
-                (gates[place, :active], candidate[place, :active], inner[place, :active]),
+        steps, taken = _steps_of(gates)
+        kept = tuple(map(taken, (gates, inner, states)))
+        added = None if bias is None else taken(bias)
+        of_gates, of_candidate = weight[: 2 * hidden].t(), weight[2 * hidden :].t()
+        for step in walk.steps():
+            before, _, place, active = step
+            earlier, gate, product = (
+                values[slot, :active]
+                for values, slot in ((states, before), (gates, place), (inner, place))
             )
-        ctx.save_for_backward(weight, states, gates, candidate, inner)
+            gate[:, : 2 * hidden].addmm_(earlier, of_gates)
+            if walk.reset_after:
+                torch.mm(earlier, of_candidate, out=product)
+                steps.mixes_after(step, kept, added)
+            else:
+                steps.resets(step, kept)
+                gate[:, 2 * hidden :].addmm_(product, of_candidate)
+                steps.mixes(step, kept)
+        ctx.save_for_backward(vectors, input_weight, weight, gates, inner, states)
         ctx.walk = walk
         outputs = states[:-1] if walk.backwards else states[1:]
         return outputs.transpose(0, 1)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
-        """The gradients of products, weight and bias, from that of the states."""
-        weight, states, gates, candidate, inner = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of what `forward` is given, from that of the states."""
+        vectors, input_weight, weight, gates, inner, states = ctx.saved_tensors
         walk: Walk = ctx.walk
-        docs, lists, hidden = candidate.shape
-        of_gates, of_candidate = torch.empty_like(gates), torch.empty_like(candidate)
-        of_inner = torch.empty_like(inner) if walk.reset_after else of_candidate
-        for values in (of_gates, of_candidate, of_inner):
-            walk.clear(values)
-        carried = candidate.new_zeros(lists, hidden)
-        step = _backward_after if walk.reset_after else _backward_before
-        for before, _, place, active in reversed(list(walk.steps())):
-            carried[:active] += grad[:active, place]
-            step(
-                weight,
-                states[before, :active],
-                (gates[place, :active], candidate[place, :active], inner[place, :active]),
-                (of_gates[place, :active], of_candidate[place, :active]),
-                (of_inner[place, :active], carried[:active]),
-            )
-        into = candidate.new_empty(lists, docs, 3 * hidden)
-        into[..., : 2 * hidden] = of_gates.transpose(0, 1)
-        into[..., 2 * hidden :] = of_candidate.transpose(0, 1)
-        earlier = (states[1:] if walk.backwards else states[:-1]).reshape(-1, hidden)
-        multiplied = earlier if walk.reset_after else inner.view(-1, hidden)
+        _, lists, hidden = inner.shape
+        of_inputs, carried = torch.empty_like(gates), inner.new_zeros(lists, hidden)
+        walk.clear(of_inputs)
+        of_inner = torch.empty_like(inner if walk.reset_after else carried)
+        if walk.reset_after:
+            walk.clear(of_inner)
+        steps, taken = _steps_of(gates)
+        kept = tuple(map(taken, (gates, inner, states)))
+        back = tuple(map(taken, (grad.contiguous(), carried, of_inputs, of_inner)))
+        for step in reversed(list(walk.steps())):
+            _, _, place, active = step
+            of_input, of_state = of_inputs[place, :active], carried[:active]
+            if walk.reset_after:
+                steps.into_products_after(step, kept, back)
+                of_state.addmm_(of_inner[place, :active], weight[2 * hidden :])
+            else:
+                steps.into_products(step, kept, back)
+                torch.mm(of_input[:, 2 * hidden :], weight[2 * hidden :], out=of_inner[:active])
+                steps.into_resets(step, kept, back)
+            of_state.addmm_(of_input[:, : 2 * hidden], weight[: 2 * hidden])
+        rows = of_inputs.view(-1, 3 * hidden)
+        earlier = (states[1:] if walk.backwards else states[:-1]).view(-1, hidden)
         of_weight = torch.empty_like(weight)
-        torch.mm(of_gates.view(-1, 2 * hidden).t(), earlier, out=of_weight[: 2 * hidden])
-        torch.mm(of_inner.view(-1, hidden).t(), multiplied, out=of_weight[2 * hidden :])
-        of_bias = of_inner.view(-1, hidden).sum(0) if walk.reset_after else None
-        return into, of_weight, of_bias, None
+        torch.mm(rows[:, : 2 * hidden].t(), earlier, out=of_weight[: 2 * hidden])
+        of_candidate, of_bias = of_weight[2 * hidden :], None
+        if walk.reset_after:
+            of_products = of_inner.view(-1, hidden)
+            torch.mm(of_products.t(), earlier, out=of_candidate)
+            of_bias = of_products.sum(0)
+        else:
+            torch.mm(rows[:, 2 * hidden :].t(), inner.view(-1, hidden), out=of_candidate)
+        if vectors is None:
+            return of_inputs.transpose(0, 1), None, None, of_weight, of_bias, None
+        of_vectors = (of_inputs @ input_weight).transpose(0, 1) if ctx.needs_input_grad[0] else None
+        of_linear = rows.t() @ vectors.view(len(rows), -1), rows.sum(0)
+        return of_vectors, *of_linear, of_weight, of_bias, None
 
 
-def _forward_after(
-    weights: tuple[Tensor, Tensor | None],
-    states: tuple[Tensor, Tensor],
-    buffers: tuple[Tensor, Tensor, Tensor],
-) -> None:
-    """One step with the reset after the product; `buffers` holds the input products at first."""
-    (weight, bias), (earlier, state), (gates, candidate, inner) = weights, states, buffers
-    hidden = earlier.shape[1]
-    gates.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
-    torch.mm(earlier, weight[2 * hidden :].t(), out=inner)
-    if bias is not None:
-        inner.add_(bias)
-    _tanh(candidate.addcmul_(gates[:, :hidden], inner))
-    torch.lerp(candidate, earlier, gates[:, hidden:], out=state)
-
-
-def _forward_before(
-    weights: tuple[Tensor, Tensor | None],
-    states: tuple[Tensor, Tensor],
-    buffers: tuple[Tensor, Tensor, Tensor],
-) -> None:
-    """One step with the reset before the product; `buffers` holds the input products at first."""
-    (weight, _), (earlier, state), (gates, candidate, inner) = weights, states, buffers
-    hidden = earlier.shape[1]
-    gates.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
-    torch.mul(gates[:, :hidden], earlier, out=inner)
-    _tanh(candidate.addmm_(inner, weight[2 * hidden :].t()))
-    torch.lerp(candidate, earlier, gates[:, hidden:], out=state)
-
-
-def _tanh(values: Tensor) -> None:
-    """The hyperbolic tangent in place, as 2σ(2x) − 1: absolute error of a rounding, faster."""
-    values.mul_(2).sigmoid_().mul_(2).sub_(1)
-
-
-def _backward_after(
-    weight: Tensor,
-    earlier: Tensor,
-    buffers: tuple[Tensor, Tensor, Tensor],
-    into: tuple[Tensor, Tensor],
-    through: tuple[Tensor, Tensor],
-) -> None:
-    """The step's gradients: into its input products, through its state product, and carried."""
-    (gates, candidate, inner), (of_gates, of_candidate), (of_inner, carried) = (
-        buffers,
-        into,
-        through,
-    )
-    hidden = earlier.shape[1]
-    reset, keep = gates[:, :hidden], gates[:, hidden:]
-    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_gates, carried)
-    torch.mul(of_candidate, reset, out=of_inner)
-    of_reset = of_gates[:, :hidden]
-    torch.mul(of_inner, inner, out=of_reset)
-    of_reset.addcmul_(of_reset, reset, value=-1)
-    carried.mul_(keep).addmm_(of_gates, weight[: 2 * hidden])
-    carried.addmm_(of_inner, weight[2 * hidden :])
-
-
-def _backward_before(
-    weight: Tensor,
-    earlier: Tensor,
-    buffers: tuple[Tensor, Tensor, Tensor],
-    into: tuple[Tensor, Tensor],
-    through: tuple[Tensor, Tensor],
-) -> None:
-    """As `_backward_after`, for the reset before the product."""
-    (gates, candidate, inner), (of_gates, of_candidate), (_, carried) = buffers, into, through
-    hidden = earlier.shape[1]
-    reset, keep = gates[:, :hidden], gates[:, hidden:]
-    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_gates, carried)
-    of_product = of_candidate @ weight[2 * hidden :]
-    of_reset = of_gates[:, :hidden]
-    torch.mul(of_product, inner, out=of_reset)
-    of_reset.addcmul_(of_reset, reset, value=-1)
-    carried.mul_(keep).addcmul_(of_product, reset)
-    carried.addmm_(of_gates, weight[: 2 * hidden])
-
-
-def _into_candidate_and_keep(
-    buffers: tuple[Tensor, Tensor, Tensor], of_candidate: Tensor, of_gates: Tensor, carried: Tensor
-) -> None:
-    """Gradients before the tanh of n and the sigmoid of z; the same for both resets."""
-    earlier, keep, candidate = buffers
-    of_keep = of_gates[:, earlier.shape[1] :]
-    torch.addcmul(carried, carried, keep, value=-1, out=of_candidate)
-    torch.sub(earlier, candidate, out=of_keep)
-    of_keep.mul_(of_candidate).mul_(keep)
-    of_candidate.addcmul_(of_candidate * candidate, candidate, value=-1)
+def _steps_of(values: Tensor) -> tuple[Any, Callable[[Tensor], Any]]:
+    """The functions of a step of such values, and what makes of a tensor what they take."""
+    if values.device.type == "cpu" and values.dtype == torch.float32:
+        return recurrence_compiled, lambda tensor: tensor.detach().numpy()
+    return recurrence_steps, Tensor.detach

@@ -60,9 +60,10 @@ def scores_of(
     network: Network, batch: ListBatch, start: Int64[Tensor, " lists"] | None = None
 ) -> Float[Tensor, "lists docs"]:
     """The network's scores of a batch of feature vectors; what stands at padding is undefined."""
-    if isinstance(network, UnivariateNet):  # pads have no part in the statistics of a batch
-        mask = None if batch.full else batch.mask
-        scores: Tensor = network(batch.features, mask, int(batch.lengths.sum()))
+    if isinstance(network, UnivariateNet | DLCM):
+        # Pads have no part in the statistics of a batch; DLCM makes its products step by step.
+        known = batch.lengths if isinstance(network, DLCM) else int(batch.lengths.sum())
+        scores: Tensor = network(batch.features, None if batch.full else batch.mask, known)
         return scores
     return embedded_scores(network, network.embed(batch.features), batch, start)
 

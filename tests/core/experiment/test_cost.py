@@ -61,8 +61,9 @@ def test_flops_of_dlcm_are_what_torch_counts_and_the_recurrence(config):
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
+    dlcm = network(config)
     with FlopCounterMode(display=False) as counter:
-        network(config)(torch.ones(1, 40, FEATURES))
+        dlcm.score(dlcm.embed(torch.ones(1, 40, FEATURES)))
     recurrence = 40 * 2 * size.layers(config) * 3 * config.hidden_width(FEATURES) ** 2
     counted = counter.get_total_flops()
     assert size.forward_flops(config, FEATURES, 40) in {counted, counted + recurrence}

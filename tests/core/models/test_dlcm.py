@@ -94,6 +94,40 @@ def test_gradients_by_finite_differences(backwards, reset_after, lengths):
     assert torch.autograd.gradcheck(run, (products, *names.values()))
 
 
+@pytest.mark.parametrize("lengths", [[7, 5, 5, 1], LENGTHS, [3, 3]])
+@pytest.mark.parametrize("backwards", [True, False])
+@pytest.mark.parametrize("reset_after", [True, False])
+def test_compiled_steps_and_products_made_inside_change_no_result(reset_after, backwards, lengths):
+    """Float64 takes PyTorch's steps, float32 the compiled ones."""
+    module, mask = recurrence(9, backwards, reset_after), mask_of(lengths)
+    linear = torch.nn.Linear(4, 27).double()
+    vectors = torch.randn(*mask.shape, 4, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(*mask.shape, 9, dtype=torch.float64)
+
+    def answers(inside):
+        if inside:
+            states, last = module.of_vectors(vectors, (linear.weight, linear.bias), mask)
+        else:
+            states, last = module(linear(vectors), mask)
+        parameters = [vectors, *linear.parameters(), *module.parameters()]
+        total = (states * weights).sum() + last.sum()
+        return [states, last, *torch.autograd.grad(total, parameters)]
+
+    due, inside = answers(inside=False), answers(inside=True)
+    module.float(), linear.float()
+    vectors, weights = vectors.detach().float().requires_grad_(), weights.float()
+    for found in (inside, answers(inside=False), answers(inside=True)):
+        for values, expected in zip(found, due, strict=True):
+            torch.testing.assert_close(values.double(), expected, rtol=1e-5, atol=2e-6)
+
+
+def test_a_state_that_is_no_number_stays_so():
+    module = recurrence(3, backwards=True, reset_after=False).float()
+    products = torch.full((2, 2, 9), torch.nan, requires_grad=True)
+    states, _ = module(products)
+    assert states.isnan().all()
+
+
 def test_local_ranking_is_equation_5():
     torch.manual_seed(2)
     config = DLCMConfig(heads=3)

@@ -20,7 +20,8 @@ def computed(function, products, module, active):
     """States, and gradients of a weighted sum of them."""
     walk = Walk(active, module.backwards, module.reset_after)
     products.requires_grad_()
-    states = function.apply(products, module.weight, module.bias, walk)
+    none = (None, None) if function is _Recurrence else ()
+    states = function.apply(products, *none, module.weight, module.bias, walk)
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(1)).to(DEVICE)
     gradients = torch.autograd.grad((states * weights).sum(), [products, *module.parameters()])
     return states.detach(), *gradients

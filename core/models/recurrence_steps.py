@@ -1,0 +1,86 @@
+"""What is no matrix product in a step of the gated recurrence, forwards and backwards.
+
+A step is (slot of the state before, slot after, place, lists), from `Walk.steps`. `kept` is
+(gates, inner, states): the input products [docs, lists, 3 · hidden], which become r, z and n; r h
+(reset before) or W_n h + b (reset after) [docs, lists, hidden]; and states [docs + 1, lists,
+hidden]. `back` is (grad, carried, of_inputs, of_inner): of the states [lists, docs, hidden]; of
+the state, carried from step to step [lists, hidden]; and those of the input products and of
+`inner`, which before the product is one step's.
+"""
+
+import torch
+from torch import Tensor
+
+Step = tuple[int, int, int, int]
+Buffers = tuple[Tensor, Tensor, Tensor]
+Gradients = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def resets(step: Step, kept: Buffers) -> None:
+    """Reset before: σ of the gates, and r h."""
+    (before, _, place, active), (gates, inner, states) = step, kept
+    hidden = states.shape[2]
+    gate = gates[place, :active, : 2 * hidden].sigmoid_()
+    torch.mul(gate[:, :hidden], states[before, :active], out=inner[place, :active])
+
+
+def mixes(step: Step, kept: Buffers) -> None:
+    """Reset before: n and h' = (1 − z) n + z h."""
+    (before, after, place, active), (gates, _, states) = step, kept
+    hidden = states.shape[2]
+    keep, candidate = gates[place, :active, hidden:].chunk(2, 1)
+    _tanh(candidate)
+    torch.lerp(candidate, states[before, :active], keep, out=states[after, :active])
+
+
+def mixes_after(step: Step, kept: Buffers, bias: Tensor) -> None:
+    """Reset after: σ of the gates, n and h'."""
+    (before, after, place, active), (gates, inner, states) = step, kept
+    hidden = states.shape[2]
+    reset, keep = gates[place, :active, : 2 * hidden].sigmoid_().chunk(2, 1)
+    candidate = gates[place, :active, 2 * hidden :]
+    _tanh(candidate.addcmul_(reset, inner[place, :active].add_(bias)))
+    torch.lerp(candidate, states[before, :active], keep, out=states[after, :active])
+
+
+def _tanh(values: Tensor) -> None:
+    """The hyperbolic tangent in place, as 2σ(2x) − 1: absolute error of a rounding, faster."""
+    values.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
+def into_products(step: Step, kept: Buffers, back: Gradients) -> None:
+    """The gradient of the state, and those before the tanh of n and the σ of z."""
+    (before, _, place, active), (gates, _, states) = step, kept
+    grad, carried, of_inputs, _ = back
+    hidden = states.shape[2]
+    keep, candidate = gates[place, :active, hidden:].chunk(2, 1)
+    of_keep, of_candidate = of_inputs[place, :active, hidden:].chunk(2, 1)
+    of_state = carried[:active].add_(grad[:active, place])
+    torch.addcmul(of_state, of_state, keep, value=-1, out=of_candidate)
+    torch.sub(states[before, :active], candidate, out=of_keep)
+    of_keep.mul_(of_candidate).mul_(keep)
+    of_candidate.addcmul_(of_candidate * candidate, candidate, value=-1)
+
+
+def into_resets(step: Step, kept: Buffers, back: Gradients) -> None:
+    """Reset before: the gradient before the σ of r, and what goes on to the state before."""
+    (_, _, place, active), (gates, inner, _) = step, kept
+    _, carried, of_inputs, of_inner = back
+    reset, keep, _ = gates[place, :active].chunk(3, 1)
+    of_reset = of_inputs[place, :active].chunk(3, 1)[0]
+    torch.mul(of_inner[:active], inner[place, :active], out=of_reset)
+    of_reset.addcmul_(of_reset, reset, value=-1)
+    carried[:active].mul_(keep).addcmul_(of_inner[:active], reset)
+
+
+def into_products_after(step: Step, kept: Buffers, back: Gradients) -> None:
+    """Reset after: all gradients of the step but what its products carry on."""
+    into_products(step, kept, back)
+    (_, _, place, active), (gates, inner, _) = step, kept
+    _, carried, of_inputs, of_inner = back
+    reset, keep, _ = gates[place, :active].chunk(3, 1)
+    of_reset, _, of_candidate = of_inputs[place, :active].chunk(3, 1)
+    torch.mul(of_candidate, reset, out=of_inner[place, :active])
+    torch.mul(of_inner[place, :active], inner[place, :active], out=of_reset)
+    of_reset.addcmul_(of_reset, reset, value=-1)
+    carried[:active].mul_(keep)
