@@ -7,7 +7,8 @@ from tests import annotations
 
 jaxtyping.jaxtyped = annotations.checked  # what the hook of --jaxtyping-packages decorates with
 
-collect_ignore_glob = ["core/models/gpu_*.py"]  # have no examples, and need Triton
+collect_ignore_glob = ["core/models/gpu_*.py", "tests/core/models/compiled_*.py"]
+"""Without examples, and in need of Triton."""
 
 
 @pytest.fixture(autouse=True)

@@ -99,7 +99,7 @@ def _studies(store, folder):
             workbench
         ),
         "benchmark": table.module("study").run([workbench], table, tables.DATA),
-        "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(workbench),
+        "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 2).run(workbench),
         "set-size": set_size.run(sizes, sized),
         "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
         "attention": Attention((net,), 3, 0.2).run(workbench),

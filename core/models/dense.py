@@ -141,7 +141,7 @@ def lowered_on_gpu(module: nn.Module, x: Tensor) -> AbstractContextManager[None]
         return nullcontext()
     from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
 
-    return gpu_layers.lowered(module)
+    return gpu_layers.low_parameters(module)
 
 
 def _low(x: Tensor) -> Tensor:

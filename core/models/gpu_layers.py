@@ -30,7 +30,7 @@ _LOWERED: dict[int, Tensor] = {}
 
 
 @contextmanager
-def lowered(module: torch.nn.Module) -> Iterator[None]:
+def low_parameters(module: torch.nn.Module) -> Iterator[None]:
     """Within, linear layers find the parameters of a module in the dtype of autocast.
 
     They are copied there together, in one or two kernels instead of one for each.

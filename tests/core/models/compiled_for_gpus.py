@@ -1,9 +1,6 @@
 """Compile every kernel for GPUs, none of which need be here; run by a test."""
 
 import itertools
-import os
-
-os.environ["TRITON_INTERPRET"] = "0"  # read when Triton is first imported
 
 import triton
 from triton.backends.compiler import GPUTarget
