@@ -108,7 +108,8 @@ html[data-page=present] .stApp:is(:has(.st-key-presented), :not(:has(h1)))
   /* The buttons of a table stand above it: below the heading, not on it. */
   .stApp [data-testid=stElementContainer]:has(> [data-testid=stFullScreenFrame]
     [data-testid=stDataFrame]) { margin-top: 1.75rem; }
-  .stApp .st-key-cards_verdict { min-height: 7rem; }
+  .stApp .st-key-cards_verdict { min-height: 7rem; place-content: flex-start; }
+  .stApp .st-key-cards_verdict > [data-testid=stLayoutWrapper] { flex-basis: 100%; }
   .stApp [class*=st-key-fields-] { min-height: 118.5px; }
   .stApp .st-key-convention { flex-wrap: wrap; }
   .stApp .st-key-convention > :first-child { flex-basis: 100%; }
