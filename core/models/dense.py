@@ -54,11 +54,7 @@ def dense_and_input(
     >>> product.tolist(), x.tolist()
     ([[2.0]], [[1.0, 1.0]])
     """
-    if not _has_gpu_layer(x, weight):
-        return dense(x, weight, bias, relu=relu), x
-    from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
-
-    (product,), (x,) = gpu_layers.linear([_low(x)], weight, bias, relu=relu)
+    (product,), (x,) = dense_parts([x], [len(weight)], weight, bias, relu=relu)
     return product, x
 
 
@@ -82,9 +78,11 @@ def dense_parts(
         return gpu_layers.linear(list(map(_low, inputs)), weight, bias, relu=relu, sizes=sizes)
     products, first = [], 0
     for x, size in zip(inputs, sizes, strict=True):
-        rows = slice(first, first + size)
-        of_rows = None if bias is None else bias[rows]
-        products.append(dense(x, weight[rows], of_rows, relu=relu))
+        of_rows = weight, bias
+        if size < len(weight):  # a slice costs a gradient of its own
+            rows = slice(first, first + size)
+            of_rows = weight[rows], None if bias is None else bias[rows]
+        products.append(dense(x, *of_rows, relu=relu))
         first += size
     return products, list(inputs)
 

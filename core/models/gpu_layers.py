@@ -53,7 +53,7 @@ def linear(
     bias: Float[Tensor, " outputs"] | None,
     *,
     relu: bool,
-    sizes: Sequence[int] = (),
+    sizes: Sequence[int],
 ) -> tuple[list[Tensor], list[Tensor]]:
     """X Wᵀ + b of each input, through relu where asked, in its dtype; and the inputs.
 
@@ -65,10 +65,10 @@ def linear(
         weight: of all of them.
         bias: likewise.
         relu: whether products go through relu.
-        sizes: rows of the weight that each input has, in turn; by default one input has all.
+        sizes: rows of the weight that each input has, in turn.
     """
     found = _Linear.apply(  # type: ignore[no-untyped-call]
-        weight, bias, relu, list(sizes) or [len(weight)], *inputs
+        weight, bias, relu, list(sizes), *inputs
     )
     return list(found[: len(inputs)]), list(found[len(inputs) :])
 
@@ -155,7 +155,7 @@ class _Linear(torch.autograd.Function):
             elif ctx.needs_input_grad[4 + at]:
                 of_input = of_rows @ weight
             of_inputs.append(None if of_input is None else of_input.view(ctx.shapes[at]))
-            of_weights.append(_product_in_float32(of_rows.t(), rows))
+            of_weights.append(product_in_float32(of_rows.t(), rows))
         of_whole_bias = _side_by_side(of_biases) if ctx.biased else None
         return _side_by_side(of_weights), of_whole_bias, None, None, *of_inputs
 
@@ -193,8 +193,8 @@ def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
     return through, parts.sum(0)
 
 
-def _product_in_float32(left: Tensor, right: Tensor) -> Tensor:
-    """Of low numbers; on a GPU they are multiplied as they are."""
+def product_in_float32(left: Tensor, right: Tensor) -> Tensor:
+    """The matrix product in float32 of factors of any type; on a GPU low ones stay as they are."""
     if left.is_cuda and left.dtype != torch.float32:
         return torch.mm(left, right, out_dtype=torch.float32)
     return left.float() @ right.float()

@@ -17,6 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from shuffleproof.core.models.gpu_layers import product_in_float32
 from shuffleproof.core.models.recurrence import Walk
 
 BLOCK = 512
@@ -98,10 +99,10 @@ class FusedRecurrence(torch.autograd.Function):
         earlier = (states[1:] if walk.backwards else states[:-1]).view(-1, hidden)
         if walk.reset_after:
             of_bias = through[..., 2 * hidden :].sum((0, 1), dtype=torch.float32)
-            return into, _in_float32(rows.t(), earlier), of_bias, None
+            return into, product_in_float32(rows.t(), earlier), of_bias, None
         inner = kept.view(-1, width)[:, 3 * hidden :]
-        of_gates = _in_float32(rows[:, : 2 * hidden].t(), earlier)
-        of_candidate = _in_float32(rows[:, 2 * hidden :].t(), inner)
+        of_gates = product_in_float32(rows[:, : 2 * hidden].t(), earlier)
+        of_candidate = product_in_float32(rows[:, 2 * hidden :].t(), inner)
         return into, torch.cat((of_gates, of_candidate)), None, None
 
 
@@ -114,13 +115,6 @@ def _launch(lists: int, hidden: int) -> tuple[tuple[int, int], int]:
     """The grid of programs, and the units of each."""
     block = min(BLOCK, triton.next_power_of_2(hidden))
     return (lists, triton.cdiv(hidden, block)), block
-
-
-def _in_float32(left: Tensor, right: Tensor) -> Tensor:
-    """The matrix product in float32 of factors of any type; a CPU must be given float32."""
-    if left.dtype == torch.float32 or left.device.type == "cpu":
-        return left.float() @ right.float()
-    return torch.mm(left, right, out_dtype=torch.float32)
 
 
 @triton.jit
