@@ -8,6 +8,7 @@ known on the host: no batch asks the device for anything.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -25,29 +26,45 @@ LENGTH_JITTER = 1.2  # training lists share a batch with lists up to about this 
 class ListBatch:
     """Some lists padded to the longest of them; padding is never read.
 
+    Ranks and labels are gathered when they are first read: many networks never do.
+
     Attributes:
+        held: the lists that these are some of.
         features: feature vectors (or anything computed from them); zeros where padded.
-        ranks: best rank of each document's tied block under each initial ranking.
-        tied: size of that block (1 = no tie, and where padded).
-        labels: graded relevance; 0 where padded.
         mask: True = a real document.
         full: every document is real, so that no mask is needed.
         rows: slot of each document in the held lists; the last slot where padded.
         lengths: documents of each list, on the host.
-        present: initial rankings that are there, on the host.
         ties: for each initial ranking, whether documents of these lists share a rank in it.
     """
 
+    held: "HeldLists"
     features: Float[Tensor, "lists docs features"]
-    ranks: Int64[Tensor, "lists docs rankings"]
-    tied: Int64[Tensor, "lists docs rankings"]
-    labels: Float32[Tensor, "lists docs"]
     mask: Bool[Tensor, "lists docs"]
     full: bool
     rows: Int64[Tensor, "lists docs"]
     lengths: Int64[np.ndarray, " lists"]
-    present: tuple[int, ...]
     ties: tuple[bool, ...]
+
+    @property
+    def present(self) -> tuple[int, ...]:
+        """Initial rankings that are there, on the host."""
+        return self.held.present
+
+    @cached_property
+    def ranks(self) -> Int64[Tensor, "lists docs rankings"]:
+        """Best rank of each document's tied block under each initial ranking."""
+        return _gathered_rows(self.held.ranks, self.rows)
+
+    @cached_property
+    def tied(self) -> Int64[Tensor, "lists docs rankings"]:
+        """Size of that block (1 = no tie, and where padded)."""
+        return _gathered_rows(self.held.tied, self.rows)
+
+    @cached_property
+    def labels(self) -> Float32[Tensor, "lists docs"]:
+        """Graded relevance; 0 where padded."""
+        return self.held.labels[self.rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,17 +120,13 @@ class HeldLists:
         places = torch.arange(longest, device=self.starts.device)
         mask = places < self.counts[placed][:, None]
         rows = torch.where(mask, self.starts[placed][:, None] + places, len(self.source) - 1)
-        flat = rows.flatten()
         return ListBatch(
-            features=_gathered_rows(self.features, self.source[flat], rows),
-            ranks=_gathered_rows(self.ranks, flat, rows),
-            tied=_gathered_rows(self.tied, flat, rows),
-            labels=self.labels[flat].view(rows.shape),
+            held=self,
+            features=_gathered_rows(self.features, self.source[rows]),
             mask=mask,
             full=bool((lengths == longest).all()),
             rows=rows,
             lengths=lengths,
-            present=self.present,
             ties=tuple(self.ties[chosen].any(0).tolist()),
         )
 
@@ -277,8 +290,6 @@ def _cut_into_batches(
 
 
 def _gathered_rows(
-    values: Shaped[Tensor, "sources columns"],
-    flat: Int64[Tensor, " cells"],
-    rows: Int64[Tensor, "lists docs"],
+    values: Shaped[Tensor, "sources columns"], rows: Int64[Tensor, "lists docs"]
 ) -> Shaped[Tensor, "lists docs columns"]:
-    return values.index_select(0, flat).view(*rows.shape, values.shape[1])
+    return values.index_select(0, rows.flatten()).view(*rows.shape, values.shape[1])

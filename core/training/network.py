@@ -20,6 +20,7 @@ from shuffleproof.core.models.architectures import Architecture
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.models.dense import lowered_on_gpu
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.gsf import GSF
 from shuffleproof.core.models.mlp import UnivariateNet
@@ -31,7 +32,7 @@ from shuffleproof.core.training.within_memory import within_memory
 Network = SetRank | DLCM | GSF | UnivariateNet
 Precision = Literal["fp32", "bf16", "auto"]
 
-BUDGET = {"cpu": 4096, "cuda": 131_072}
+BUDGET = {"cpu": 4096, "cuda": 262_144}
 """Padded documents a scoring batch, by kind of device; less where memory once ran out."""
 
 
@@ -77,8 +78,10 @@ def embedded_scores(
     """The scores of documents that were embedded before."""
     mask = None if batch.full else batch.mask
     if isinstance(network, SetRank):
-        known = RankFacts(batch.present, batch.ties)
-        ordinals = network.ordinals(batch.ranks, batch.tied, start, known)
+        ordinals = None
+        if network.ordinal is not None:
+            known = RankFacts(batch.present, batch.ties)
+            ordinals = network.ordinals(batch.ranks, batch.tied, start, known)
         return network.score(embedded, mask, ordinals)
     if isinstance(network, GSF):
         return network.score(embedded, mask, start)
@@ -138,7 +141,7 @@ def held_scores(
             device=device,
             dtype=torch.float64 if lists.features.dtype == torch.float64 else torch.float32,
         )
-        with arithmetic(precision, device.type):
+        with arithmetic(precision, device.type), lowered_on_gpu(network, scores):
             for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
                 scores[batch.rows] = run(network, batch).to(scores.dtype)
         return scores
