@@ -9,8 +9,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from shuffleproof.core.execution.triton_here import compiles_for
 from shuffleproof.core.losses.masked import attention_of_labels, exact, grades_differ, without_pads
 from shuffleproof.core.losses.masked import unit_norm as normalised
+
+LONGEST_IN_ONE = 4096
+"""Documents of the longest list that a program of a kernel has at once."""
 
 
 def attention_rank(
@@ -27,6 +31,13 @@ def attention_rank(
     >>> round(attention_rank(0 * ones, torch.tensor([[1.0, 0.0]]), ones.bool()).item(), 4)  # 2 ln 2
     1.3863
     """
+    if _has_kernel(scores):
+        from shuffleproof.core.losses.gpu_listwise import AttentionRank  # noqa: PLC0415 (Triton)
+
+        losses: Tensor = AttentionRank.apply(  # type: ignore[no-untyped-call]
+            scores.float(), labels, mask
+        )
+        return losses
     logits = without_pads(exact(scores), mask)
     target = attention_of_labels(labels.to(logits.dtype), mask)
     attention = logits.log_softmax(-1)
@@ -111,6 +122,13 @@ def list_mle(
     terms = below + torch.log1p(-share) - values
     taught = (real & (level > 0)).any(-1)
     return torch.where(real & taught[:, None], terms, 0).sum(-1)
+
+
+def _has_kernel(scores: Float[Tensor, "lists docs"]) -> bool:
+    """Whether some seventy kernels of PyTorch are one of ours on these scores' device."""
+    lists, docs = scores.shape
+    fits = scores.dtype != torch.float64 and lists > 0 and 0 < docs <= LONGEST_IN_ONE
+    return fits and compiles_for(scores.device)
 
 
 def _log_complement(

@@ -3,12 +3,13 @@
 `gpu_layers.py` launches them. Numbers are read in the type they are stored in, sums are float32.
 """
 
-import torch
 import triton
 import triton.language as tl
 
 LOW = tl.constexpr(-1e30)
 """The logit of a key that is not there: finite, since a first block may have no other."""
+
+LOG2E = tl.constexpr(1.4426950408889634)
 
 
 @triton.jit
@@ -18,119 +19,190 @@ def _block(at, row, rows, stride, cell):
 
 
 @triton.jit
-def _logits(q, k, real, column, keys, scale, MASKED: tl.constexpr):
-    """Logits to the base 2, and LOW at keys that are not there; which ones are."""
+def _is_real(real, column, keys, MASKED: tl.constexpr):
+    """Which of some keys of a list are there."""
     there = column < keys
     if MASKED:
         there = there & (tl.load(real + column, mask=there, other=0) != 0)
-    logits = tl.dot(q, tl.trans(k), input_precision="ieee") * (scale * 1.4426950408889634)
-    return tl.where(there[None, :], logits, LOW), there
+    return there
+
+
+@triton.jit
+def _attend_block(
+    q, key, value, real, first, keys, key_row, cell, scale, peak, total, gathered,
+    FIRST: tl.constexpr, MASKED: tl.constexpr, ALL: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """Some keys more for a softmax that is under way: its peak, its sum and what it gathers."""
+    column = first + tl.arange(0, KEYS)
+    k, v = _block(key, column, keys, key_row, cell), _block(value, column, keys, key_row, cell)
+    logits = tl.dot(q, tl.trans(k), input_precision="ieee")
+    if MASKED or not ALL:
+        logits = tl.where(_is_real(real, column, keys, MASKED)[None, :], logits, LOW)
+    higher = tl.max(logits, 1)
+    if not FIRST:
+        higher = tl.maximum(peak, higher)
+    weights = tl.exp2(logits * scale - (higher * scale)[:, None])
+    of_block, sums = tl.dot(weights.to(v.dtype), v, input_precision="ieee"), tl.sum(weights, 1)
+    if not FIRST:
+        kept = tl.exp2((peak - higher) * scale)
+        of_block, sums = gathered * kept[:, None] + of_block, total * kept + sums
+    return higher, sums, of_block
 
 
 @triton.jit
 def attend(
     query, key, value, real, out, norms, scale, queries, keys,
     query_list, query_row, key_list, key_row,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, MASKED: tl.constexpr,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, MASKED: tl.constexpr, ALL_KEYS: tl.constexpr,
     ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """softmax(scale · Q Kᵀ) V of one head for ROWS queries; norms: log₂ of each row's sum."""
+    """softmax(scale · Q Kᵀ) V of one head for ROWS queries; norms: log₂ of each row's sum.
+
+    ALL_KEYS: there are KEYS keys at most.
+    """
     list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     row, unit = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     cell = head * WIDTH + unit[None, :]
     q, asks = _block(query + list_ * query_list, row, queries, query_row, cell), row < queries
+    key, value, real = key + list_ * key_list, value + list_ * key_list, real + list_ * keys
+    scale = scale * LOG2E
     peak = tl.full((ROWS,), LOW, dtype=tl.float32)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     gathered = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
-    for first in range(0, keys, KEYS):
-        column = first + tl.arange(0, KEYS)
-        k = _block(key + list_ * key_list, column, keys, key_row, cell)
-        v = _block(value + list_ * key_list, column, keys, key_row, cell)
-        logits, _real = _logits(q, k, real + list_ * keys, column, keys, scale, MASKED)
-        higher = tl.maximum(peak, tl.max(logits, 1))
-        weights, kept = tl.exp2(logits - higher[:, None]), tl.exp2(peak - higher)
-        total = total * kept + tl.sum(weights, 1)
-        gathered = gathered * kept[:, None]
-        gathered += tl.dot(weights.to(v.dtype), v, input_precision="ieee")
-        peak = higher
+    if ALL_KEYS:
+        peak, total, gathered = _attend_block(
+            q, key, value, real, 0, keys, key_row, cell, scale, peak, total, gathered,
+            FIRST=True, MASKED=MASKED, ALL=False, KEYS=KEYS,
+        )  # fmt: skip
+    else:
+        whole = keys // KEYS * KEYS
+        for first in range(0, whole, KEYS):
+            peak, total, gathered = _attend_block(
+                q, key, value, real, first, keys, key_row, cell, scale, peak, total, gathered,
+                FIRST=False, MASKED=MASKED, ALL=True, KEYS=KEYS,
+            )  # fmt: skip
+        if whole < keys:
+            peak, total, gathered = _attend_block(
+                q, key, value, real, whole, keys, key_row, cell, scale, peak, total, gathered,
+                FIRST=False, MASKED=MASKED, ALL=False, KEYS=KEYS,
+            )  # fmt: skip
     there = out + (list_ * queries + row[:, None]) * (HEADS * WIDTH) + cell
     found = (gathered / total[:, None]).to(out.dtype.element_ty)
     tl.store(there, found, mask=asks[:, None])
-    tl.store(norms + tl.program_id(0) * queries + row, peak + tl.log2(total), mask=asks)
+    norm = peak * scale + tl.log2(total)
+    tl.store(norms + tl.program_id(0) * queries + row, norm, mask=asks)
 
 
 @triton.jit
-def _of_logits(q, k, v, gathered, grad, norm, real, column, keys, scale, MASKED: tl.constexpr):
-    """The weights of some queries on some keys, and the gradient of their scaled products."""
-    logits, there = _logits(q, k, real, column, keys, scale, MASKED)
-    weights = tl.where(there[None, :], tl.exp2(logits - norm[:, None]), 0.0)
-    of_weights = tl.dot(grad, tl.trans(v), input_precision="ieee")
-    along = tl.sum(gathered.to(tl.float32) * grad.to(tl.float32), 1)
-    return weights, (weights * (of_weights - along[:, None]) * scale).to(k.dtype)
+def _along(gathered, grad):
+    """Each row's product of what it gathered with its gradient."""
+    return tl.sum(gathered.to(tl.float32) * grad.to(tl.float32), 1)
+
+
+@triton.jit
+def _backward_block(
+    k, v, there, query, out, norms, alongs, of_out, of_query, first, scale, queries,
+    query_row, of_query_row, stride, cell, of_k, of_v,
+    MASKED: tl.constexpr, ROWS: tl.constexpr, ALL_KEYS: tl.constexpr,
+):  # fmt: skip
+    """What ROWS queries add to the gradients of some keys and values.
+
+    Logits stand with a key a row, so that two of the products take them as they come.
+    """
+    row = first + tl.arange(0, ROWS)
+    asks = row < queries
+    q = _block(query, row, queries, query_row, cell)
+    grad = _block(of_out, row, queries, stride, cell)
+    norm = tl.load(norms + row, mask=asks, other=0.0)
+    if ALL_KEYS:
+        along = _along(_block(out, row, queries, stride, cell), grad)
+    else:
+        along = tl.load(alongs + row, mask=asks, other=0.0)
+    logits = tl.dot(k, tl.trans(q), input_precision="ieee")
+    weights = tl.exp2(logits * (scale * LOG2E) - norm[None, :])
+    if MASKED or ALL_KEYS:  # keys past the end have no part in the gradient of queries
+        weights = tl.where(there[:, None], weights, 0.0)
+    of_v += tl.dot(weights.to(grad.dtype), grad, input_precision="ieee")
+    of_weights = tl.dot(v, tl.trans(grad), input_precision="ieee")
+    of_logits = (weights * (of_weights - along[None, :])).to(k.dtype)
+    of_k += tl.dot(of_logits, q, input_precision="ieee")
+    if ALL_KEYS:
+        of_q = tl.dot(tl.trans(of_logits), k, input_precision="ieee") * scale
+        place = of_query + row[:, None] * of_query_row + cell
+        tl.store(place, of_q.to(of_query.dtype.element_ty), mask=asks[:, None])
+    return of_k, of_v
 
 
 @triton.jit
 def attend_backward(
-    query, key, value, real, out, norms, of_out, of_query, of_key, of_value, scale, queries, keys,
-    query_list, query_row, key_list, key_row, of_query_row, of_key_row,
-    HEADS: tl.constexpr, WIDTH: tl.constexpr, MASKED: tl.constexpr,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, ALL_KEYS: tl.constexpr,
+    query, key, value, real, out, norms, alongs, of_out, of_query, of_key, of_value, scale,
+    queries, keys, query_list, query_row, key_list, key_row, of_query_row, of_key_row,
+    HEADS: tl.constexpr, WIDTH: tl.constexpr, MASKED: tl.constexpr, ALL_KEYS: tl.constexpr,
+    ALL_ROWS: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of KEYS keys and values of a head; of its queries too, where those are all."""
+    """The gradients of KEYS keys and values of a head; of its queries too, where those are all.
+
+    ALL_ROWS: there are ROWS queries at most.
+    """
     list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     column, unit = tl.program_id(1) * KEYS + tl.arange(0, KEYS), tl.arange(0, WIDTH)
-    cell, stride = head * WIDTH + unit[None, :], HEADS * WIDTH
+    cell, stride, start = head * WIDTH + unit[None, :], HEADS * WIDTH, list_ * queries
     k = _block(key + list_ * key_list, column, keys, key_row, cell)
     v = _block(value + list_ * key_list, column, keys, key_row, cell)
+    there = _is_real(real + list_ * keys, column, keys, MASKED)
+    query, of_query = query + list_ * query_list, of_query + start * of_query_row
+    out, of_out = out + start * stride, of_out + start * stride
+    norms = norms + tl.program_id(0) * queries
+    alongs = alongs + tl.program_id(0) * queries
     of_k = tl.zeros((KEYS, WIDTH), dtype=tl.float32)
     of_v = tl.zeros((KEYS, WIDTH), dtype=tl.float32)
-    for first in range(0, queries, ROWS):
-        row = first + tl.arange(0, ROWS)
-        q = _block(query + list_ * query_list, row, queries, query_row, cell)
-        gathered = _block(out + list_ * queries * stride, row, queries, stride, cell)
-        grad = _block(of_out + list_ * queries * stride, row, queries, stride, cell)
-        asks = row < queries
-        norm = tl.load(norms + tl.program_id(0) * queries + row, mask=asks, other=0.0)
-        weights, of_logits = _of_logits(
-            q, k, v, gathered, grad, norm, real + list_ * keys, column, keys, scale, MASKED
-        )
-        of_v += tl.dot(tl.trans(weights.to(grad.dtype)), grad, input_precision="ieee")
-        of_k += tl.dot(tl.trans(of_logits), q, input_precision="ieee")
-        if ALL_KEYS:
-            of_q = tl.dot(of_logits, k, input_precision="ieee").to(of_query.dtype.element_ty)
-            there = of_query + (list_ * queries + row[:, None]) * of_query_row + cell
-            tl.store(there, of_q, mask=asks[:, None])
-    there = (list_ * keys + column[:, None]) * of_key_row + cell
-    tl.store(of_key + there, of_k.to(of_key.dtype.element_ty), mask=(column < keys)[:, None])
-    tl.store(of_value + there, of_v.to(of_value.dtype.element_ty), mask=(column < keys)[:, None])
+    if ALL_ROWS:
+        of_k, of_v = _backward_block(
+            k, v, there, query, out, norms, alongs, of_out, of_query, 0, scale, queries,
+            query_row, of_query_row, stride, cell, of_k, of_v, MASKED, ROWS, ALL_KEYS,
+        )  # fmt: skip
+    else:
+        for first in range(0, queries, ROWS):
+            of_k, of_v = _backward_block(
+                k, v, there, query, out, norms, alongs, of_out, of_query, first, scale, queries,
+                query_row, of_query_row, stride, cell, of_k, of_v, MASKED, ROWS, ALL_KEYS,
+            )  # fmt: skip
+    place, inside = (list_ * keys + column[:, None]) * of_key_row + cell, (column < keys)[:, None]
+    tl.store(of_key + place, (of_k * scale).to(of_key.dtype.element_ty), mask=inside)
+    tl.store(of_value + place, of_v.to(of_value.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def attend_backward_queries(
-    query, key, value, real, out, norms, of_out, of_query, scale, queries, keys,
+    query, key, value, real, out, norms, alongs, of_out, of_query, scale, queries, keys,
     query_list, query_row, key_list, key_row, of_query_row,
     HEADS: tl.constexpr, WIDTH: tl.constexpr, MASKED: tl.constexpr,
     ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of ROWS queries of a head."""
+    """The gradient of ROWS queries of a head; alongs: see `_along`, for those of the keys."""
     list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     row, unit = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     cell, stride = head * WIDTH + unit[None, :], HEADS * WIDTH
-    q, asks = _block(query + list_ * query_list, row, queries, query_row, cell), row < queries
-    gathered = _block(out + list_ * queries * stride, row, queries, stride, cell)
+    asks, numbered = row < queries, tl.program_id(0) * queries + row
+    q = _block(query + list_ * query_list, row, queries, query_row, cell)
     grad = _block(of_out + list_ * queries * stride, row, queries, stride, cell)
-    norm = tl.load(norms + tl.program_id(0) * queries + row, mask=asks, other=0.0)
+    along = _along(_block(out + list_ * queries * stride, row, queries, stride, cell), grad)
+    tl.store(alongs + numbered, along, mask=asks)
+    norm = tl.load(norms + numbered, mask=asks, other=0.0)
     of_q = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
     for first in range(0, keys, KEYS):
         column = first + tl.arange(0, KEYS)
         k = _block(key + list_ * key_list, column, keys, key_row, cell)
         v = _block(value + list_ * key_list, column, keys, key_row, cell)
-        _weights, of_logits = _of_logits(
-            q, k, v, gathered, grad, norm, real + list_ * keys, column, keys, scale, MASKED
-        )
+        logits = tl.dot(q, tl.trans(k), input_precision="ieee")
+        weights = tl.exp2(logits * (scale * LOG2E) - norm[:, None])
+        there = _is_real(real + list_ * keys, column, keys, MASKED)
+        weights = tl.where(there[None, :], weights, 0.0)
+        of_weights = tl.dot(grad, tl.trans(v), input_precision="ieee")
+        of_logits = (weights * (of_weights - along[:, None])).to(k.dtype)
         of_q += tl.dot(of_logits, k, input_precision="ieee")
-    there = of_query + (list_ * queries + row[:, None]) * of_query_row + cell
-    tl.store(there, of_q.to(of_query.dtype.element_ty), mask=asks[:, None])
+    place = of_query + (list_ * queries + row[:, None]) * of_query_row + cell
+    tl.store(place, (of_q * scale).to(of_query.dtype.element_ty), mask=asks[:, None])
 
 
 @triton.jit
@@ -176,7 +248,8 @@ def add_norm_backward(
     of_weight = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     of_bias = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     of_shift = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for first in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
+    step = tl.num_programs(0) * ROWS
+    for first in tl.range(tl.program_id(0) * ROWS, rows, step, num_stages=3):
         row = first + tl.arange(0, ROWS)
         normed, over_deviation, inside = _normed(
             x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED
@@ -207,7 +280,8 @@ def columns_backward(
     """The gradient before relu, and this program's part of its sums over the rows."""
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for first in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
+    step = tl.num_programs(0) * ROWS
+    for first in tl.range(tl.program_id(0) * ROWS, rows, step, num_stages=4):
         row = first + tl.arange(0, ROWS)
         inside = (row[:, None] < rows) & (column[None, :] < width)
         there = row[:, None] * width + column[None, :]
@@ -219,10 +293,15 @@ def columns_backward(
     tl.store(parts + tl.program_id(0) * width + column, tl.sum(total, 0), mask=column < width)
 
 
-def try_out(values: torch.Tensor) -> None:
-    """Compile and run a kernel on [1, width] float32: raises whatever is wrong with Triton here."""
-    with torch.cuda.device_of(values):  # type: ignore[no-untyped-call]
-        add_norm[(1,)](
-            values, values, values, values, values, values, 1, 1, values.shape[1], 1.0,
-            SHIFTED=False, ROWS=1, COLUMNS=16,
-        )  # fmt: skip
+@triton.jit
+def sum_rows(parts, sums, rows, width, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The sum of the rows of a matrix, in float32."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for first in range(0, rows, ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row[:, None] < rows) & (column[None, :] < width)
+        there = parts + row[:, None] * width + column[None, :]
+        total += tl.load(there, mask=inside, other=0.0).to(tl.float32)
+    found = tl.sum(total, 0).to(sums.dtype.element_ty)
+    tl.store(sums + column, found, mask=column < width)

@@ -19,11 +19,14 @@ from triton import next_power_of_2
 from shuffleproof.core.models import gpu_kernels
 
 HEAD_WIDTHS = (16, 32, 64)
-KEYS, ROWS, ROWS_BACK = 64, 128, 64
-"""Keys, and queries, that a program of attention has at once, at most: as was fastest."""
+KEYS, ROWS = 64, 128
+"""Keys, and queries, that a program of attention has at once, at most.
 
-PROGRAMS = 1056
-"""That share the rows of a sum over all of them: some eight for each multiprocessor."""
+Numbers of rows, warps and registers in this file are those that were fastest on an H200.
+"""
+
+PROGRAMS = 132
+"""That share the rows of a sum over all of them: one for each multiprocessor of an H200."""
 
 _LOWERED: dict[int, Tensor] = {}
 """Copies of parameters in the dtype of autocast, by the parameter's identity."""
@@ -33,12 +36,14 @@ _LOWERED: dict[int, Tensor] = {}
 def low_parameters(module: torch.nn.Module) -> Iterator[None]:
     """Within, linear layers find the parameters of a module in the dtype of autocast.
 
-    They are copied there together, in one or two kernels instead of one for each.
+    They are copied there together, in one or two kernels instead of one for each; those that are
+    lowered already stay as they are.
     """
-    parameters: list[Tensor] = list(module.parameters())
+    parameters: list[Tensor] = [own for own in module.parameters() if id(own) not in _LOWERED]
     low = [torch.empty_like(own, dtype=torch.get_autocast_dtype("cuda")) for own in parameters]
-    with torch.no_grad():
-        torch._foreach_copy_(low, parameters)
+    if low:
+        with torch.no_grad():
+            torch._foreach_copy_(low, parameters)
     _LOWERED.update(zip(map(id, parameters), low, strict=True))
     try:
         yield
@@ -67,6 +72,9 @@ def linear(
         relu: whether products go through relu.
         sizes: rows of the weight that each input has, in turn.
     """
+    if not torch.is_grad_enabled():
+        _flat, _weights, products = _products(weight, bias, inputs, sizes, relu=relu)
+        return _shaped(products, inputs), list(inputs)
     found = _Linear.apply(  # type: ignore[no-untyped-call]
         weight, bias, relu, list(sizes), *inputs
     )
@@ -80,9 +88,10 @@ def add_norm(
     norm: torch.nn.LayerNorm,
 ) -> Float[Tensor, "lists rows width"]:
     """LayerNorm(x + branch + shift); x may be given once for all lists."""
-    normed: Tensor = _AddNorm.apply(  # type: ignore[no-untyped-call]
-        x, branch, shift, norm.weight, norm.bias, norm.eps
-    )
+    facts = shift, norm.weight, norm.bias, norm.eps
+    if not torch.is_grad_enabled():
+        return _normed_sum(x.contiguous(), branch.contiguous(), *facts)
+    normed: Tensor = _AddNorm.apply(x, branch, *facts)  # type: ignore[no-untyped-call]
     return normed
 
 
@@ -102,9 +111,10 @@ def attention(
         heads: into which the width is parted.
         scale: of the logits.
     """
-    found: Tensor = _Attention.apply(  # type: ignore[no-untyped-call]
-        queries, keys, mask, heads, scale
-    )
+    facts = queries, keys, mask, heads, scale
+    if not torch.is_grad_enabled():
+        return _attended(*facts)[0]
+    found: Tensor = _Attention.apply(*facts)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -118,20 +128,11 @@ class _Linear(torch.autograd.Function):
         sizes: list[int],
         *inputs: Tensor,
     ) -> tuple[Tensor, ...]:
-        flat = [x.reshape(-1, x.shape[-1]) for x in inputs]
-        weights = _rows_of(weight, sizes, flat[0].dtype)
-        biases: Sequence[Tensor | None] = [None] * len(sizes)
-        if bias is not None:
-            biases = _rows_of(bias, sizes, flat[0].dtype)
-        parts = zip(flat, weights, biases, strict=True)
-        products = [_product(*part, relu=relu) for part in parts]
+        flat, weights, products = _products(weight, bias, inputs, sizes, relu=relu)
         ctx.save_for_backward(*flat, *weights, *(products if relu else ()))
         ctx.relu, ctx.biased, ctx.shapes = relu, bias is not None, [x.shape for x in inputs]
         ctx.set_materialize_grads(False)
-        shaped = (
-            product.view(*x.shape[:-1], -1) for product, x in zip(products, inputs, strict=True)
-        )
-        return *shaped, *(x.view_as(x) for x in inputs)
+        return *_shaped(products, inputs), *(x.view_as(x) for x in inputs)
 
     @staticmethod
     @once_differentiable
@@ -160,11 +161,35 @@ class _Linear(torch.autograd.Function):
         return _side_by_side(of_weights), of_whole_bias, None, None, *of_inputs
 
 
-def _rows_of(parameter: Tensor, sizes: list[int], dtype: torch.dtype) -> list[Tensor]:
+def _products(
+    weight: Tensor,
+    bias: Tensor | None,
+    inputs: Sequence[Tensor],
+    sizes: Sequence[int],
+    *,
+    relu: bool,
+) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """The inputs' rows, the weight of each, and their products."""
+    flat = [x.reshape(-1, x.shape[-1]) for x in inputs]
+    weights = _rows_of(weight, sizes, flat[0].dtype)
+    biases: Sequence[Tensor | None] = [None] * len(sizes)
+    if bias is not None:
+        biases = _rows_of(bias, sizes, flat[0].dtype)
+    parts = zip(flat, weights, biases, strict=True)
+    return flat, weights, [_product(*part, relu=relu) for part in parts]
+
+
+def _shaped(products: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Each product with the axes of its input."""
+    pairs = zip(products, inputs, strict=True)
+    return [product.view(*x.shape[:-1], -1) for product, x in pairs]
+
+
+def _rows_of(parameter: Tensor, sizes: Sequence[int], dtype: torch.dtype) -> list[Tensor]:
     """So many rows of a parameter in turn, lowered."""
     low = _LOWERED.get(id(parameter))
     low = low if low is not None and low.dtype == dtype else parameter.to(dtype)
-    return list(torch.split(low, sizes))
+    return [low] if len(sizes) == 1 else list(torch.split(low, list(sizes)))
 
 
 def _product(rows: Tensor, weight: Tensor, bias: Tensor | None, *, relu: bool) -> Tensor:
@@ -182,15 +207,26 @@ def _side_by_side(parts: list[Tensor]) -> Tensor:
 def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
     """The gradient before relu, where there is one, and its sums over the rows in float32."""
     grad = grad.contiguous()
-    (rows, width), columns, at_once = grad.shape, 256, 16
-    programs = max(1, min(PROGRAMS // 8, -(-rows // at_once)))
+    rows, width = grad.shape
+    columns, at_once = min(512, next_power_of_2(width)), 4
+    programs = max(1, min(PROGRAMS, -(-rows // at_once)))
     parts = torch.empty(programs, width, device=grad.device)
     through = grad if product is None else torch.empty_like(grad)
     gpu_kernels.columns_backward[programs, -(-width // columns)](
         grad, grad if product is None else product, through, parts, rows, width,
-        RELU=product is not None, ROWS=at_once, COLUMNS=columns, num_warps=4,
+        RELU=product is not None, ROWS=at_once, COLUMNS=columns, num_warps=2,
     )  # fmt: skip
-    return through, parts.sum(0)
+    return through, _sum_of_rows(parts)
+
+
+def _sum_of_rows(parts: Tensor) -> Tensor:
+    """The sum over the first axis; in float32 on the way."""
+    sums, columns = parts.new_empty(parts.shape[1:]), 16
+    gpu_kernels.sum_rows[-(-sums.numel() // columns),](
+        parts, sums, len(parts), sums.numel(), COLUMNS=columns,
+        ROWS=min(512, next_power_of_2(len(parts))), num_warps=8,
+    )  # fmt: skip
+    return sums
 
 
 def product_in_float32(left: Tensor, right: Tensor) -> Tensor:
@@ -211,15 +247,10 @@ class _AddNorm(torch.autograd.Function):
         bias: Tensor,
         epsilon: float,
     ) -> Tensor:
-        x, branch, out = x.contiguous(), branch.contiguous(), torch.empty_like(branch)
-        shape = _NormShape.of(x, branch, at_once=4096)
-        gpu_kernels.add_norm[(shape.blocks,)](
-            x, branch, weight if shift is None else shift, weight, bias, out, *shape.numbers,
-            epsilon, SHIFTED=shift is not None, num_warps=8, **shape.options,
-        )  # fmt: skip
+        x, branch = x.contiguous(), branch.contiguous()
         ctx.save_for_backward(x, branch, shift, weight)
         ctx.epsilon = epsilon
-        return out
+        return _normed_sum(x, branch, shift, weight, bias, epsilon)
 
     @staticmethod
     @once_differentiable
@@ -227,19 +258,35 @@ class _AddNorm(torch.autograd.Function):
         ctx: Any, grad: Tensor
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, None]:
         x, branch, shift, weight = ctx.saved_tensors
-        shape = _NormShape.of(x, branch, at_once=2048)
-        programs = max(1, min(PROGRAMS, shape.blocks))
+        shape = _NormShape.of(x, branch, at_once=1024)
+        programs = max(1, min(4 * PROGRAMS, shape.blocks))
         sums = 2 if shift is None else 3
         parts = torch.empty(programs, sums, x.shape[-1], device=x.device)
         of_sum = torch.empty_like(branch)
         gpu_kernels.add_norm_backward[(programs,)](
             x, branch, weight if shift is None else shift, weight, grad.contiguous(), of_sum,
-            parts, *shape.numbers, ctx.epsilon, SHIFTED=shift is not None, num_warps=2,
+            parts, *shape.numbers, ctx.epsilon, SHIFTED=shift is not None, num_warps=1,
             **shape.options,
         )  # fmt: skip
-        of_weight, of_bias, *of_shift = parts.sum(0)
-        of_x = of_sum if x.shape == branch.shape else of_sum.sum(0, keepdim=True)
+        of_weight, of_bias, *of_shift = _sum_of_rows(parts)
+        of_x = of_sum if x.shape == branch.shape else _sum_of_rows(of_sum)[None]
         return of_x, of_sum, of_shift[0] if of_shift else None, of_weight, of_bias, None
+
+
+def _normed_sum(
+    x: Tensor,
+    branch: Tensor,
+    shift: Tensor | None,
+    weight: Tensor,
+    bias: Tensor,
+    epsilon: float,
+) -> Tensor:
+    out, shape = torch.empty_like(branch), _NormShape.of(x, branch, at_once=4096)
+    gpu_kernels.add_norm[(shape.blocks,)](
+        x, branch, weight if shift is None else shift, weight, bias, out, *shape.numbers, epsilon,
+        SHIFTED=shift is not None, num_warps=8, **shape.options,
+    )  # fmt: skip
+    return out
 
 
 class _NormShape(NamedTuple):
@@ -275,17 +322,7 @@ class _Attention(torch.autograd.Function):
         heads: int,
         scale: float,
     ) -> Tensor:
-        query, key, value = _parts(queries, keys)
-        lists, width = len(key), query.shape[-1]
-        out = query.new_empty(lists, query.shape[1], width)
-        norms = torch.empty(lists * heads, query.shape[1], device=query.device)
-        real = out if mask is None else mask.contiguous().view(torch.uint8)
-        numbers = _numbers(query, key)
-        rows, columns = _at_once(numbers[0], ROWS), _at_once(numbers[1], KEYS)
-        gpu_kernels.attend[lists * heads, -(-numbers[0] // rows)](
-            query, key, value, real, out, norms, scale, *numbers, HEADS=heads,
-            WIDTH=width // heads, MASKED=mask is not None, ROWS=rows, KEYS=columns, num_warps=4,
-        )  # fmt: skip
+        out, norms, real = _attended(queries, keys, mask, heads, scale)
         ctx.save_for_backward(queries, keys, real, out, norms)
         ctx.heads, ctx.scale, ctx.masked = heads, scale, mask is not None
         return out
@@ -298,28 +335,46 @@ class _Attention(torch.autograd.Function):
         of_queries = queries.new_empty(len(out), *queries.shape[1:])
         of_keys = None if keys is None else torch.empty_like(keys)
         of_query, of_key, of_value = _parts(of_queries, of_keys)
-        numbers = _numbers(query, key)
-        columns = _at_once(numbers[1], KEYS)
-        blocks, facts = -(-numbers[1] // columns), (query, key, value, real, out, norms)
-        grad = grad.contiguous()
+        numbers, alongs = _numbers(query, key), torch.empty_like(norms)
+        facts, grad = (query, key, value, real, out, norms, alongs), grad.contiguous()
         shape = {
             "HEADS": ctx.heads, "WIDTH": query.shape[-1] // ctx.heads, "MASKED": ctx.masked,
         }  # fmt: skip
-        gpu_kernels.attend_backward[len(norms), blocks](
-            *facts, grad, of_query, of_key, of_value, ctx.scale, *numbers, of_query.stride(1),
-            of_key.stride(1), ALL_KEYS=blocks == 1, KEYS=columns, **shape,
-            ROWS=16 if blocks == 1 else _at_once(numbers[0], ROWS_BACK),
-            num_warps=1 if blocks == 1 else 4,
-        )  # fmt: skip
-        if blocks > 1:
+        if numbers[1] > KEYS:
             rows = _at_once(numbers[0], ROWS)
             gpu_kernels.attend_backward_queries[len(norms), -(-numbers[0] // rows)](
                 *facts, grad, of_query, ctx.scale, *numbers, of_query.stride(1), ROWS=rows,
-                KEYS=KEYS // 2, num_warps=4, **shape,
+                KEYS=KEYS // 2, num_warps=_warps(rows), num_stages=5, **shape,
             )  # fmt: skip
+        options = _shape_of_backward(*numbers[:2])
+        gpu_kernels.attend_backward[len(norms), -(-numbers[1] // options["KEYS"])](
+            *facts, grad, of_query, of_key, of_value, ctx.scale, *numbers, of_query.stride(1),
+            of_key.stride(1), ALL_KEYS=numbers[1] <= KEYS, ALL_ROWS=numbers[0] <= options["ROWS"],
+            **options, **shape,
+        )  # fmt: skip
         if len(queries) < len(out):
-            of_queries = of_queries.sum(0, keepdim=True)
+            of_queries = _sum_of_rows(of_queries)[None]
         return of_queries, of_keys, None, None, None
+
+
+def _attended(
+    queries: Tensor, keys: Tensor | None, mask: Tensor | None, heads: int, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What `attention` returns, the logarithm of each softmax's sum, and which keys are real."""
+    query, key, value = _parts(queries, keys)
+    lists, width = len(key), query.shape[-1]
+    out = query.new_empty(lists, query.shape[1], width)
+    norms = torch.empty(lists * heads, query.shape[1], device=query.device)
+    real = out if mask is None else mask.contiguous().view(torch.uint8)
+    numbers = _numbers(query, key)
+    rows, columns = _at_once(numbers[0], ROWS), _at_once(numbers[1], KEYS)
+    all_keys = numbers[1] <= columns
+    gpu_kernels.attend[lists * heads, -(-numbers[0] // rows)](
+        query, key, value, real, out, norms, scale, *numbers, HEADS=heads, WIDTH=width // heads,
+        MASKED=mask is not None, ALL_KEYS=all_keys, ROWS=rows, KEYS=columns,
+        num_warps=_warps(rows), maxnreg=None if all_keys else 128,
+    )  # fmt: skip
+    return out, norms, real
 
 
 def _parts(queries: Tensor, keys: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -342,3 +397,19 @@ def _numbers(query: Tensor, key: Tensor) -> tuple[int, ...]:
 def _at_once(count: int, most: int) -> int:
     """Of so many, how many a program has at once: a power of 2, as many as products need."""
     return min(most, max(16, next_power_of_2(count)))
+
+
+def _shape_of_backward(queries: int, keys: int) -> dict[str, Any]:
+    """How `attend_backward` is launched."""
+    if keys <= KEYS // 2:
+        return {"ROWS": 16, "KEYS": _at_once(keys, KEYS), "num_warps": 1}
+    if keys <= KEYS:
+        return {"ROWS": _at_once(queries, 64), "KEYS": KEYS, "num_warps": 4, "maxnreg": 128}
+    if queries <= KEYS // 2:
+        return {"ROWS": _at_once(queries, 32), "KEYS": KEYS, "num_warps": 4}
+    return {"ROWS": 32, "KEYS": 2 * KEYS, "num_warps": 4, "maxnreg": 168}
+
+
+def _warps(rows: int) -> int:
+    """Of a program of attention that has so many queries."""
+    return max(1, min(4, rows // 16))

@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from shuffleproof.core.execution.triton_here import compiles_for
 from shuffleproof.core.models import recurrence_compiled, recurrence_steps
 from shuffleproof.core.models.dense import dense
-from shuffleproof.core.models.triton_here import compiles_for
 
 
 @dataclass(frozen=True)

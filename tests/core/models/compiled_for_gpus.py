@@ -6,9 +6,26 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from shuffleproof.core.execution import triton_trial
+from shuffleproof.core.losses import gpu_listwise
 from shuffleproof.core.models import gpu_kernels, gpu_recurrence
 
-NUMBERS = {"norms", "shift", "weight", "bias", "parts", "running", "carried"}
+NUMBERS = {
+    "norms",
+    "alongs",
+    "sums",
+    "shift",
+    "weight",
+    "bias",
+    "parts",
+    "running",
+    "carried",
+    "scores",
+    "labels",
+    "losses",
+    "gradient",
+    "values",
+}
 """Pointers to float32; others point to bfloat16, and masks to bytes."""
 
 POINTERS = NUMBERS | {
@@ -16,11 +33,13 @@ POINTERS = NUMBERS | {
     "of_sum", "grad", "result", "through", "inputs", "product", "kept", "state", "earlier", "into",
     "of_inner",
 }  # fmt: skip
-SHAPE = {"HEADS": 8, "WIDTH": 32, "ROWS": 16, "KEYS": 32, "COLUMNS": 256, "block": 64}
-SWITCHES = {"MASKED", "ALL_KEYS", "SHIFTED", "RELU", "after"}
+SHAPE = {"HEADS": 8, "WIDTH": 32, "ROWS": 16, "KEYS": 32, "COLUMNS": 256, "block": 64, "count": 64}
+SWITCHES = {"MASKED", "ALL_KEYS", "ALL_ROWS", "SHIFTED", "RELU", "after"}
 STARTED = {
     gpu_kernels: ("attend", "attend_backward", "attend_backward_queries", "add_norm",
-                  "add_norm_backward", "columns_backward"),
+                  "add_norm_backward", "columns_backward", "sum_rows"),
+    gpu_listwise: ("_losses",),
+    triton_trial: ("_doubled",),
     gpu_recurrence: ("_gates", "_mix", "_into_products", "_into_reset"),
 }  # fmt: skip
 
@@ -30,7 +49,7 @@ def kinds(kernel, constants):
     for name in kernel.arg_names:
         if name in constants:
             yield name, "constexpr"
-        elif name == "real":
+        elif name in {"real", "mask"}:
             yield name, "*u8"
         elif name in POINTERS:
             yield name, "*fp32" if name in NUMBERS else "*bf16"

@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import nn
 
+from shuffleproof.core.execution.triton_here import compiles_for
 from shuffleproof.core.models import dense, setrank
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.models.setrank import SetRank
-from shuffleproof.core.models.triton_here import compiles_for
 
 pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -38,7 +38,9 @@ def facts(model, docs, mask):
     gradients = torch.autograd.grad(
         (scores * weights).sum(), [embedded, *model.blocks.parameters()]
     )
-    return [scores.detach(), *gradients]
+    with torch.no_grad():
+        alone = model.score(embedded, mask)
+    return [scores.detach(), alone, *gradients]
 
 
 CONFIGS = {

@@ -2,15 +2,19 @@
 
 import functools
 import logging
+import os
 
 import torch
 
 LOG = logging.getLogger("shuffleproof.models")
 
+# A product and a sum become one instruction, as our kernels count on: Triton 3.10 asks for a word.
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
 
 @functools.cache
 def compiles_for(device: torch.device) -> bool:
-    """Whether `gpu_layers.py` and `gpu_recurrence.py` can be used on a device.
+    """Whether kernels of ours (files `gpu_*.py`) can be used on a device.
 
     >>> compiles_for(torch.device("cpu"))
     False
@@ -18,9 +22,9 @@ def compiles_for(device: torch.device) -> bool:
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
-        from shuffleproof.core.models import gpu_kernels  # noqa: PLC0415 (Triton, for a GPU alone)
+        from shuffleproof.core.execution import triton_trial  # noqa: PLC0415 (Triton)
 
-        gpu_kernels.try_out(torch.zeros(1, 16, device=device))
+        triton_trial.try_out(device)
     except Exception as error:  # noqa: BLE001 (no Triton, no C compiler, no cache: all end here)
         LOG.warning("%s goes without Triton's kernels, which is slower: %s", device, error)
         return False
