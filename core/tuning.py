@@ -24,27 +24,25 @@ import pandas as pd
 from shuffleproof.core.errors import (
     DataError,
     DivergedError,
-    ParameterError,
     UnknownNameError,
     UsageError,
 )
 from shuffleproof.core.execution import claims
-from shuffleproof.core.parameters import (
-    Parameter,
-    check,
-    fields_of,
-    parameter,
-    parameters,
-    value_of,
-)
+from shuffleproof.core.parameters import Parameter, check, parameter
 from shuffleproof.core.parameters import text_of as written
 from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers import named_presets, registry
-from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.named_presets import NamedPreset
-from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.search_space import (
+    Choices,
+    Range,
+    can_draw,
+    distribution_of,
+    fields_with_values,
+    space_of,
+)
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
@@ -65,14 +63,6 @@ CURVE = 50
 
 RECORDS = "tunings"
 DONE, PRUNED, FAILED = "done", "pruned", "failed"
-Range = tuple[Any, ...]
-"""(low, high) of numbers, or the choices."""
-
-
-class Choices(tuple[Any, ...]):
-    """Two numbers of which one is drawn, and none between them."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -299,97 +289,6 @@ def _tell_before(curve: Curve, trial: "Trial", end: int | None) -> None:
             trial.report(value, step)
 
 
-def space_of(name: RankerName, chosen: Sequence[str] = ()) -> dict[str, Range]:
-    """The range of every field that is searched.
-
-    Args:
-        name: of the ranker at a preset.
-        chosen: fields as `--search` has them.
-
-    Raises:
-        ParameterError: a field that the recipe has not, or a range beyond its bounds.
-        UsageError: nothing to search.
-
-    >>> space_of(RankerName.parse("mart@small"))["leaves"]
-    (4, 128)
-    >>> space_of(RankerName.parse("mart@small"), ["leaves=8..16"])
-    {'leaves': (8, 16)}
-    """
-    fixed = FIXED.get(name.base, {})
-    declared = _declared(registry.spec(name))
-    known = {field: pair for field, pair in declared.items() if field not in fixed}
-    if not chosen:
-        found = {name: _wide(pair) for name, pair in known.items() if pair[0].search}
-    else:
-        pairs = fields_of([one if "=" in one else f"{one}=" for one in chosen], "--search")
-        found = {}
-        for field, text in pairs.items():
-            if field not in known:
-                raise ParameterError("--search", field, f"one of {', '.join(sorted(known))}")
-            found[field] = _range(*known[field], text)
-    if not found:
-        raise UsageError(f"{name}: nothing of its recipe is searched; name fields with --search")
-    return found
-
-
-def _declared(spec: RankerSpec) -> dict[str, tuple[Parameter, Any]]:
-    parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)
-    return {one.name: (one, getattr(part, one.name)) for part in parts for one in parameters(part)}
-
-
-def _wide(pair: tuple[Parameter, Any]) -> Range:
-    """The declared range, with the value that the preset has."""
-    declared, value = pair
-    low, high = declared.search[0], declared.search[-1]
-    return (low, high) if value is None else (min(low, value), max(high, value))
-
-
-def _range(declared: Parameter, value: Any, text: str) -> Range:
-    """The range that a text of --search means."""
-    if not text and declared.search:
-        return _wide((declared, value))
-    if not text and declared.choices:
-        return tuple(declared.choices)
-    low, dots, high = text.partition("..")
-    allowed = f"{declared.name}=LOW..HIGH within its bounds ({declared.allowed}), or choices a,b"
-    texts = (low, high) if dots else text.split(",")
-    ends = [*dict.fromkeys(value_of(declared, one) for one in texts if one)]
-    whole = {"low": declared.low, "high": declared.high}
-    inside = all(
-        (declared.choices and one in declared.choices)
-        or (one is None and not dots)
-        or (isinstance(one, int | float) and (whole["low"] is None or one >= whole["low"])
-            and (whole["high"] is None or one <= whole["high"]))
-        for one in ends
-    )  # fmt: skip
-    if len(ends) < 2 or not inside or (dots and not ends[0] < ends[-1]):
-        raise ParameterError("--search", f"{declared.name}={text}".rstrip("="), allowed)
-    return tuple(ends) if dots or not _has_ends(ends) else Choices(ends)
-
-
-def _has_ends(values: Sequence[Any]) -> bool:
-    """Whether these are the two ends of a range.
-
-    >>> _has_ends((8, 64)), _has_ends(Choices((8, 64))), _has_ends((8, 16, 64)), _has_ends("ab")
-    (True, False, False, False)
-    """
-    numbers = not any(isinstance(one, str | bool) or one is None for one in values)
-    return len(values) == 2 and numbers and not isinstance(values, Choices)
-
-
-def _distribution(declared: Parameter, ends: Range) -> "BaseDistribution":
-    """What Optuna draws a field from: logarithmic where the range spans a factor of eight."""
-    from optuna import distributions as of  # noqa: PLC0415 (only who tunes pays for it)
-
-    if not _has_ends(ends):
-        return of.CategoricalDistribution(ends)
-    low, high = ends
-    log = low > 0 and high / low >= 8
-    if declared.type in {int, int | None}:
-        return of.IntDistribution(int(low), int(high), log=log)
-    return of.FloatDistribution(float(low), float(high), log=log)
-
-
 def refuse(tuning: Tuning, scope: Scope) -> None:
     """Refuse a search that cannot be made, before any work.
 
@@ -455,8 +354,8 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
     Raises:
         ClaimTakenError: another worker is at a trial that the next round waits for.
     """
-    declared = _declared(registry.spec(search.base))
-    drawn = {name: _distribution(declared[name][0], ends) for name, ends in search.space.items()}
+    declared = fields_with_values(registry.spec(search.base))
+    drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
     tuning = search.tuning
     study, start = _study(tuning.seed, tuning.at_once), claims.began()
     entry = registry.entry(search.base.base)
@@ -464,7 +363,7 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
     presets = [Proposal(name, replace(search.base, preset=name)) for name in dict.fromkeys(names)]
     rows = yield from _round(search, wanted, presets, None)
     for proposal, row in zip(presets, rows, strict=True):
-        _tell(study, row, declared_of=_declared(registry.spec(proposal.name)), drawn=drawn)
+        _tell(study, row, declared_of=fields_with_values(registry.spec(proposal.name)), drawn=drawn)
     end = None if tuning.budget is None else start + tuning.budget
     while wanted is None or len(search.history) < wanted:
         room = tuning.at_once if wanted is None else wanted - len(search.history)
@@ -539,17 +438,9 @@ def _tell(
     from optuna.trial import create_trial  # noqa: PLC0415 (only who tunes pays for it)
 
     values = {name: declared_of[name][1] for name in drawn}
-    inside = all(_can_draw(drawn[name], value) for name, value in values.items())
+    inside = all(can_draw(drawn[name], value) for name, value in values.items())
     if row["state"] == DONE and inside:
         study.add_trial(create_trial(value=row["value"], params=values, distributions=dict(drawn)))
-
-
-def _can_draw(distribution: "BaseDistribution", value: Any) -> bool:
-    try:
-        inside: bool = distribution._contains(distribution.to_internal_repr(value))  # noqa: SLF001 (Optuna tells it nowhere else)
-    except ValueError:  # no such choice, none, or no logarithm
-        return False
-    return inside
 
 
 def _finish(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
@@ -613,7 +504,7 @@ def table(preset: NamedPreset) -> pd.DataFrame:
 
 def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     """The values that a trial gave to some fields: those it proposed, else its preset's."""
-    declared = _declared(registry.spec(_ranker_of(base, row)))
+    declared = fields_with_values(registry.spec(_ranker_of(base, row)))
     return {field: row["fields"].get(field, declared[field][1]) for field in fields}
 
 

@@ -20,7 +20,7 @@ from shuffleproof.app.figures.tuning import (
 )
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
-from shuffleproof.core import sharing, tuning
+from shuffleproof.core import search_space, sharing, tuning
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
@@ -203,7 +203,7 @@ def _form(data: str, names: Sequence[str]) -> None:
         "Ranker", "ranker", offered, USUAL_RANKER, place=left, format_func=with_display_names
     )
     base = RankerName.parse(f"{ranker}@{usual}")
-    space = tuning.space_of(base)
+    space = search_space.space_of(base)
     fields = st.multiselect(
         "Fields that are searched", list(space), default=list(space), wrap=True,
         key=f"fields {ranker}",

@@ -41,7 +41,8 @@ def _attend_block(
     higher = tl.max(logits, 1)
     if not FIRST:
         higher = tl.maximum(peak, higher)
-    weights = tl.exp2(logits * scale - (higher * scale)[:, None])
+    base = tl.where(higher > LOW, higher, 0.0) * scale  # a product of LOW is not exact
+    weights = tl.exp2(logits * scale - base[:, None])
     of_block, sums = tl.dot(weights.to(v.dtype), v, input_precision="ieee"), tl.sum(weights, 1)
     if not FIRST:
         kept = tl.exp2((peak - higher) * scale)

@@ -346,7 +346,7 @@ class _Attention(torch.autograd.Function):
                 *facts, grad, of_query, ctx.scale, *numbers, of_query.stride(1), ROWS=rows,
                 KEYS=KEYS // 2, num_warps=_warps(rows), num_stages=5, **shape,
             )  # fmt: skip
-        options = _shape_of_backward(*numbers[:2])
+        options = _shape_of_backward(numbers[0], numbers[1], shape["WIDTH"])
         gpu_kernels.attend_backward[len(norms), -(-numbers[1] // options["KEYS"])](
             *facts, grad, of_query, of_key, of_value, ctx.scale, *numbers, of_query.stride(1),
             of_key.stride(1), ALL_KEYS=numbers[1] <= KEYS, ALL_ROWS=numbers[0] <= options["ROWS"],
@@ -372,7 +372,7 @@ def _attended(
     gpu_kernels.attend[lists * heads, -(-numbers[0] // rows)](
         query, key, value, real, out, norms, scale, *numbers, HEADS=heads, WIDTH=width // heads,
         MASKED=mask is not None, ALL_KEYS=all_keys, ROWS=rows, KEYS=columns,
-        num_warps=_warps(rows), maxnreg=None if all_keys else 128,
+        num_warps=_warps(rows), maxnreg=None if all_keys else _registers(128, width // heads),
     )  # fmt: skip
     return out, norms, real
 
@@ -399,15 +399,22 @@ def _at_once(count: int, most: int) -> int:
     return min(most, max(16, next_power_of_2(count)))
 
 
-def _shape_of_backward(queries: int, keys: int) -> dict[str, Any]:
-    """How `attend_backward` is launched."""
+def _shape_of_backward(queries: int, keys: int, width: int) -> dict[str, Any]:
+    """How `attend_backward` is launched for heads of a width."""
     if keys <= KEYS // 2:
         return {"ROWS": 16, "KEYS": _at_once(keys, KEYS), "num_warps": 1}
     if keys <= KEYS:
-        return {"ROWS": _at_once(queries, 64), "KEYS": KEYS, "num_warps": 4, "maxnreg": 128}
-    if queries <= KEYS // 2:
-        return {"ROWS": _at_once(queries, 32), "KEYS": KEYS, "num_warps": 4}
-    return {"ROWS": 32, "KEYS": 2 * KEYS, "num_warps": 4, "maxnreg": 168}
+        rows, columns, registers = _at_once(queries, 64), KEYS, _registers(128, width)
+    elif queries <= KEYS // 2:
+        rows, columns, registers = _at_once(queries, 32), KEYS, None
+    else:
+        rows, columns, registers = 32, 2 * KEYS, _registers(168, width)
+    return {"ROWS": rows, "KEYS": columns, "num_warps": 4, "maxnreg": registers}
+
+
+def _registers(most: int, width: int) -> int | None:
+    """The registers that a thread may have, where heads are as narrow as was measured."""
+    return most if width <= 32 else None
 
 
 def _warps(rows: int) -> int:

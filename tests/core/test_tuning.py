@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from shuffleproof.core import sharing, tuning
+from shuffleproof.core import search_space, sharing, tuning
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
@@ -14,13 +14,14 @@ from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.search_space import space_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.tuning import Tuning, space_of, table, tune
+from shuffleproof.core.tuning import Tuning, table, tune
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
@@ -280,9 +281,9 @@ def test_presets_may_lie_outside_what_is_searched_and_choices_are_no_range(tmp_p
 
 
 def test_what_has_no_logarithm_lies_outside_a_range_of_them():
-    declared = tuning._declared(registry.spec("mart@paper"))["l2"][0]
-    drawn = tuning._distribution(declared, (0.1, 10.0))
-    assert [tuning._can_draw(drawn, value) for value in (0.0, None, 0.05, 0.1)] == [
+    declared = search_space.fields_with_values(registry.spec("mart@paper"))["l2"][0]
+    drawn = search_space.distribution_of(declared, (0.1, 10.0))
+    assert [search_space.can_draw(drawn, value) for value in (0.0, None, 0.05, 0.1)] == [
         False, False, False, True
     ]  # fmt: skip
 
@@ -301,12 +302,12 @@ def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_ha
             continue
         for preset in entry.presets:
             ranker = RankerName.parse(f"{name}@{preset}")
-            declared = tuning._declared(registry.spec(ranker))
+            declared = search_space.fields_with_values(registry.spec(ranker))
             for field, (low, high) in space_of(ranker).items():
                 for end in (low, high):
                     registry.spec(ranker, **{field: end})
                 assert low < high
-                assert tuning._distribution(declared[field][0], (low, high))
+                assert search_space.distribution_of(declared[field][0], (low, high))
 
 
 @pytest.mark.parametrize("line", [

@@ -54,5 +54,14 @@ def test_lists_of_a_batch_have_those_of_torch(monkeypatch, docs):
     compared(monkeypatch, *(part.t().contiguous().t().to(DEVICE) for part in facts))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # the interpreter's NumPy
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
+def test_a_score_that_is_no_number_is_not_hidden(monkeypatch, wrong):
+    monkeypatch.setattr(listwise, "_has_kernel", lambda _: True)
+    scores, labels = torch.tensor([[wrong, 0.0], [1.0, 0.0]]), torch.tensor([[1.0, 0.0]] * 2)
+    losses = listwise.attention_rank(scores.to(DEVICE), labels.to(DEVICE), (labels > -1).to(DEVICE))
+    assert losses.isnan().tolist() == [True, False]
+
+
 def test_a_processor_goes_through_torch():
     assert not listwise._has_kernel(torch.zeros(1, 2))
