@@ -8,7 +8,7 @@ from tests import annotations
 jaxtyping.jaxtyped = annotations.checked  # what the hook of --jaxtyping-packages decorates with
 
 collect_ignore_glob = [
-    "core/models/gpu_*.py", "core/losses/gpu_*.py", "core/execution/triton_trial.py",
+    "core/models/gpu_*.py", "core/losses/gpu_*.py", "core/kernels/trial.py",
     "tests/core/models/compiled_*.py",
 ]  # fmt: skip
 """Without examples, and in need of Triton."""

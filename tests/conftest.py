@@ -23,7 +23,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.pop("COLUMNS", None)  # that of who watches the tests, by which tables would fold
 
-if not any(Path("/dev").glob("nvidia[0-9]*")):  # Triton's kernels run on the CPU: see models/gpu_*
+if not any(Path("/dev").glob("nvidia[0-9]*")):  # Triton's kernels run on the CPU: see core/*/gpu_*
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is first imported
 
 MAIN = sys.modules["__main__"]

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -55,36 +56,40 @@ def parse(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (every
 def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
     cells = write_letor(path, megabytes).features.size
     size = path.stat().st_size / 1e6
-    own, sklearn = interleave(lambda: letor.read(path), lambda: _with_sklearn(path), repeats=2)
-    ours, polars, limit = interleave(
-        lambda: letor.read(path),
-        lambda: _with_polars(path),
-        lambda: _lines_counted(path),
-        repeats=repeats,
+    sklearn_floor, polars_floor = {LARGE: (20.0, 4.0), SMALL: (10.0, None)}.get(
+        megabytes, (None, None)
     )
-    note = (
-        f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s, {ours / cells * 1e9:.1f} ns "
-        f"a cell, polars {version('polars')} {polars / cells * 1e9:.1f}; limit: counting newlines"
+    peers: tuple[tuple[str, str, Callable[[Path], object], int, float | None], ...] = (
+        ("sklearn load_svmlight_file", "scikit-learn", _with_sklearn, 2, sklearn_floor),
+        ("polars read_csv, colons replaced", "polars", _with_polars, repeats, polars_floor),
     )
-    floors = {LARGE: (20.0, 4.0), SMALL: (10.0, None)}.get(megabytes, (None, None))
-    peers = (
-        ("sklearn load_svmlight_file", own, sklearn),
-        ("polars read_csv, colons replaced", ours, polars),
-    )
-    return [
-        BenchRow(
-            job=f"parse {megabytes} MB",
-            ours=least,
-            peer=peer,
-            peer_name=name,
-            ratio=peer / least,
-            floor=floor,
-            limit=limit,
-            share_of_limit=limit / least,
-            note=note,
+    rows = []
+    for name, library, with_peer, turns, floor in peers:
+        ours, peer, limit = interleave(
+            lambda: letor.read(path),
+            partial(with_peer, path),
+            lambda: _lines_counted(path),
+            repeats=turns,
         )
-        for (name, least, peer), floor in zip(peers, floors, strict=True)
-    ]
+        note = (
+            f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s, "
+            f"{ours / cells * 1e9:.1f} ns a cell, {library} {version(library)} "
+            f"{peer / cells * 1e9:.1f}; limit: counting newlines"
+        )
+        rows.append(
+            BenchRow(
+                job=f"parse {megabytes} MB",
+                ours=ours,
+                peer=peer,
+                peer_name=name,
+                ratio=peer / ours,
+                floor=floor,
+                limit=limit,
+                share_of_limit=limit / ours,
+                note=note,
+            )
+        )
+    return rows
 
 
 def _with_sklearn(path: Path) -> object:

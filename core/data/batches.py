@@ -46,11 +46,6 @@ class ListBatch:
     lengths: Int64[np.ndarray, " lists"]
     ties: tuple[bool, ...]
 
-    @property
-    def present(self) -> tuple[int, ...]:
-        """Initial rankings that are there, on the host."""
-        return self.held.present
-
     @cached_property
     def ranks(self) -> Int64[Tensor, "lists docs rankings"]:
         """Best rank of each document's tied block under each initial ranking."""

@@ -1,7 +1,7 @@
 """The attention-rank loss of a list and its gradient in one kernel of Triton.
 
 A training step on a GPU waits for launches as long as for arithmetic where batches are small, and
-this loss was a third of them. Float32; the gradient is written out, so that nothing is kept for it.
+this loss was a third of them. Float32; the gradient is written out, and nothing else is kept.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-LOW = tl.constexpr(-1e30)
-"""The logit of what is not there."""
+LOW = tl.constexpr(-1.7e38)
+"""The logit of what is not there: half of float32's lowest number, as in `masked.py`."""
 
 
 @triton.jit
@@ -25,7 +25,7 @@ def _log_one_less(part: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def _mass(logits: tl.tensor, there: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Each exponential over the largest, the logarithm of their sum, and their share of it."""
+    """The logarithm of the sum of exponentials, and the share that each has in the sum."""
     peak = tl.max(tl.where(there, logits, LOW), 0)
     masses = tl.exp(tl.where(there, logits - peak, LOW))
     total = tl.sum(masses, 0)
@@ -72,13 +72,15 @@ class AttentionRank(torch.autograd.Function):
     def forward(ctx: Any, scores: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
         """The losses; their gradient is made with them."""
         lists, docs = scores.shape
-        scores, labels, mask = scores.contiguous(), labels.contiguous(), mask.contiguous()
+        scores = scores.contiguous()
+        labels, mask = (part.expand_as(scores).contiguous() for part in (labels, mask))
         losses, gradient = scores.new_empty(lists), torch.empty_like(scores)
         size = triton.next_power_of_2(docs)
-        _losses[(lists,)](
-            scores, labels, mask.view(torch.uint8), losses, gradient, docs, count=size,
-            num_warps=max(1, min(8, size // 128)),
-        )  # fmt: skip
+        with torch.cuda.device_of(scores):  # type: ignore[no-untyped-call]
+            _losses[(lists,)](
+                scores, labels, mask.view(torch.uint8), losses, gradient, docs, count=size,
+                num_warps=max(1, min(8, size // 128)),
+            )  # fmt: skip
         ctx.save_for_backward(gradient)
         return losses
 

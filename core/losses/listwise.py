@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from shuffleproof.core.execution.triton_here import compiles_for
+from shuffleproof.core.kernels.triton_here import compiles_for
 from shuffleproof.core.losses.masked import attention_of_labels, exact, grades_differ, without_pads
 from shuffleproof.core.losses.masked import unit_norm as normalised
 

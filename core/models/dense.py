@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from shuffleproof.core.execution.triton_here import compiles_for
+from shuffleproof.core.kernels.triton_here import compiles_for
 
 _product: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 FUSED = (torch.float32, torch.bfloat16)

@@ -61,7 +61,7 @@ def attend(
 
     ALL_KEYS: there are KEYS keys at most.
     """
-    list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
+    list_, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
     row, unit = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     cell = head * WIDTH + unit[None, :]
     q, asks = _block(query + list_ * query_list, row, queries, query_row, cell), row < queries
@@ -145,7 +145,7 @@ def attend_backward(
 
     ALL_ROWS: there are ROWS queries at most.
     """
-    list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
+    list_, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
     column, unit = tl.program_id(1) * KEYS + tl.arange(0, KEYS), tl.arange(0, WIDTH)
     cell, stride, start = head * WIDTH + unit[None, :], HEADS * WIDTH, list_ * queries
     k = _block(key + list_ * key_list, column, keys, key_row, cell)
@@ -181,7 +181,7 @@ def attend_backward_queries(
     ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
     """The gradient of ROWS queries of a head; alongs: see `_along`, for those of the keys."""
-    list_, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
+    list_, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
     row, unit = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     cell, stride = head * WIDTH + unit[None, :], HEADS * WIDTH
     asks, numbered = row < queries, tl.program_id(0) * queries + row
@@ -209,6 +209,7 @@ def attend_backward_queries(
 @triton.jit
 def _normed(x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED: tl.constexpr):
     """Each row of x + branch + shift less its mean, over its deviation; 1 over that; the mask."""
+    row = row.to(tl.int64)
     inside = (row[:, None] < rows) & (column[None, :] < width)
     of_x = (row % x_rows)[:, None] * width + column[None, :]
     total = tl.load(x + of_x, mask=inside, other=0.0).to(tl.float32)
@@ -217,7 +218,8 @@ def _normed(x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED
     if SHIFTED:
         total += tl.load(shift + column, mask=column < width, other=0.0)[None, :]
     centred = tl.where(inside, total - (tl.sum(total, 1) / width)[:, None], 0.0)
-    over_deviation = tl.rsqrt(tl.sum(centred * centred, 1) / width + epsilon)[:, None]
+    variance = tl.sum(centred * centred, 1) / width + epsilon
+    over_deviation = tl.rsqrt(tl.where(row < rows, variance, 1.0))[:, None]  # epsilon may be 0
     return centred * over_deviation, over_deviation, inside
 
 
@@ -234,7 +236,7 @@ def add_norm(
     )
     factor = tl.load(weight + column, mask=column < width, other=0.0)[None, :]
     added = tl.load(bias + column, mask=column < width, other=0.0)[None, :]
-    there = out + row[:, None] * width + column[None, :]
+    there = out + row.to(tl.int64)[:, None] * width + column[None, :]
     tl.store(there, (normed * factor + added).to(out.dtype.element_ty), mask=inside)
 
 
@@ -255,7 +257,7 @@ def add_norm_backward(
         normed, over_deviation, inside = _normed(
             x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED
         )
-        there = row[:, None] * width + column[None, :]
+        there = row.to(tl.int64)[:, None] * width + column[None, :]
         grad = tl.load(of_out + there, mask=inside, other=0.0).to(tl.float32)
         of_weight += grad * normed
         of_bias += grad
@@ -285,7 +287,7 @@ def columns_backward(
     for first in tl.range(tl.program_id(0) * ROWS, rows, step, num_stages=4):
         row = first + tl.arange(0, ROWS)
         inside = (row[:, None] < rows) & (column[None, :] < width)
-        there = row[:, None] * width + column[None, :]
+        there = row.to(tl.int64)[:, None] * width + column[None, :]
         of_row = tl.load(grad + there, mask=inside, other=0.0)
         if RELU:
             of_row = tl.where(tl.load(result + there, mask=inside, other=0.0) > 0, of_row, 0.0)
@@ -302,7 +304,7 @@ def sum_rows(parts, sums, rows, width, ROWS: tl.constexpr, COLUMNS: tl.constexpr
     for first in range(0, rows, ROWS):
         row = first + tl.arange(0, ROWS)
         inside = (row[:, None] < rows) & (column[None, :] < width)
-        there = parts + row[:, None] * width + column[None, :]
+        there = parts + row.to(tl.int64)[:, None] * width + column[None, :]
         total += tl.load(there, mask=inside, other=0.0).to(tl.float32)
     found = tl.sum(total, 0).to(sums.dtype.element_ty)
     tl.store(sums + column, found, mask=column < width)

@@ -8,6 +8,7 @@ Used under autocast; float32 goes through PyTorch's layers, on every device.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import local
 from typing import Any, NamedTuple
 
 import torch
@@ -20,16 +21,26 @@ from shuffleproof.core.models import gpu_kernels
 
 HEAD_WIDTHS = (16, 32, 64)
 KEYS, ROWS = 64, 128
-"""Keys, and queries, that a program of attention has at once, at most.
+"""Keys, and queries, that a program of attention has at once, at most, on the way there.
 
 Numbers of rows, warps and registers in this file are those that were fastest on an H200.
 """
 
 PROGRAMS = 132
-"""That share the rows of a sum over all of them: one for each multiprocessor of an H200."""
+"""That share the rows of a block of columns; of a norm four times as many do.
 
-_LOWERED: dict[int, Tensor] = {}
-"""Copies of parameters in the dtype of autocast, by the parameter's identity."""
+One for each multiprocessor of an H200.
+"""
+
+
+class _Lowered(local):
+    """A thread's copies of parameters in the dtype of autocast, by the parameter's identity."""
+
+    def __init__(self) -> None:
+        self.copies: dict[int, Tensor] = {}
+
+
+_LOWERED = _Lowered()
 
 
 @contextmanager
@@ -39,17 +50,18 @@ def low_parameters(module: torch.nn.Module) -> Iterator[None]:
     They are copied there together, in one or two kernels instead of one for each; those that are
     lowered already stay as they are.
     """
-    parameters: list[Tensor] = [own for own in module.parameters() if id(own) not in _LOWERED]
+    copies = _LOWERED.copies
+    parameters: list[Tensor] = [own for own in module.parameters() if id(own) not in copies]
     low = [torch.empty_like(own, dtype=torch.get_autocast_dtype("cuda")) for own in parameters]
     if low:
         with torch.no_grad():
             torch._foreach_copy_(low, parameters)
-    _LOWERED.update(zip(map(id, parameters), low, strict=True))
+    copies.update(zip(map(id, parameters), low, strict=True))
     try:
         yield
     finally:
         for own in parameters:
-            _LOWERED.pop(id(own), None)
+            copies.pop(id(own), None)
 
 
 def linear(
@@ -89,10 +101,11 @@ def add_norm(
 ) -> Float[Tensor, "lists rows width"]:
     """LayerNorm(x + branch + shift); x may be given once for all lists."""
     facts = shift, norm.weight, norm.bias, norm.eps
-    if not torch.is_grad_enabled():
-        return _normed_sum(x.contiguous(), branch.contiguous(), *facts)
-    normed: Tensor = _AddNorm.apply(x, branch, *facts)  # type: ignore[no-untyped-call]
-    return normed
+    with torch.cuda.device_of(branch):  # type: ignore[no-untyped-call]
+        if not torch.is_grad_enabled():
+            return _normed_sum(x.contiguous(), branch.contiguous(), *facts)
+        normed: Tensor = _AddNorm.apply(x, branch, *facts)  # type: ignore[no-untyped-call]
+        return normed
 
 
 def attention(
@@ -112,10 +125,11 @@ def attention(
         scale: of the logits.
     """
     facts = queries, keys, mask, heads, scale
-    if not torch.is_grad_enabled():
-        return _attended(*facts)[0]
-    found: Tensor = _Attention.apply(*facts)  # type: ignore[no-untyped-call]
-    return found
+    with torch.cuda.device_of(queries):  # type: ignore[no-untyped-call]
+        if not torch.is_grad_enabled():
+            return _attended(*facts)[0]
+        found: Tensor = _Attention.apply(*facts)  # type: ignore[no-untyped-call]
+        return found
 
 
 class _Linear(torch.autograd.Function):
@@ -187,7 +201,7 @@ def _shaped(products: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor
 
 def _rows_of(parameter: Tensor, sizes: Sequence[int], dtype: torch.dtype) -> list[Tensor]:
     """So many rows of a parameter in turn, lowered."""
-    low = _LOWERED.get(id(parameter))
+    low = _LOWERED.copies.get(id(parameter))
     low = low if low is not None and low.dtype == dtype else parameter.to(dtype)
     return [low] if len(sizes) == 1 else list(torch.split(low, list(sizes)))
 

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from shuffleproof.core.execution.triton_here import compiles_for
+from shuffleproof.core.kernels.triton_here import compiles_for
 from shuffleproof.core.models import recurrence_compiled, recurrence_steps
 from shuffleproof.core.models.dense import dense
 

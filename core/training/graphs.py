@@ -38,7 +38,7 @@ class Graphs:
     def record(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
         """Capture the work."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        with torch.cuda.device(self.device), torch.cuda.graph(graph, pool=self.pool):
             done = work()
 
         def replayed() -> Tensor:

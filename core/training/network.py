@@ -80,7 +80,7 @@ def embedded_scores(
     if isinstance(network, SetRank):
         ordinals = None
         if network.ordinal is not None:
-            known = RankFacts(batch.present, batch.ties)
+            known = RankFacts(batch.held.present, batch.ties)
             ordinals = network.ordinals(batch.ranks, batch.tied, start, known)
         return network.score(embedded, mask, ordinals)
     if isinstance(network, GSF):

@@ -135,7 +135,7 @@ def test_the_host_knows_of_every_batch_what_decides_its_shape(lengths, grades):
     for chosen, batch in zip(plan, whole.batches(plan), strict=True):
         assert batch.lengths.tolist() == [lengths[chosen[0]]] == batch.mask.sum(1).tolist()
         assert batch.ties == tuple((batch.tied > 1).any(1).any(0).tolist())
-        assert batch.present == (0, 1)
+        assert batch.held.present == (0, 1)
 
 
 @pytest.mark.parametrize("lengths", [[5], [7, 0, 1, 12], []])

@@ -6,26 +6,14 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from shuffleproof.core.execution import triton_trial
+from shuffleproof.core.kernels import trial
 from shuffleproof.core.losses import gpu_listwise
 from shuffleproof.core.models import gpu_kernels, gpu_recurrence
 
 NUMBERS = {
-    "norms",
-    "alongs",
-    "sums",
-    "shift",
-    "weight",
-    "bias",
-    "parts",
-    "running",
-    "carried",
-    "scores",
-    "labels",
-    "losses",
-    "gradient",
-    "values",
-}
+    "norms", "alongs", "sums", "shift", "weight", "bias", "parts", "running", "carried", "scores",
+    "labels", "losses", "gradient", "values",
+}  # fmt: skip
 """Pointers to float32; others point to bfloat16, and masks to bytes."""
 
 POINTERS = NUMBERS | {
@@ -39,9 +27,19 @@ STARTED = {
     gpu_kernels: ("attend", "attend_backward", "attend_backward_queries", "add_norm",
                   "add_norm_backward", "columns_backward", "sum_rows"),
     gpu_listwise: ("_losses",),
-    triton_trial: ("_doubled",),
+    trial: ("_doubled",),
     gpu_recurrence: ("_gates", "_mix", "_into_products", "_into_reset"),
 }  # fmt: skip
+
+
+LAUNCHED = {
+    "attend": ({"ROWS": 128, "KEYS": 64, "ALL_KEYS": False}, {"maxnreg": 128}),
+    "attend_backward": (
+        {"ROWS": 32, "KEYS": 128, "ALL_KEYS": False, "ALL_ROWS": False}, {"maxnreg": 168},
+    ),
+    "attend_backward_queries": ({"ROWS": 128, "KEYS": 32}, {"num_stages": 5}),
+}  # fmt: skip
+"""As long lists have them."""
 
 
 def kinds(kernel, constants):
@@ -58,15 +56,21 @@ def kinds(kernel, constants):
 
 
 def compile_all():
-    """Each kernel, with each of its switches on and off, for an A100 and an H100."""
+    """Each kernel, with each of its switches on and off, and as long lists have them."""
     for kernel in (getattr(module, name) for module in STARTED for name in STARTED[module]):
         switches = [name for name in kernel.arg_names if name in SWITCHES]
         for values in itertools.product([True, False], repeat=len(switches)):
-            constants = SHAPE | dict(zip(switches, values, strict=True))
-            constants = {key: value for key, value in constants.items() if key in kernel.arg_names}
-            source = ASTSource(kernel, dict(kinds(kernel, constants)), constants)
-            for architecture in (80, 90):
-                triton.compile(source, target=GPUTarget("cuda", architecture, 32))
+            compiled(kernel, SHAPE | dict(zip(switches, values, strict=True)), {})
+    for name, (shape, options) in LAUNCHED.items():
+        compiled(getattr(gpu_kernels, name), SHAPE | {"MASKED": True} | shape, options)
+
+
+def compiled(kernel, constants, options):
+    """A kernel for an A100 and an H100."""
+    constants = {key: value for key, value in constants.items() if key in kernel.arg_names}
+    source = ASTSource(kernel, dict(kinds(kernel, constants)), constants)
+    for architecture in (80, 90):
+        triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from shuffleproof.core.execution.triton_here import compiles_for
+from shuffleproof.core.kernels.triton_here import compiles_for
 from shuffleproof.core.models import dense, setrank
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.models.setrank import SetRank
@@ -48,21 +48,28 @@ CONFIGS = {
     "imsab": {"block": "imsab", "inducing_points": 5},
     "released": {
         "block": "imsab", "projection_bias": True, "projection_activation": "relu",
-        "inducing_feed_forward": False,
+        "inducing_feed_forward": False, "inducing_points": 40, "norm_epsilon": 0.0,
     },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("ragged", [False, True])
-@pytest.mark.parametrize("docs", [1, 7, 130])
+MASKS = {
+    "all": lambda _: None,
+    "few": lambda docs: torch.rand(3, docs, generator=torch.Generator().manual_seed(docs)) < 0.1,
+    "late": lambda docs: (torch.arange(docs) >= min(70, docs - 1)).expand(3, docs),
+}
+
+
+@pytest.mark.parametrize("mask_of", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("docs", [1, 7, 40, 130])
 @pytest.mark.parametrize("changes", CONFIGS.values(), ids=CONFIGS)
-def test_kernels_give_the_scores_and_gradients_of_torch(request, changes, docs, ragged):
-    """Of lists that are shorter than a block of the kernels, and longer; most keys are not real."""
+def test_kernels_give_the_scores_and_gradients_of_torch(request, changes, docs, mask_of):
+    """Of lists that are shorter than a block of the kernels, and longer; few keys are real."""
     config = replace(SETRANK_PRESETS["small"], width=32, heads=2, depth=2, **changes)
     torch.manual_seed(0)
     model = SetRank(4, config).to(DEVICE)
-    drawn = torch.rand(3, docs, generator=torch.Generator().manual_seed(docs))
-    mask = (drawn < 0.1).to(DEVICE) if ragged else None
+    mask = mask_of(docs)
+    mask = None if mask is None else mask.to(DEVICE)
     due = facts(model, docs, mask)
     request.getfixturevalue("on_these_layers")
     for found, expected in zip(facts(model, docs, mask), due, strict=True):
@@ -87,7 +94,9 @@ def test_bfloat16_on_a_gpu_is_as_close_to_float32_as_that_of_torch(monkeypatch, 
     model = SetRank(136, replace(SETRANK_PRESETS["paper"], **changes)).cuda()
     features, labels = torch.randn(9, docs, 136).cuda(), torch.randn(9, docs).cuda()
     lengths = torch.tensor([docs, docs - 1, docs // 2, 17, 16, 2, 1, 1, docs])[:, None]
-    mask = (torch.arange(docs) < lengths).cuda()
+    mask = torch.arange(docs) < lengths
+    mask[-1] = torch.arange(docs) >= docs // 2  # no key of the first block is real
+    mask = mask.cuda()
 
     def scores_and_gradient(*, lowered):
         with torch.autocast("cuda", torch.bfloat16, enabled=lowered):

@@ -6,9 +6,9 @@ import os
 
 import torch
 
-LOG = logging.getLogger("shuffleproof.models")
+LOG = logging.getLogger("shuffleproof.kernels")
 
-# A product and a sum become one instruction, as our kernels count on: Triton 3.10 asks for a word.
+# A product and a sum become one instruction: unasked, Triton 3.9 warns and 3.10 makes two.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 
@@ -22,9 +22,9 @@ def compiles_for(device: torch.device) -> bool:
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
-        from shuffleproof.core.execution import triton_trial  # noqa: PLC0415 (Triton)
+        from shuffleproof.core.kernels import trial  # noqa: PLC0415 (Triton)
 
-        triton_trial.try_out(device)
+        trial.try_out(device)
     except Exception as error:  # noqa: BLE001 (no Triton, no C compiler, no cache: all end here)
         LOG.warning("%s goes without Triton's kernels, which is slower: %s", device, error)
         return False

@@ -1,0 +1,1 @@
+"""Whether kernels of Triton compile for a GPU of this machine."""
