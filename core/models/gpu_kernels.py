@@ -30,13 +30,16 @@ def _is_real(real, column, keys, MASKED: tl.constexpr):
 @triton.jit
 def _attend_block(
     q, key, value, real, first, keys, key_row, cell, scale, peak, total, gathered,
-    FIRST: tl.constexpr, MASKED: tl.constexpr, ALL: tl.constexpr, KEYS: tl.constexpr,
+    FIRST: tl.constexpr, MASKED: tl.constexpr, WHOLE: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """Some keys more for a softmax that is under way: its peak, its sum and what it gathers."""
+    """Some keys more for a softmax that is under way: its peak, its sum and what it gathers.
+
+    FIRST: nothing was gathered before. WHOLE: none of the KEYS keys lies past the end.
+    """
     column = first + tl.arange(0, KEYS)
     k, v = _block(key, column, keys, key_row, cell), _block(value, column, keys, key_row, cell)
     logits = tl.dot(q, tl.trans(k), input_precision="ieee")
-    if MASKED or not ALL:
+    if MASKED or not WHOLE:
         logits = tl.where(_is_real(real, column, keys, MASKED)[None, :], logits, LOW)
     higher = tl.max(logits, 1)
     if not FIRST:
@@ -73,19 +76,19 @@ def attend(
     if ALL_KEYS:
         peak, total, gathered = _attend_block(
             q, key, value, real, 0, keys, key_row, cell, scale, peak, total, gathered,
-            FIRST=True, MASKED=MASKED, ALL=False, KEYS=KEYS,
+            FIRST=True, MASKED=MASKED, WHOLE=False, KEYS=KEYS,
         )  # fmt: skip
     else:
         whole = keys // KEYS * KEYS
         for first in range(0, whole, KEYS):
             peak, total, gathered = _attend_block(
                 q, key, value, real, first, keys, key_row, cell, scale, peak, total, gathered,
-                FIRST=False, MASKED=MASKED, ALL=True, KEYS=KEYS,
+                FIRST=False, MASKED=MASKED, WHOLE=True, KEYS=KEYS,
             )  # fmt: skip
         if whole < keys:
             peak, total, gathered = _attend_block(
                 q, key, value, real, whole, keys, key_row, cell, scale, peak, total, gathered,
-                FIRST=False, MASKED=MASKED, ALL=False, KEYS=KEYS,
+                FIRST=False, MASKED=MASKED, WHOLE=False, KEYS=KEYS,
             )  # fmt: skip
     there = out + (list_ * queries + row[:, None]) * (HEADS * WIDTH) + cell
     found = (gathered / total[:, None]).to(out.dtype.element_ty)

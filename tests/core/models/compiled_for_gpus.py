@@ -8,7 +8,7 @@ from triton.compiler import ASTSource
 
 from shuffleproof.core.kernels import trial
 from shuffleproof.core.losses import gpu_listwise
-from shuffleproof.core.models import gpu_kernels, gpu_recurrence
+from shuffleproof.core.models import gpu_kernels, gpu_layers, gpu_recurrence
 
 NUMBERS = {
     "norms", "alongs", "sums", "shift", "weight", "bias", "parts", "running", "carried", "scores",
@@ -32,14 +32,13 @@ STARTED = {
 }  # fmt: skip
 
 
+LONG = {"ALL_KEYS": False, "ALL_ROWS": False, "MASKED": True}
 LAUNCHED = {
-    "attend": ({"ROWS": 128, "KEYS": 64, "ALL_KEYS": False}, {"maxnreg": 128}),
-    "attend_backward": (
-        {"ROWS": 32, "KEYS": 128, "ALL_KEYS": False, "ALL_ROWS": False}, {"maxnreg": 168},
-    ),
-    "attend_backward_queries": ({"ROWS": 128, "KEYS": 32}, {"num_stages": 5}),
+    "attend": {"ROWS": gpu_layers.ROWS, "KEYS": gpu_layers.KEYS, "maxnreg": 128},
+    "attend_backward": gpu_layers._shape_of_backward(240, 240, SHAPE["WIDTH"]),
+    "attend_backward_queries": {"ROWS": gpu_layers.ROWS, "KEYS": 32, "num_stages": 5},
 }  # fmt: skip
-"""As long lists have them."""
+"""As lists of 240 documents have them: constants, and options of the compiler."""
 
 
 def kinds(kernel, constants):
@@ -61,8 +60,10 @@ def compile_all():
         switches = [name for name in kernel.arg_names if name in SWITCHES]
         for values in itertools.product([True, False], repeat=len(switches)):
             compiled(kernel, SHAPE | dict(zip(switches, values, strict=True)), {})
-    for name, (shape, options) in LAUNCHED.items():
-        compiled(getattr(gpu_kernels, name), SHAPE | {"MASKED": True} | shape, options)
+    for name, launched in LAUNCHED.items():
+        kernel = getattr(gpu_kernels, name)
+        options = {key: value for key, value in launched.items() if key not in kernel.arg_names}
+        compiled(kernel, SHAPE | LONG | launched, options)
 
 
 def compiled(kernel, constants, options):
