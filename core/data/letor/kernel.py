@@ -10,11 +10,9 @@ import numba
 import numpy as np
 
 from shuffleproof.core.data.letor.memory import (
-    THIRTY_TWO,
     byte_at,
     integer_of,
     load,
-    newlines_at,
     put_byte,
     put_half,
     put_integer,
@@ -73,6 +71,7 @@ from shuffleproof.core.data.letor.sink import (
     Addresses,
     Rules,
 )
+from shuffleproof.core.data.letor.vectors import THIRTY_TWO, newlines_at
 
 _QID = np.uint64(int.from_bytes(b"qid:", "little"))
 _FOUR_BYTES = np.uint64(0xFFFFFFFF)

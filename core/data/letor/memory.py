@@ -12,9 +12,6 @@ from numba.extending import intrinsic
 
 _BYTE, _HALF, _WORD, _SINGLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
-SIXTEEN, THIRTY_TWO = 16, 32
-_PAST_SPACE = ord(" ") + 1
-
 
 def _pointer(builder: Any, address: Any, index: Any, kind: Any) -> Any:
     start = builder.inttoptr(address, kind.as_pointer())
@@ -45,48 +42,14 @@ def byte_at(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
 
 
 @intrinsic
-def trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001 (numba's form)
+def trailing_zeros(_typing: Any, word: Any) -> Any:
     """The number of zero bits below the lowest set bit; 64 for zero."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         """Emit the LLVM instructions."""
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def token_length(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
-    """How many of the sixteen bytes from an address on stand before a blank or line end.
-
-    That is before the first byte that is no larger than a space; all sixteen are compared at once.
-    """
-    bytes_ = ir.VectorType(_BYTE, SIXTEEN)
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        """Emit the LLVM instructions."""
-        text = builder.load(builder.inttoptr(arguments[0], bytes_.as_pointer()), align=1)
-        smaller = builder.icmp_unsigned("<", text, ir.Constant(bytes_, [_PAST_SPACE] * SIXTEEN))
-        ends = builder.zext(builder.bitcast(smaller, ir.IntType(SIXTEEN)), _HALF)
-        past_the_end = ir.Constant(_HALF, 1 << SIXTEEN)
-        first = builder.cttz(builder.or_(ends, past_the_end), ir.Constant(ir.IntType(1), 1))
-        return builder.zext(first, _WORD)
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
-def newlines_at(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
-    """How many of the 32 bytes from an address on are newlines; all are compared at once."""
-    bytes_ = ir.VectorType(_BYTE, THIRTY_TWO)
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        """Emit the LLVM instructions."""
-        text = builder.load(builder.inttoptr(arguments[0], bytes_.as_pointer()), align=1)
-        same = builder.icmp_unsigned("==", text, ir.Constant(bytes_, [ord("\n")] * THIRTY_TWO))
-        return builder.zext(builder.ctpop(builder.bitcast(same, _HALF)), _WORD)
-
-    return types.int64(types.int64), generate
+    return types.int64(word), generate
 
 
 @intrinsic

@@ -10,7 +10,8 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from shuffleproof.core.data.letor.memory import byte_at, load, token_length, trailing_zeros
+from shuffleproof.core.data.letor.memory import byte_at, trailing_zeros
+from shuffleproof.core.data.letor.vectors import SIXTEEN, digits_at, kinds_at
 
 # What became of one number token.
 FINE, MISSING, BAD, OVERFLOW, UNDECIDED, CLIPPED = range(6)
@@ -37,8 +38,9 @@ _NIBBLES, _MYRIADS = _U(0x0F0F0F0F0F0F0F0F), _U(42949672960001)
 _SIXTEEN, _THIRTY_TWO, _TEN = _U(16), _U(32), _U(10)
 _EXACT = _U(2**53)
 _LOWER_CASE = 32
-_SCALE = 10.0 ** np.arange(9)
-_WHOLE = 10 ** np.arange(9, dtype=np.uint64)
+_SIGNED, _PAST_SIXTEEN, _ALL_SIXTEEN = SIXTEEN + 1, 1 << SIXTEEN, (1 << SIXTEEN) - 1
+_SCALE = np.outer([1.0, -1.0], 10.0 ** np.maximum(np.arange(_SIGNED) - 1, 0)).ravel()
+"""What a number is divided by: by characters from its dot on, again for negative ones."""
 
 
 @no_type_check
@@ -47,7 +49,7 @@ def digits_in(word: np.uint64) -> np.uint64:
     """How many of the eight characters, from the first on, are digits, times 8 (in bits)."""
     value = word ^ _ASCII_ZEROS
     beyond = ((value + _PAST_NINE) | value) & _HIGH_BITS
-    return trailing_zeros(beyond) & ~_U(7)
+    return _U(trailing_zeros(beyond)) & ~_U(7)
 
 
 @no_type_check
@@ -64,31 +66,28 @@ def eight_digits(word: np.uint64, bits: np.uint64) -> np.uint64:
 @no_type_check
 @numba.njit(cache=True, inline="always")
 def short_number(address: int) -> tuple[np.float32, int, bool]:
-    """(value, address after, whether it was written as 1 to 7 digits, perhaps a dot and up to 8).
+    """(value, address after, whether it was written as digits, perhaps with a minus and a dot).
 
-    The common notation without a branch that depends on the digits; anything else, and any
-    number not followed by a space or newline, is left to `number`. The address after is found
-    by the next blank, so that the processor begins the next number before this one is read.
+    The common notation, up to fifteen digits and sixteen characters, without a branch that
+    depends on them; anything else, and any number not followed by a space or newline, is left to
+    `number`.
     """
-    after = address + token_length(address)
+    digits, dots, ends = kinds_at(address)
+    length = trailing_zeros(ends | _PAST_SIXTEEN)
+    before = (1 << length) - 1
+    digits, dots = digits & before, dots & before
     negative = np.int64(byte_at(address) == MINUS)
-    start = address + negative
-    word = load(start)
-    whole_bits = digits_in(word)
-    whole = eight_digits(word, whole_bits)
-    end = start + np.int64(whole_bits >> _U(3))
-    dot = np.int64(byte_at(end) == DOT)
-    word = load(end + 1)
-    bits = digits_in(word) * _U(dot)
-    digits = np.int64(bits >> _U(3))
-    value = np.float64(whole * _WHOLE[digits] + eight_digits(word, bits)) / _SCALE[digits]
-    character = byte_at(after)
+    dot = trailing_zeros(dots | (1 << length))
+    scale = _SCALE[_U(length - dot + negative * _SIGNED)]  # an index that is never below 0
+    value = np.float64(digits_at(address, length, dot)) / scale
+    character = byte_at(address + length)
     plain = (
-        end + dot + digits == after
-        and whole_bits - _EIGHT < _FULL - _EIGHT
+        (digits | dots | negative) == before
+        and dots & (dots - 1) == 0
+        and 0 < digits < _ALL_SIXTEEN
         and (character == SPACE or character == NEWLINE)  # noqa: PLR1714, SIM109 (a set is slower)
     )
-    return np.float32(-value if negative else value), after, plain
+    return np.float32(value), address + length, plain
 
 
 @no_type_check

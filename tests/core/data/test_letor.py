@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 import zipfile
+from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from hypothesis.extra import numpy as arrays
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
+from shuffleproof.core.data.letor import vectors
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.data.letor.kernel import newlines
 from shuffleproof.core.data.text import TextColumn
@@ -224,7 +227,7 @@ def test_numbers_at_the_edges(text):
 
 def test_numbers_of_every_number_of_digits_before_and_behind_the_dot():
     digits = "123456789" * 2
-    wholes, fractions = range(11), (None, *range(12))
+    wholes, fractions = range(18), (None, *range(18))
     texts = [
         sign + digits[:whole] + ("" if fraction is None else "." + digits[-fraction or 18 :])
         for sign in ("", "-", "+")
@@ -235,6 +238,23 @@ def test_numbers_of_every_number_of_digits_before_and_behind_the_dot():
     cells = " ".join(f"{place + 1}:{text}" for place, text in enumerate(texts))
     row = parsed(f"0 qid:1 {cells}\n").dataset.features[0]
     assert row.tobytes() == np.array([np.float32(float(text)) for text in texts]).tobytes()
+
+
+@pytest.mark.parametrize("shuffles", [vectors._SHUFFLES, {}], ids=["here", "any processor"])
+def test_digits_are_read_without_their_dot_on_every_processor(monkeypatch, shuffles):
+    monkeypatch.setattr(vectors, "_SHUFFLES", shuffles)
+
+    @numba.njit
+    def compiled(address: Any, length: Any, dot: Any) -> Any:
+        return vectors.digits_at(address, length, dot)
+
+    digits = "9876543210123456"
+    for length in range(1, 17):
+        for dot in range(length + 1):
+            token = f"{digits[:dot]}.{digits[dot:]}" if dot < length else digits
+            text = np.frombuffer(token[:length].encode() + b"\n1 2:3.4 99999999", dtype=np.uint8)
+            written = int(token[:length].replace(".", "") or 0)
+            assert compiled(text.ctypes.data, length, dot) == written, token[:length]
 
 
 @pytest.mark.parametrize("text", ["1..2", "1.2.3", "1-2", "--1", "1.-", ".", "-", "1\x01", "1:2"])
