@@ -37,8 +37,10 @@ def dense(
         return _product(x, weight, bias, "relu" if relu else "none", [], "")
     if _has_gpu_layer(x, weight):
         return dense_and_input(x, weight, bias, relu=relu)[0]
-    product = F.linear(x, weight, bias)
-    return product.relu_() if relu else product
+    if not relu:
+        return F.linear(x, weight, bias)
+    rows = F.linear(x.reshape(-1, x.shape[-1]), weight, bias)  # of lists it would be a view:
+    return rows.relu_().view(*x.shape[:-1], -1)  # changed in place, its gradient is copied thrice
 
 
 def dense_and_input(

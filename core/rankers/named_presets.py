@@ -7,7 +7,6 @@ is filed under the whole recipe, so a preset that is tuned anew changes nothing 
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,20 +109,39 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
 
 def know(store: Store) -> None:
     """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
-    presets = {(preset.ranker, preset.name): preset for preset in stored_presets(store)}
+    presets, damaged = _read_all(store)
     _KNOWN.clear()
-    _KNOWN.update(presets)
+    _KNOWN.update({(preset.ranker, preset.name): preset for preset in presets})
+    _DAMAGED.clear()
+    _DAMAGED.update(damaged)
+
+
+def refuse_damaged(ranker: str, name: str) -> None:
+    """Say what is wrong with a preset that `know` left out.
+
+    Raises:
+        ArtefactError: its file is damaged.
+    """
+    if (path := _DAMAGED.get(f"{ranker}@{name}")) is not None:
+        _read(path)
 
 
 def stored_presets(store: Store) -> list[NamedPreset]:
     """The presets of a store, those written first come first; damaged ones are left out."""
-    presets = []
+    return _read_all(store)[0]
+
+
+def _read_all(store: Store) -> tuple[list[NamedPreset], dict[str, Path]]:
+    """The presets of a store, and the files of the damaged ones by `ranker@preset`."""
+    presets, damaged = [], {}
     if store.remote:
         store.remote.mirror(FOLDER)
     for path in sorted((store.root / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime):
-        with suppress(ArtefactError):  # `find` says what is wrong with it when it is asked for
+        try:
             presets.append(_read(path))
-    return presets
+        except ArtefactError:
+            damaged[path.stem] = path
+    return presets, damaged
 
 
 def of(ranker: str) -> dict[str, NamedPreset]:
@@ -133,6 +151,7 @@ def of(ranker: str) -> dict[str, NamedPreset]:
 
 _KNOWN: dict[tuple[str, str], NamedPreset] = {}
 """Of the store that this process works with, by ranker and name."""
+_DAMAGED: dict[str, Path] = {}
 
 
 def _path(store: Store, ranker: str, name: str) -> Path:

@@ -312,6 +312,7 @@ lambdamart?); known: ...
 
     Raises:
         UnknownNameError: no such ranker or preset.
+        ArtefactError: the file of a stored preset is damaged.
     """
     if name.kind is Kind.REGISTERED and not name.is_initial and not name.digits:
         ranker_entry, preset = entry(name.base), name.preset or preset
@@ -319,6 +320,7 @@ lambdamart?); known: ...
             return
         stored = named_presets.of(name.base)
         if preset not in stored:
+            named_presets.refuse_damaged(name.base, preset)
             raise UnknownNameError(
                 f"preset of {name.base}", preset, [*ranker_entry.presets, *stored]
             )

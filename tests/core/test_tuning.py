@@ -181,8 +181,12 @@ def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path):
     (tmp_path / "presets" / "mart@mine.json").write_text("{")
     named_presets.know(Store(tmp_path))
     assert named_presets.of("mart") == {}
-    with pytest.raises(ArtefactError, match="Remove the file"):
-        named_presets.find(Store(tmp_path), "mart", "mine")
+    for ask in (
+        lambda: named_presets.find(Store(tmp_path), "mart", "mine"),
+        lambda: registry.spec("mart@mine"),
+    ):
+        with pytest.raises(ArtefactError, match="Remove the file"):
+            ask()
 
 
 class Stops:
