@@ -185,7 +185,8 @@ def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path)
     assert page.record_run(run_of(rows), at) == []
     text = at.read_text()
     for line in (
-        "| processor | cpu |", "| memory (GB/s) | 9.5 |",
+        "| processor | cpu |", "| memory (GiB) | 24 |", "| device | none |",
+        "| memory (GB/s) | 9.5 |",
         "| a | 1 | b | 3 | 3.00 | 2.00 | – | met |",
         "| slow | 1 | b | 1.5 | 1.50 | 2.00 | – | **missed** |", "- slow beside b: 1.50 of 2.00.",
         "- gone: no GPU", "## Job job",

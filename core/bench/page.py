@@ -24,6 +24,7 @@ VERSION = version("shuffleproof")
 SLOWER = 0.10
 """Share of its last figure that a job may lose before it is called slower."""
 
+UNITS = {"memory": "memory (GiB)"}
 COLUMNS = "row", "ours", "peer", "peer's", "times better", "floor", "of the limit", "verdict"
 MET, MISSED, NO_FLOOR, ABSENT = "met", "**missed**", "no floor", "not measured"
 
@@ -187,7 +188,8 @@ def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
         f"## More than {percent(SLOWER)} slower than the last run of this machine",
         "\n".join(f"- {regression.text}" for regression in slower) or "None.",
         "## The machine",
-        _table(("", ""), [(name, str(value)) for name, value in asdict(run.machine).items()]),
+        _table(("", ""), [(UNITS.get(name, name), str(value) or "none")
+                          for name, value in asdict(run.machine).items()]),
         "## Its limits",
         _table(("limit", "measured"), [(name, number(value, ",.4g"))
                                        for name, value in run.limits.items()]),
