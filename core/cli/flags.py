@@ -25,7 +25,7 @@ def count(text: str) -> int:
 
 def _place(text: str) -> Path | str:
     """A folder, or an address."""
-    return text if "://" in text else Path(text)
+    return text if "://" in text or not text else Path(text)
 
 
 class FoldedHelp(argparse.HelpFormatter):

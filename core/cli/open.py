@@ -57,7 +57,7 @@ def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
     if arguments.store and Path(arguments.store).is_file():
         raise UsageError(f"--store {arguments.store}: a file; name the folder of a store")
-    return store_at(arguments.store) if arguments.store else default_store()
+    return default_store() if arguments.store is None else store_at(arguments.store)
 
 
 def measures_of(arguments: argparse.Namespace) -> list[str]:

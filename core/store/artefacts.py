@@ -9,6 +9,7 @@ process as long as its lock is held; every `add` and `remove` clears the folders
 import errno
 import json
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.store import locks, manifest, names, private
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
@@ -353,6 +354,10 @@ class Store:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 
 
+_NO_PLACE = re.compile(r"(?i)$|[a-z]\w+:(?!//.)|file://(?!/)|memory:")
+"""What a slip leaves of an address, a folder on another host, and memory that ends with a process."""
+
+
 def default_store() -> Store:
     """The user's store: `SHUFFLEPROOF_HOME` or the platform's data folder, and the sample's.
 
@@ -369,6 +374,11 @@ def store_at(place: str | Path) -> Store:
     Raises:
         UsageError, ArtefactError: no address, or the folder for its copies cannot be made.
     """
+    if _NO_PLACE.match(str(place)):
+        raise UsageError(
+            f"{str(place)!r} is no place of a store: name a folder, or an address such as "
+            "s3://bucket/store or file:///shared/store"
+        )
     if "://" not in str(place):
         return Store(Path(place).expanduser(), _bundled_roots())
     from shuffleproof.core.store.remote import copy_of  # noqa: PLC0415 (few have one)

@@ -24,6 +24,7 @@ from torch import Tensor
 from shuffleproof.core.data.batches import HeldLists, scoring_plan, training_plan
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError
+from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
@@ -276,7 +277,8 @@ def train(
         seconds = time.perf_counter() - start
         if not math.isfinite(loss):
             raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
-        valid = _selection_value(network, data, recipe)
+        with threads_worth(steps.work):  # a validation that sums otherwise may choose another epoch
+            valid = _selection_value(network, data, recipe)
         state = _after(state, network, valid)
         state = replace(state, schedule=state.schedule.after(recipe, loss))
         if workspace is not None:

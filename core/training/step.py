@@ -15,6 +15,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from shuffleproof.core.data.batches import HeldLists, ListBatch
+from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.mlp import UnivariateNet
@@ -139,6 +140,7 @@ class Steps:
         recorder: records steps; None: every step is taken as it comes.
         most: padded documents whose gradient is computed at once; None: a step's.
         rate: learning rate of the last step.
+        work: parameters times lists of a batch.
     """
 
     network: Network
@@ -154,6 +156,8 @@ class Steps:
     def __post_init__(self) -> None:
         """Look up the loss."""
         self._loss = loss_named(self.recipe.loss, **self.recipe.loss_options())
+        parameters = sum(parameter.numel() for parameter in self.network.parameters())
+        self.work = parameters * self.recipe.batch_lists
 
     def take(self, step: Step, rate: float) -> Float[Tensor, ""]:
         """One step; the mean loss of its lists, on the device.
@@ -167,11 +171,12 @@ class Steps:
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
-        if self.recorder is not None and self.most is None:
-            loss = self._recorded(step, self.recorder)
-            if loss is not None:
-                return loss
-        return self._in_parts(step)
+        with threads_worth(self.work):
+            if self.recorder is not None and self.most is None:
+                loss = self._recorded(step, self.recorder)
+                if loss is not None:
+                    return loss
+            return self._in_parts(step)
 
     def _recorded(self, step: Step, recorder: Recorder) -> Tensor | None:
         """The step by a recording; None: it is to be taken otherwise, and nothing was done."""

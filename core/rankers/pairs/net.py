@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32
 from safetensors.numpy import load_file, save_file
 
+from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.pairs.function import Matrix, PairFunction, PairSpec
@@ -194,7 +195,8 @@ class NetFit:
             for batch, rows in enumerate(torch.split(order, spec.batch_pairs), start=1):
                 sides = inputs[first_rows[rows]], inputs[second_rows[rows]]
                 step = epoch * batches + batch
-                loss = _step(tensors, names, sides, (better[rows], weights[rows]), spec, step)
+                with threads_worth(len(rows) * sum(tensors[name].numel() for name in names)):
+                    loss = _step(tensors, names, sides, (better[rows], weights[rows]), spec, step)
                 total += loss * len(rows)
             self.state = {name: tensor.numpy().copy() for name, tensor in tensors.items()}
             self.done = epoch + 1

@@ -189,9 +189,11 @@ def test_assignments_and_their_counts_are_those_of_all_machines(homes):
 
 def test_what_is_no_address_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    with pytest.raises(UsageError, match="nonsense"):
-        store_at("nonsense://bucket")
-    assert not (tmp_path / "copies").exists()
+    monkeypatch.chdir(tmp_path)
+    for place in ("nonsense://bucket", "s3://", "s3:/bucket", "file://host/x", "memory://x", ""):
+        with pytest.raises(UsageError, match="name a folder, or an address"):
+            store_at(place)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_users_own_store_may_be_an_address(tmp_path, monkeypatch):

@@ -58,6 +58,21 @@ def fitted(spec, workspace=None, lists=(TRAIN, VALID)):
     return ranker, [report for report in reports if not report.part]
 
 
+@pytest.mark.parametrize("name", ["setrank-imsab", "dlcm", "pair-net"])
+def test_a_small_training_is_the_same_whatever_cores_there_are(name):
+    spec, before, trained = registry.spec(name, "small", epochs="2"), torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            ranker, _ = fitted(spec, lists=(judged(FOLD.train, 19), VALID))
+            assert torch.get_num_threads() == threads
+            torch.set_num_threads(1)
+            trained.append(ranker.score(TEST.dataset, TEST.lists).tobytes())
+    finally:
+        torch.set_num_threads(before)
+    assert len(set(trained)) == 1
+
+
 def told(spec, workspace=None, lists=(TRAIN, VALID)):
     """The ranker of a spec, and all reports on the way."""
     run, reports = spec.fit(*lists, workspace), []
