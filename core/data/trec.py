@@ -23,6 +23,7 @@ from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import number, whole
 
 RUN_COLUMNS, QRELS_COLUMNS = 6, 4
+BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 HIGHEST_GRADE = 1 << 24
 """Labels are float32, which holds whole numbers up to here."""
 
@@ -182,8 +183,11 @@ class _Reader:
         self._number, self._line = 0, ""
 
     def __iter__(self) -> Iterator[list[str]]:
-        """The columns of every line that is not blank; the last one takes what is left."""
-        empty = True
+        """The columns of every line that is not blank; the last one takes what is left.
+
+        Judgments under BEIR's header have three columns; they get the second one, which says 0.
+        """
+        empty, three = True, False
         for block in blocks(self._source, self._name, self._limits):
             lines = block.buffer[: block.end].tobytes().split(b"\n")[:-1]
             for self._number, line in enumerate(lines, block.first_line):
@@ -191,6 +195,11 @@ class _Reader:
                 if b"\r" in line.removesuffix(b"\r"):
                     raise self._error(*LONE_RETURN)
                 columns = line.rstrip().split(maxsplit=self._least - 1)  # at ASCII blanks alone
+                if self._number == 1 and columns == BEIR_HEADER and self._least == QRELS_COLUMNS:
+                    three = True
+                    continue
+                if three and len(columns) == QRELS_COLUMNS - 1:
+                    columns.insert(1, b"0")
                 if len(columns) == self._least:
                     empty = False
                     yield [column.decode(errors="backslashreplace") for column in columns]

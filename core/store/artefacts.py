@@ -14,7 +14,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,9 @@ class Store:
                 artefact = manifest.read_manifest(directory)
                 manifest.check(directory, manifest.CHECKED_ON_FIND)
             except (ArtefactError, FileNotFoundError):
-                if directory.is_dir():
+                if root == self.root and self.remote:
+                    self._drop_copy(key)  # what was stored is there
+                elif directory.is_dir():
                     raise
                 continue  # another process removed it meanwhile
             if artefact.key != key:
@@ -83,10 +85,15 @@ class Store:
         remote = self.remote
         if remote is not None:
             with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
-                if remote.pull(key, directory / "content"):
-                    self._publish(directory / "content", key)
+                if remote.pull(key, directory / str(key)):
+                    self._publish(directory / str(key), key)
                     return manifest.read_manifest(self._directory(key))
         return None
+
+    def _drop_copy(self, key: ArtefactKey) -> None:
+        """Remove what lies here of an artefact in an object store."""
+        with self.incoming(str(key)) as directory, suppress(FileNotFoundError):
+            self._directory(key).rename(directory / "content")
 
     @contextmanager
     def lock(self, key: ArtefactKey) -> Iterator[bool]:
@@ -207,10 +214,20 @@ class Store:
     def verify(self, artefact: Artefact) -> None:
         """Check the size and the SHA-256 of every file.
 
+        Of an object store what lies there is checked; a copy here that differs is removed.
+
         Raises:
             ArtefactError: a file is missing, added, or not what was stored.
         """
-        manifest.check(artefact.path)
+        if not self.remote or artefact.path != self._directory(artefact.key):
+            manifest.check(artefact.path)
+            return
+        with self.incoming(str(artefact.key)) as directory:
+            self.remote.pull(artefact.key, directory / str(artefact.key))
+        try:
+            manifest.check(artefact.path)
+        except ArtefactError:
+            self._drop_copy(artefact.key)
 
     def remove(self, key: ArtefactKey) -> None:
         """Remove an artefact with its names and workspace; processes reading it may go on.
@@ -355,7 +372,7 @@ class Store:
 
 
 _NO_PLACE = re.compile(r"(?i)$|[a-z]\w+:(?!//.)|file://(?!/)|memory:")
-"""What a slip leaves of an address, a folder on another host, and memory that ends with a process."""
+"""What a slip leaves of an address, a folder of another host, memory that ends with a process."""
 
 
 def default_store() -> Store:

@@ -266,7 +266,7 @@ def _content(directory: Path) -> dict[str, Any]:
 def _damage_error(directory: Path, finding: str) -> ArtefactError:
     remedy = (
         f"Remove it with `shuffleproof library delete {directory.name}`: what was in it will be "
-        "made again when needed."
+        "made again when needed, but a data set is to be read in again."
     )
     return ArtefactError(directory.name, finding, remedy)
 

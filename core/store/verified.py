@@ -25,7 +25,7 @@ def verify_files(
         try:
             store.verify(artefact)
         except ArtefactError as error:
-            if artefact.path.is_dir():  # and not removed meanwhile
+            if store.remote or artefact.path.is_dir():  # and not removed meanwhile
                 damaged.append(
                     DamagedEntry(artefact.path, "artefact", error.finding, artefact.size)
                 )

@@ -106,6 +106,10 @@ def test_malformed_judgments():
     with pytest.raises(LetorError, match="has already"):
         trec.read_qrels(io.BytesIO(b"1 0 a 1\n1 0 a 2\n"))
     assert trec.read_qrels(io.BytesIO(b"1\t0\ta\t-1\r\n1 0 a -1")) == {"1": {"a": -1}}
+    beir = b"query-id\tcorpus-id\tscore\n1\ta\t2\n"
+    assert trec.read_qrels(io.BytesIO(beir)) == {"1": {"a": 2}}
+    with pytest.raises(LetorError, match="3 columns"):
+        trec.read_qrels(io.BytesIO(beir.partition(b"\n")[2]))
 
 
 def test_output_refuses_what_columns_cannot_hold(dataset, tmp_path):

@@ -9,12 +9,14 @@ import pytest
 
 from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.execution import claims
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store import remote
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.store.board import ObjectClaims, board_of
 from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.verified import verify_files
 
 KEY = key_of("data", {"made": "for a test"}, [])
 
@@ -185,6 +187,19 @@ def test_assignments_and_their_counts_are_those_of_all_machines(homes):
     other.take_back(name)
     mine.count(name)
     assert (mine.names(), mine.read(name), mine.units(name)) == ([], None, 0)
+
+
+def test_a_damaged_copy_is_fetched_anew_and_damage_there_is_told(homes, tmp_path, kind_free):
+    made = added(homes("mine"))
+    (made.path / "b.txt").write_text("wards")
+    mine, other = homes("mine"), homes("other")
+    assert (mine.find(KEY).path / "b.txt").read_text() == "words"
+    assert run_to_end(verify_files(other, [*other.artefacts()])) == []
+    (tmp_path / "bucket" / "artefacts" / str(KEY) / "b.txt").write_text("wards")
+    (damaged,) = run_to_end(verify_files(other, [*other.artefacts()]))
+    assert "SHA-256" in damaged.found
+    with pytest.raises(ArtefactError, match=f"{KEY}: b.txt"):
+        other.find(KEY)
 
 
 def test_what_is_no_address_is_told(tmp_path, monkeypatch):
