@@ -280,10 +280,9 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
     share_question(question, scope, arguments)
-    work = question.answer(scope, arguments.max_seconds)
     return run_shown(
         question.kind.replace("-", " "),
-        work,
+        question.answer(scope, arguments.max_seconds),
         lambda: rehearse(question, scope),
         lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
     )
@@ -291,6 +290,8 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
 
 def share_question(question: Question, scope: Scope, arguments: argparse.Namespace) -> None:
     """Let the workers of --executor, if there are any, make what a question needs.
+
+    Where all of it is stored no worker is started.
 
     Raises:
         UsageError: it is to stop after some seconds, no such executor, or it is not installed.
@@ -302,7 +303,29 @@ def share_question(question: Question, scope: Scope, arguments: argparse.Namespa
     values = {
         parameter.name: getattr(question, parameter.name) for parameter in parameters(question)
     }
-    share(question.kind, values, scope, arguments)
+    if stored_value(question.answer(scope), arguments) is None:
+        share(question.kind, values, scope, arguments)
+
+
+def stored_value(
+    work: Generator[Progress, None, Value], arguments: argparse.Namespace
+) -> Value | None:
+    """What work comes to where all of it is stored; None, and it is given up, where it begins.
+
+    Raises:
+        UnknownNameError, ParameterError: --executor names none.
+        UsageError: what it needs is not installed.
+    """
+    from shuffleproof.core.execution.executor import executor  # noqa: PLC0415 (who has work to do)
+
+    executor(arguments.executor)
+    try:
+        next(work)
+    except StopIteration as stop:
+        value: Value = stop.value
+        return value
+    work.close()
+    return None
 
 
 def share(

@@ -14,6 +14,7 @@ from shuffleproof.core.cli.open import (
     scope_of,
     share,
     store_of,
+    stored_value,
     trains_retriever,
     use_device,
     use_jobs,
@@ -181,13 +182,17 @@ def train(arguments: argparse.Namespace) -> Answer:
     scope = fold_scope_of(arguments)
     from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (who has work to do)
 
-    if arguments.executor:
+    shares = bool(arguments.executor) and not stored_value(
+        train_ranker(scope, arguments.ranker, changes), arguments
+    )
+    if shares:
         share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
     trained = run_shown(
         arguments.ranker,
         train_ranker(scope, arguments.ranker, changes),
         lambda: rehearsed_training(scope, arguments.ranker, changes),
     )
+    trained = replace(trained, cached=trained.cached and not shares)
     facts = trained.artefact.facts
     answer = {
         "ranker": facts["name"],

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shuffleproof.core import sharing
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.open import preset_of
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
@@ -84,6 +86,22 @@ def test_a_misspelt_executor_is_refused_before_the_server_starts(refused, monkey
         code, message = refused("app", "--port", other.getsockname()[1])
     assert code == 2
     assert "SHUFFLEPROOF_EXECUTOR: no executor is called 'slrum:long'" in message
+
+
+def test_what_is_stored_is_answered_without_workers(tmp_path, monkeypatch, capsys):
+    def told(*more):
+        store = str(tmp_path)
+        code = main(["train", "ranknet", "--data", "sample", "--store", store, "--json", *more])
+        return code, *capsys.readouterr()
+
+    def share_work(*_, **__):
+        raise UsageError("workers are asked")
+
+    monkeypatch.setattr(sharing, "share_work", share_work)
+    code, printed, _ = told("--executor", "processes:2")
+    assert (code, json.loads(printed)["cached"]) == (0, True)
+    assert "no executor is called 'rya'" in told("--executor", "rya")[2]
+    assert "workers are asked" in told("--executor", "processes:2", "--set", "seed=7")[2]
 
 
 @pytest.mark.parametrize("kind", ["rankers", "losses", "measures", "perturbations", "studies"])
