@@ -19,7 +19,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.damaged_entries import remove as remove_damaged
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.store.verified import verify_files
+from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
 from shuffleproof.core.studies.terminal_width import fit_table, width
 from shuffleproof.core.words import counted
@@ -243,6 +243,7 @@ def delete(arguments: argparse.Namespace) -> Answer:
     """
     store = store_of(arguments)
     broken = [entry for entry in library.damaged_entries(store) if arguments.what == entry.name]
+    broken += damaged_records(store, arguments.what)
     if broken:
         freed = sum(remove_damaged(store, entry) for entry in broken)
         return Answer({"deleted": [arguments.what], "bytes": freed})
@@ -303,7 +304,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     keys = [store.meant(text) for text in arguments.what]
     chosen = [artefact for artefact in store.artefacts() if not keys or artefact.key in keys]
-    broken = [] if keys else library.damaged_entries(store)
+    broken = [] if keys else [*library.damaged_entries(store), *damaged_records(store)]
     broken += run_shown("verify", verify_files(store, chosen))
     rows = [_damaged_row(entry) for entry in broken]
     size = sum(artefact.size for artefact in chosen) / 1e6

@@ -1,5 +1,6 @@
 """Items worked as jobs of Slurm, by submitit, which is imported only here and only when chosen."""
 
+import errno
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -127,6 +128,8 @@ def _handed_in(hand_in: Callable[..., Any], *given: Any) -> Any:
     try:
         return hand_in(*given)
     except (FailedJobError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise  # the folder's disk is full, which its own sentence tells
         refusal = (str(error).strip().splitlines() or [""])[-1]
         raise UsageError(
             f"executor slurm: the cluster does not take the jobs ({refusal}); `sinfo` names its "

@@ -12,8 +12,12 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.records import Records
+
+RECORDS = "records", "tunings", "judgments"
+"""Folders of a store that hold records: of studies, of searches, of judges."""
 
 
 def verify_files(
@@ -32,6 +36,25 @@ def verify_files(
         except FileNotFoundError:
             continue
         yield Progress(index + 1, len(artefacts), "artefacts")
+    return damaged
+
+
+def damaged_records(store: Store, only: str = "") -> list[DamagedEntry]:
+    """What of the trials, searches and judges' answers that are kept here is not what was put.
+
+    Args:
+        store: whose files are read.
+        only: the file of a record, as its entry is named; empty: all are read.
+    """
+    damaged = []
+    for folder in RECORDS:
+        records = Records(store.root / folder)
+        for path in sorted(records.directory.glob("??/*.safetensors")):
+            try:
+                if only in {"", path.name}:
+                    records.get(path.stem)
+            except ArtefactError as error:
+                damaged.append(DamagedEntry(path, "record", error.finding, size_of(path)))
     return damaged
 
 

@@ -177,6 +177,19 @@ def test_what_another_process_is_unpacking_stays(store):
     assert [one.path for one in cleaning.waste(store)] == [folder]
 
 
+def test_damaged_records_are_verified_and_deleted_by_name(store, capsys):
+    store.records.put("ab" * 10, {"one": 1}, {})
+    store.records.put("cd" * 10, {"one": 2}, {})
+    path = next((store.root / "records").rglob("abab*.safetensors"))
+    path.write_bytes(path.read_bytes().replace(b"1", b"7"))
+    place = ["--store", str(store.root)]
+    assert main(["library", "verify", *place]) == 1
+    said = capsys.readouterr().out
+    assert (path.name in said, "1 damaged" in said, "cdcd" in said) == (True, True, False)
+    assert main(["library", "delete", path.name, *place]) == 0
+    assert main(["library", "verify", *place]) == 0
+
+
 def test_flipped_bytes_of_large_files_are_found_in_the_background_and_by_verify(store, capsys):
     keys = [key_of("thing", {"number": number}) for number in range(2)]
     size = manifest.CHECKED_ON_FIND + 10
