@@ -115,7 +115,7 @@ def dataset_of(
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
         raise DataError(place, f"no {lacking}", "A row is a document, its features are columns.")
-    queries = frame[column_of["query"]]
+    queries = frame[column_of["query"]].convert_dtypes()  # gaps elsewhere made 10002 10002.0
     if queries.isna().any():
         row = frame.index[queries.isna()][0]
         raise DataError(place, f"row {row} has no query", "Drop it, or fill it in.")

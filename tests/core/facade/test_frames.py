@@ -6,6 +6,7 @@ import pytest
 
 import shuffleproof as sp
 from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.frames import dataset_of
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
@@ -52,6 +53,14 @@ def test_a_frame_is_the_data_set_that_its_rows_are(tmp_path):
     kept = [store.resolve(one.scope.data, "data").facts["fingerprint"]
             for one in (by_files, by_frames, found)]  # fmt: skip
     assert len(set(kept)) == 1
+
+
+def test_whole_numbers_that_gaps_made_floats_name_the_same_queries():
+    numbers = FRAME.assign(qid=FRAME["qid"].str[1:].astype(float) + 10_002)
+    dataset = dataset_of("a frame", numbers, {})
+    assert dataset.query_ids == tuple(str(10_002 + place) for place in range(6))
+    halves = dataset_of("a frame", numbers.assign(qid=numbers["qid"] + 0.5), {})
+    assert halves.query_ids[0] == "10002.5"
 
 
 @pytest.mark.parametrize(
