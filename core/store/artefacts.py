@@ -371,7 +371,7 @@ class Store:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 
 
-_NO_PLACE = re.compile(r"(?i)$|[a-z]\w+:(?!//.)|file://(?!/)|memory:")
+_NO_PLACE = re.compile(r"(?i)$|[a-z]\w+:/(?!/.)|file://(?!/)|memory:/")
 """What a slip leaves of an address, a folder of another host, memory that ends with a process."""
 
 
