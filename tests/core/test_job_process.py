@@ -22,7 +22,8 @@ from tests.job_watch import kill, processes, send, until
 
 LISTS = {"initial": ["feature:1"]}
 SHORT = {"data": "sample", "ranker": "dlcm", "changes": {"epochs": "4"}, "lists": LISTS}
-LONG = {"data": "sample", "ranker": "dlcm", "changes": {"epochs": "400"}, "lists": LISTS}
+SLOW = {"epochs": "400", "least_steps": "60"}  # an epoch lasts longer than a worker takes to stop
+LONG = {"data": "sample", "ranker": "dlcm", "changes": SLOW, "lists": LISTS}
 WORKERS = ("shuffleproof.core.execution.worker",)
 
 
@@ -103,7 +104,7 @@ def test_a_cancelled_job_stops_its_workers_and_goes_on_when_it_is_tried_again(st
 
 
 def test_a_job_whose_process_dies_is_tried_again_and_leaves_no_question_behind(store):
-    job = submit(store, "train", LONG | {"changes": {"epochs": "12"}})
+    job = submit(store, "train", LONG | {"changes": SLOW | {"epochs": "12"}})
     supervisor = supervised(store, "processes:1")
     until(lambda: (jobs_of(store).get(job.id).progress or {}).get("done", 0) > 1, 60)
     (asked,) = (store.root / "shared").glob("*.json")
