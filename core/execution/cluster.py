@@ -2,7 +2,9 @@
 
 import json
 import socket
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -55,12 +57,13 @@ class Ray:
         waiting = list(enumerate(items))[::-1]
         running: dict[Any, int] = {}
         try:
-            while (waiting or running) and not (stop and stop.is_set()):
-                while waiting and len(running) < limit:
-                    index, item = waiting.pop()
-                    running[task.remote(function, json.dumps(item), threads)] = index
-                for reference in ray.wait(list(running), num_returns=1, timeout=LOOK)[0]:
-                    yield running.pop(reference), _fetched(ray, reference)
+            with redirect_stdout(sys.stderr):  # where Ray says that a worker died
+                while (waiting or running) and not (stop and stop.is_set()):
+                    while waiting and len(running) < limit:
+                        index, item = waiting.pop()
+                        running[task.remote(function, json.dumps(item), threads)] = index
+                    for reference in ray.wait(list(running), num_returns=1, timeout=LOOK)[0]:
+                        yield running.pop(reference), _fetched(ray, reference)
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
