@@ -305,7 +305,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
     keys = [store.meant(text) for text in arguments.what]
     chosen = [artefact for artefact in store.artefacts() if not keys or artefact.key in keys]
     broken = [] if keys else [*library.damaged_entries(store), *damaged_records(store)]
-    broken += run_shown("verify", verify_files(store, chosen))
+    broken += run_shown("verify", verify_files(store, chosen, there=store.remote is not None))
     rows = [_damaged_row(entry) for entry in broken]
     size = sum(artefact.size for artefact in chosen) / 1e6
     summary = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "

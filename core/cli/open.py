@@ -279,19 +279,31 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
-    share_question(question, scope, arguments)
+    def rehearsed() -> "DryRun":
+        return rehearse(question, scope)
+
+    share_question(question, scope, arguments, rehearsed)
     return run_shown(
         question.kind.replace("-", " "),
         question.answer(scope, arguments.max_seconds),
-        lambda: rehearse(question, scope),
+        rehearsed,
         lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
     )
 
 
-def share_question(question: Question, scope: Scope, arguments: argparse.Namespace) -> None:
+def share_question(
+    question: Question,
+    scope: Scope,
+    arguments: argparse.Namespace,
+    rehearsed: Callable[[], "DryRun"] | None = None,
+) -> None:
     """Let the workers of --executor, if there are any, make what a question needs.
 
-    Where all of it is stored no worker is started.
+    Args:
+        question: that is asked.
+        scope: of what.
+        arguments: of the command.
+        rehearsed: what is to be made; where that is nothing no worker is started.
 
     Raises:
         UsageError: it is to stop after some seconds, no such executor, or it is not installed.
@@ -303,14 +315,12 @@ def share_question(question: Question, scope: Scope, arguments: argparse.Namespa
     values = {
         parameter.name: getattr(question, parameter.name) for parameter in parameters(question)
     }
-    if stored_value(question.answer(scope), arguments) is None:
+    if rehearsed is None or not is_stored(rehearsed, arguments):
         share(question.kind, values, scope, arguments)
 
 
-def stored_value(
-    work: Generator[Progress, None, Value], arguments: argparse.Namespace
-) -> Value | None:
-    """What work comes to where all of it is stored; None, and it is given up, where it begins.
+def is_stored(rehearsed: Callable[[], "DryRun"], arguments: argparse.Namespace) -> bool:
+    """Whether nothing is to be made, by a rehearsal: it waits for no training of another process.
 
     Raises:
         UnknownNameError, ParameterError: --executor names none.
@@ -320,12 +330,9 @@ def stored_value(
 
     executor(arguments.executor)
     try:
-        next(work)
-    except StopIteration as stop:
-        value: Value = stop.value
-        return value
-    work.close()
-    return None
+        return rehearsed().is_stored
+    except ShuffleproofError:  # which the work itself will say
+        return False
 
 
 def share(

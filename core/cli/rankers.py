@@ -10,11 +10,11 @@ from shuffleproof.core.cli.answer import ANSWERS, Answer, table
 from shuffleproof.core.cli.open import (
     changes_of,
     fold_scope_of,
+    is_stored,
     run_shown,
     scope_of,
     share,
     store_of,
-    stored_value,
     trains_retriever,
     use_device,
     use_jobs,
@@ -182,16 +182,14 @@ def train(arguments: argparse.Namespace) -> Answer:
     scope = fold_scope_of(arguments)
     from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (who has work to do)
 
-    shares = bool(arguments.executor) and not stored_value(
-        train_ranker(scope, arguments.ranker, changes), arguments
-    )
+    def rehearsed() -> "DryRun":
+        return rehearsed_training(scope, arguments.ranker, changes)
+
+    shares = bool(arguments.executor) and not is_stored(rehearsed, arguments)
     if shares:
         share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
-    trained = run_shown(
-        arguments.ranker,
-        train_ranker(scope, arguments.ranker, changes),
-        lambda: rehearsed_training(scope, arguments.ranker, changes),
-    )
+    work = train_ranker(scope, arguments.ranker, changes)
+    trained = run_shown(arguments.ranker, work, rehearsed)
     trained = replace(trained, cached=trained.cached and not shares)
     facts = trained.artefact.facts
     answer = {

@@ -214,18 +214,26 @@ class Store:
     def verify(self, artefact: Artefact) -> None:
         """Check the size and the SHA-256 of every file.
 
-        Of an object store what lies there is checked; a copy here that differs is removed.
-
         Raises:
             ArtefactError: a file is missing, added, or not what was stored.
         """
+        manifest.check(artefact.path)
+
+    def verify_there(self, artefact: Artefact) -> None:
+        """The same of what lies in the object store, where there is one; all of it is fetched.
+
+        A copy here that differs is removed.
+
+        Raises:
+            ArtefactError: likewise.
+        """
         if not self.remote or artefact.path != self._directory(artefact.key):
-            manifest.check(artefact.path)
+            self.verify(artefact)
             return
         with self.incoming(str(artefact.key)) as directory:
             self.remote.pull(artefact.key, directory / str(artefact.key))
         try:
-            manifest.check(artefact.path)
+            self.verify(artefact)
         except ArtefactError:
             self._drop_copy(artefact.key)
 

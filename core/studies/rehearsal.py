@@ -401,6 +401,12 @@ class DryRun:
         return (*self.lists, *self.rankers, *self.trials)
 
     @property
+    def is_stored(self) -> bool:
+        """Whether nothing is to be made: the study is there, or else the trainings asked for."""
+        made = not self.trials and all(step.stored for step in self.steps)
+        return self.study is not None or made
+
+    @property
     def is_long(self) -> bool:
         """Whether it is likely to take more than ten minutes: by the middle of its span."""
         low, high = self.span

@@ -1,4 +1,4 @@
-"""Decimal text to float32 inside compiled code: exact, eight digits at a time.
+"""Decimal text to float32 inside compiled code, exact.
 
 The value of a token is `float32(float64(token))`, each rounding to nearest even, as NumPy and
 Python give it. Short decimals take one exact division (Clinger 1990); longer ones are bounded
@@ -31,7 +31,7 @@ _U = np.uint64
 _ASCII_ZEROS = _U(0x3030303030303030)
 _PAST_NINE = _U(0x7676767676767676)
 _HIGH_BITS = _U(0x8080808080808080)
-_EIGHT, _FULL, _BYTE = _U(8), _U(64), _U(0xFF)
+_EIGHT, _FULL = _U(8), _U(64)
 _TENS, _PAIRS = _U(2561), _U(0x00FF00FF00FF00FF)
 _HUNDREDS, _QUADS = _U(6553601), _U(0x0000FFFF0000FFFF)
 _NIBBLES, _MYRIADS = _U(0x0F0F0F0F0F0F0F0F), _U(42949672960001)

@@ -194,9 +194,9 @@ def test_a_damaged_copy_is_fetched_anew_and_damage_there_is_told(homes, tmp_path
     (made.path / "b.txt").write_text("wards")
     mine, other = homes("mine"), homes("other")
     assert (mine.find(KEY).path / "b.txt").read_text() == "words"
-    assert run_to_end(verify_files(other, [*other.artefacts()])) == []
+    assert run_to_end(verify_files(other, [*other.artefacts()], there=True)) == []
     (tmp_path / "bucket" / "artefacts" / str(KEY) / "b.txt").write_text("wards")
-    (damaged,) = run_to_end(verify_files(other, [*other.artefacts()]))
+    (damaged,) = run_to_end(verify_files(other, [*other.artefacts()], there=True))
     assert "SHA-256" in damaged.found
     with pytest.raises(ArtefactError, match=f"{KEY}: b.txt"):
         other.find(KEY)
