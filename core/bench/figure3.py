@@ -9,7 +9,6 @@ the perturbed lists are given to it. Both see a sample of the queries and the ti
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -18,6 +17,7 @@ import torch
 from jaxtyping import Float32
 
 from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.bench.setrank import has_amx
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import Normalisation
@@ -215,10 +215,7 @@ def _judged(queries: int) -> JudgedLists:
 
 
 def _has_matrix_units(place: str) -> bool:
-    if place != "cpu":
-        return True
-    facts = Path("/proc/cpuinfo")
-    return facts.exists() and "amx_bf16" in facts.read_text(encoding="utf-8")
+    return place != "cpu" or has_amx()
 
 
 JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"figure3": figure3}

@@ -80,6 +80,15 @@ def threads_worth(work: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@functools.cache
+def multiplies_bf16() -> bool:
+    """Whether this processor has products of matrices in bfloat16 (AVX-512, AMX, Arm's)."""
+    import torch  # noqa: PLC0415 (see device)
+
+    has_them = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)  # told nowhere else
+    return has_them is not None and bool(has_them())
+
+
 def bf16_pays(device: str, cache: Path | None = None) -> bool:
     """Whether a transformer block runs clearly faster in bf16 than in float32 on this device.
 
@@ -119,6 +128,9 @@ def pays(what: str, device: str, cache: Path | None, share_on: Callable[[str], f
 def _share_of_float32(device: str) -> float:
     """Time of one block forward and backward in bf16 over its time in float32, interleaved."""
     import torch  # noqa: PLC0415 (see device)
+
+    if device == "cpu" and not multiplies_bf16():
+        return 1.0  # they are float32's all the same
 
     draws = torch.Generator(device).manual_seed(0)
     lists = LISTS if device == "cpu" else LISTS * GPU_TIMES

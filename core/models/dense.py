@@ -2,11 +2,14 @@
 
 Without gradients on a CPU, oneDNN's fused product is a sixth faster in float32 than the default
 one and takes the activation or the residual along; under autocast on a GPU the layers are those of
-`gpu_layers.py`; everywhere else these are the usual calls.
+`gpu_layers.py`; everywhere else these are the usual calls. A processor that has no products in
+bfloat16 (AVX2 alone) multiplies the rounded numbers in float32: PyTorch's own loop takes a hundred
+times as long, and oneDNN's has no such form.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +17,7 @@ import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from shuffleproof.core.execution.devices import multiplies_bf16
 from shuffleproof.core.kernels.triton_here import compiles_for
 
 _product: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
@@ -32,6 +36,8 @@ def dense(
     >>> dense(torch.ones(1, 2), torch.tensor([[1.0, 1.0], [-1.0, -1.0]]), relu=True).tolist()
     [[2.0, 0.0]]
     """
+    if lacks_bfloat16(x):
+        return in_float32(partial(dense, relu=relu), x, weight, bias)
     if _fused(x, weight):
         x, weight, bias = _lowered(x, weight, bias)
         return _product(x, weight, bias, "relu" if relu else "none", [], "")
@@ -101,7 +107,7 @@ def dense_added_norm(
     >>> dense_added_norm(torch.zeros(1, 1), torch.tensor([[3.0, 1.0]]) - layer.bias, layer, norm)
     tensor([[ 1., -1.]], grad_fn=<NativeLayerNormBackward0>)
     """
-    if _fused(x, layer.weight):
+    if _fused(x, layer.weight) and not lacks_bfloat16(x):
         x, weight, bias = _lowered(x, layer.weight, layer.bias)
         normed: Tensor = norm(_product.binary(x, residual.to(x.dtype), weight, bias, "add"))
         return normed
@@ -123,6 +129,27 @@ def added_norm(
     from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
 
     return gpu_layers.add_norm(_low(x), _low(branch), bias, norm)
+
+
+def lacks_bfloat16(x: Tensor) -> bool:
+    """Whether products are asked for in bfloat16 that this processor does not have.
+
+    >>> lacks_bfloat16(torch.ones(1))
+    False
+    """
+    low = x.dtype == torch.bfloat16 or torch.is_autocast_enabled("cpu")
+    return low and x.device.type == "cpu" and not multiplies_bf16()
+
+
+def in_float32(product: Callable[..., Tensor], *factors: Tensor | None) -> Tensor:
+    """What a product is in bfloat16, summed in float32: of rounded factors, and rounded itself.
+
+    >>> in_float32(torch.matmul, torch.tensor([1.001]), torch.tensor([3.0]))
+    tensor(3., dtype=torch.bfloat16)
+    """
+    low = torch.bfloat16
+    with torch.autocast("cpu", enabled=False):
+        return product(*(one if one is None else one.to(low).float() for one in factors)).to(low)
 
 
 def lowers_on_gpu(x: Tensor) -> bool:

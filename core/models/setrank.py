@@ -5,6 +5,7 @@ SIGIR 2020, section 4. Tensors are [lists, docs, …]; mask True = a real docume
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -20,6 +21,8 @@ from shuffleproof.core.models.dense import (
     dense_added_norm,
     dense_and_input,
     dense_parts,
+    in_float32,
+    lacks_bfloat16,
     lowered_on_gpu,
     lowers_on_gpu,
     needed,
@@ -239,6 +242,8 @@ def attend(
     >>> attend(ones, ones, ones, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
     [1.0, 1.0, 1.0]
     """
+    if lacks_bfloat16(query):
+        return in_float32(partial(attend, mask=mask, scale=scale), query, key, value)
     if _prefers_fused(query, key):
         real = None if mask is None else mask[:, None, None, :]
         return F.scaled_dot_product_attention(query, key, value, attn_mask=real, scale=scale)
