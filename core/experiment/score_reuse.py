@@ -9,18 +9,27 @@ changed is found by comparing, not by asking the perturbation.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment.score_floor import difference, measure_floor, of_scores
-from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.perturb.base import origins, sources
 from shuffleproof.core.rankers.base import Input, Ranker
 
 PROOFS = 3
+
+EXCUSED = 1e-4
+"""Of a list's spread: the largest change that is looked at in float64 before it is an effect."""
+
+EXACT = 1e-8
+"""Of a list's scores: what changes by no more in float64 has not changed."""
+
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -176,10 +185,57 @@ class ScoreCache:
             some = JudgedLists(variant.dataset, lists.select(unsure))
             inside = ragged.elements_of(lists.offsets, unsure)
             doubt[inside] = measure_floor(self.ranker, some, real[inside])[0].doubt
-        if (deviation > doubt).any():
+        beyond = np.flatnonzero(segments.maxima(lists.offsets, deviation - doubt) > 0)
+        if len(beyond) and not self._is_rounding(lists, variant, beyond, deviation, sample):
             self._refuted.add(kind)
         worst = float(deviation.max(initial=0.0))
         self._deviations[kind] = max(self._deviations.get(kind, 0.0), worst)
+
+    def _is_rounding(
+        self,
+        lists: CandidateLists,
+        variant: JudgedLists,
+        beyond: Int64[np.ndarray, " beyond"],
+        deviation: Float64[np.ndarray, " candidates"],
+        sample: Int64[np.ndarray, " sample"],
+    ) -> bool:
+        """Whether float64 scores show that small changes of some of the proven lists are rounding.
+
+        A few float32 scores are further off than twice the error that one scoring shows.
+        """
+        inside = ragged.elements_of(lists.offsets, beyond)
+        some, now = lists.select(beyond), self.base.lists.select(sample[beyond])
+        limit = EXCUSED * rounding.scales(now.offsets, self._scores_of(sample[beyond])).spread
+        if getattr(self.ranker, "exact_scores", None) is None:
+            return False
+        if (segments.maxima(some.offsets, deviation[inside]) > limit).any():
+            return False
+        pair = JudgedLists(self.base.dataset, now), JudgedLists(variant.dataset, some)
+        return bool((exact_changes(self.ranker, *pair) <= EXACT).all())
+
+    def _scores_of(self, chosen: Int64[np.ndarray, " chosen"]) -> Float32[np.ndarray, " _"]:
+        return self.scores[ragged.elements_of(self.base.lists.offsets, chosen)]
+
+
+def exact_changes(
+    ranker: Any, base: JudgedLists, variant: JudgedLists
+) -> Float64[np.ndarray, " lists"]:
+    """What a variant of the same documents changes of each list's float64 scores.
+
+    Args:
+        ranker: one that has `exact_scores`.
+        base: the lists as they are.
+        variant: the same documents, arranged or described otherwise.
+
+    Returns:
+        The largest change of each list, as a share of its largest score.
+    """
+    before = ranker.exact_scores(base.dataset, base.lists)
+    after = np.empty_like(before)
+    after[shared_source(base, variant)] = ranker.exact_scores(variant.dataset, variant.lists)
+    offsets = base.lists.offsets
+    size = np.maximum(segments.maxima(offsets, np.abs(before)), TINY)
+    return segments.maxima(offsets, difference(before, after)) / size
 
 
 def scores_of_all(

@@ -1,6 +1,7 @@
 """Studies: the plan is pure, trials are never repeated, carried scores are the real ones."""
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.experiment.score_reuse import ScoreCache, source_of
+from shuffleproof.core.metrics import rounding
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import initial
@@ -142,6 +144,35 @@ def test_rounding_that_float64_scores_explain_refutes_nothing():
     scored = ScoreCache(ranker, base).score(variants)
     assert scored.deviation > score_floor.of_scores(base.lists.offsets, scores).doubt.min()
     assert scored.carried
+
+
+@dataclass
+class LuckyRanker(FeatureRanker):
+    """Exact in every order but the one in which the lists lie, by `off` of their spread."""
+
+    off: float = 5e-5
+
+    def exact_scores(self, dataset, lists):
+        return dataset.features[lists.rows, 0].astype(np.float64)
+
+    def score(self, dataset, lists):
+        exact = self.exact_scores(dataset, lists)
+        spread = rounding.scales(lists.offsets, exact).spread.max()
+        lies = np.array([np.all(np.diff(lists.rows[a:b]) > 0) for a, b in pairwise(lists.offsets)])
+        return (exact + self.off * spread * np.repeat(lies, lists.lengths)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("off", "carried"), [(5e-5, True), (1e-2, False)])
+def test_scores_that_are_off_in_one_order_alone_are_rounding_where_they_are_near(
+    judged, off, carried
+):
+    owners = np.repeat(np.arange(len(judged.lists)), judged.lists.lengths)
+    in_file_order = np.lexsort((judged.lists.rows, owners))
+    lists = JudgedLists(judged.dataset, judged.lists.shown_as(in_file_order))
+    variants = [perturbation("shuffle-shown", 1)(lists.lists, generator(1, i)) for i in range(3)]
+    scored = ScoreCache(LuckyRanker(off=off), lists).score(variants)
+    assert scored.deviation > 0
+    assert scored.carried == carried
 
 
 @pytest.mark.parametrize("ranker", [LiarRanker(), ExactLiarRanker()])

@@ -19,6 +19,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.experiment.score_floor import Floor, difference
+from shuffleproof.core.experiment.score_reuse import EXACT, EXCUSED, TINY, exact_changes
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.passing import documents_passed, pairs_within, smallest_gap
@@ -49,17 +50,11 @@ CLEARLY = 10.0
 CONFIRMED = 3
 """Orders that are scored once more where they changed something."""
 
-EXCUSED = 1e-4
-"""Of a list's spread: the largest change that is looked at in float64 before it is an effect."""
-
 ALONE = 4
 """Lists that are scored in an order without any other beside them."""
 
 EXACT_LISTS, EXACT_SAMPLE = 64, 8
-TINY = 1e-300
 LARGEST = float(np.finfo(np.float32).max)
-EXACT = 1e-8
-"""Of a list's scores: what changes by no more in float64 has not changed."""
 
 
 @dataclass(frozen=True)
@@ -305,10 +300,8 @@ class _Comparison:
         lists, arranged = (
             side.select(sample) for side in (self.base.lists, self.orders[order].shown)
         )
-        before = self._exact_scores(self.base.dataset, lists)
-        after = as_in(lists, arranged, self._exact_scores(self.base.dataset, arranged))
-        size = np.maximum(segments.maxima(lists.offsets, np.abs(before)), TINY)
-        return float((segments.maxima(lists.offsets, difference(before, after)) / size).max())
+        pair = (JudgedLists(self.base.dataset, side) for side in (lists, arranged))
+        return float(exact_changes(self.asking.ranker, *pair).max())
 
     def not_confirmed(self) -> Bool[np.ndarray, " lists"]:
         """The lists whose worst order scores otherwise when it is scored once more."""

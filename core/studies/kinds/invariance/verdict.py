@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from shuffleproof.core.experiment.score_reuse import EXACT
 from shuffleproof.core.studies.kinds.invariance.examination import (
-    EXACT,
     MEASURES,
     Examination,
     answer_changed,
