@@ -10,7 +10,7 @@ import re
 import shutil
 import uuid
 import zipfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 from shuffleproof.core.data import document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
+from shuffleproof.core.data.letor import table_text
 from shuffleproof.core.data.letor.sink import MissingCells
 from shuffleproof.core.data.letor.stream import BROKEN, Limits
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
@@ -131,24 +132,32 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
     elif place.is_dir():
         yield layout.find(place)
     elif place.is_file() and len(archive_members(place)) > 1:
-        with _unpacked_folder(place, store) as folder:
+        with _unpacked_folder(place, store, unpack_archive) as folder:
             inside = layout.find(folder)
             yield [replace(inside[0], name=place.stem)] if len(inside) == 1 else inside
+    elif place.is_file() and table_text.has_parts(place):
+        with _unpacked_folder(place, store, table_text.write_parts) as folder:
+            files = [*folder.iterdir()]
+            alone = len(files) == 1  # to be split like any other file
+            yield files if alone else [replace(layout.find(folder)[0], name=place.stem)]
     else:
         yield [layout.fold_at(place) or place]
 
 
 @contextmanager
-def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
-    """A folder of an archive's files in the store, removed at the end or by the next process."""
+def _unpacked_folder(
+    path: Path, store: Store, unpack: Callable[[Path, Path], None]
+) -> Iterator[Path]:
+    """A folder of a file's files in the store, removed at the end or by the next process."""
     folder = store.root / "incoming" / f"archive.{uuid.uuid4().hex}"
     with locks.hold_lock(folder.with_name(f"{folder.name}.lock")):
         folder.mkdir()
         try:
-            unpack_archive(path, folder)
+            unpack(path, folder)
             yield folder
         except DataError as error:  # where the files lie for now is nobody's business
-            count = f"{len(archive_members(path))} files in the archive, "
+            members = len(archive_members(path))
+            count = f"{members} files in the archive, " if members else ""
             finding = count + error.finding if error.place == str(folder) else error.finding
             place = error.place.replace(str(folder), str(path))
             raise DataError(place, finding, error.remedy) from error

@@ -4,8 +4,10 @@ Frames are written as LETOR text and read in. So a frame is checked, split and k
 the same content is, and one that was read in before is found again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +28,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What columns are, and what they may be called unless `columns` says it."""
 
+COMMENT = "comment"
+"""The column of what follows `#` on a line of LETOR text."""
+
+_CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
 FILLED = ", as in frame.fillna(0)."
 
@@ -75,7 +81,21 @@ def features_of(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -
     ['bm25', 'length']
     """
     reserved = {_column(frame, meaning, columns or {}) for meaning in NAMES}
+    if COMMENT in frame.columns and not pd.api.types.is_numeric_dtype(frame[COMMENT]):
+        reserved.add(COMMENT)
     return [name for name in frame.columns if name not in reserved]
+
+
+def _feature_ids(names: Sequence[Any]) -> tuple[int, ...]:
+    """The ids of features: those that they are called by, as `write_parquet` does, or 1, 2, ….
+
+    >>> _feature_ids(["feature_3", "feature_7"]), _feature_ids(["bm25", "feature_7"])
+    ((3, 7), (1, 2))
+    """
+    called = [_CALLED.fullmatch(str(name)) for name in names]
+    ids = tuple(int(match[1]) for match in called if match)
+    rising = all(before < after for before, after in pairwise(ids))
+    return ids if len(ids) == len(names) and rising else tuple(range(1, len(names) + 1))
 
 
 def dataset_of(
@@ -125,20 +145,26 @@ def dataset_of(
     features = np.stack(
         [_numbers(place, frame, name, large=text, gaps=gaps) for name in names], axis=1
     )
-    documents = None
-    if column_of["document"] is not None:
-        column = frame[column_of["document"]].iloc[order]
-        named = column.convert_dtypes()  # gaps make whole numbers 7.0
-        documents = TextColumn.of(named.map(_id).where(named.notna(), ""))
+    documents = _texts(frame, column_of["document"], order)
+    comments = _texts(frame, COMMENT if COMMENT not in names else None, order)
     counts = np.bincount(codes, minlength=len(ids))
     return RankingDataset(
         features[order],
         labels[order],
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         tuple(map(_id, ids)),
-        tuple(range(1, len(names) + 1)),
+        _feature_ids(names),
         documents,
+        comments,
     )
+
+
+def _texts(frame: pd.DataFrame, name: str | None, order: np.ndarray) -> TextColumn | None:
+    """A column of texts in an order, empty cells as empty texts; none where there is no column."""
+    if name is None or name not in frame.columns:
+        return None
+    texts = frame[name].iloc[order].convert_dtypes()  # gaps make whole numbers 7.0
+    return TextColumn.of(texts.map(_id).where(texts.notna(), ""))
 
 
 def _id(value: Any) -> str:

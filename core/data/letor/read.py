@@ -413,4 +413,6 @@ class LetorTable:
 
 
 def _no_documents(name: str) -> DataError:
-    return DataError(name, "no documents", "LETOR text is expected: label qid:id 1:value")
+    return DataError(
+        name, "no documents", "LETOR text is expected (label qid:id 1:value), or a table's rows."
+    )

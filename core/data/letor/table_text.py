@@ -1,10 +1,11 @@
 """Tables of documents as LETOR text, block by block: Parquet, Arrow (Feather) and JSON lines.
 
 A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
-one for the document's id; all others are features, 1 being the first, or one column `features`
-holds lists of them. Empty cells of features and values beyond float32 mean what NULL and such
-values mean in text. The text is made while it is read, so that a table of any size takes no more
-memory than text would.
+one for the document's id and one `comment`; all others are features, 1 being the first, or one
+column `features` holds lists of them. A column `part` says what the names of a folder's files say
+elsewhere. Empty cells of features and values beyond float32 mean what NULL and such values mean in
+text. The text is made while it is read, so that a table of any size takes no more memory than text
+would.
 """
 
 import io
@@ -32,6 +33,7 @@ LINE = 1 << 20
 """Bytes of a line of JSON at most."""
 
 LISTS = "features"
+PART = "part"
 
 
 def kind_of(head: bytes) -> str | None:
@@ -51,16 +53,49 @@ def features_in(path: Path, name: str) -> tuple[str, ...] | None:
     """
     from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
 
+    frame = next((frame for frame, _ in _frames_in(path, name)), None)
+    return None if frame is None else tuple(features_of(_spread(frame, name)))
+
+
+def has_parts(path: Path) -> bool:
+    """Whether a file is a table whose column `part` says train, valid or test of every row.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    from shuffleproof.core.data.frames import PARTS  # noqa: PLC0415 (pandas)
+
+    frame = next((frame for frame, _ in _frames_in(path, str(path))), None)
+    return frame is not None and PART in frame.columns and set(frame[PART]) <= set(PARTS)
+
+
+def write_parts(path: Path, folder: Path) -> None:
+    """Write the rows of each part of such a table as LETOR text: train.txt, valid.txt, test.txt.
+
+    Raises:
+        DataError: it is damaged, or no table of documents.
+    """
+    from shuffleproof.core.data.frames import PARTS  # noqa: PLC0415 (pandas)
+
+    for frame, _ in _same_columns(_frames_in(path, str(path)), str(path)):
+        for part, rows in frame.groupby(PART, sort=False, dropna=False):
+            if part not in PARTS:
+                finding = f"row {rows.index[0]} is of part {part!r}"
+                raise DataError(str(path), finding, f"Call its part {', '.join(PARTS)}.")
+            with (folder / f"{part!s}.txt").open("ab") as text:
+                text.write(_lines_of(rows.drop(columns=PART), str(path), gaps=True))
+
+
+def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:
+    """The frames of a table; none of another file, or of one that cannot be read: reading tells."""
     try:
         with path.open("rb", buffering=0) as file:
             kind = kind_of(file.read(6))
             file.seek(0)
-            if kind is None:
-                return None
-            chunk = next(reader_errors(OPENERS[kind](file), name), None)
-    except OSError:  # no file that can be read, which reading it tells
-        return None
-    return None if chunk is None else tuple(features_of(_spread(chunk[0], name)))
+            if kind is not None:
+                yield from reader_errors(OPENERS[kind](file), name)
+    except OSError:
+        return
 
 
 class TableText(io.RawIOBase):
@@ -85,7 +120,6 @@ class TableText(io.RawIOBase):
         super().__init__()
         self.share = 0.0
         self._name, self._held, self._gaps = name, b"", gaps
-        self._columns: list[str] | None = None
         self._blocks = self._text(OPENERS[kind], file)
 
     def readable(self) -> bool:
@@ -111,23 +145,39 @@ class TableText(io.RawIOBase):
     def _text(
         self, opened: Callable[[Any], Iterator[tuple["pd.DataFrame", float]]], file: Any
     ) -> Iterator[bytes]:
-        from shuffleproof.core.data.frames import dataset_of  # noqa: PLC0415 (pandas)
-        from shuffleproof.core.data.letor.write import lines  # noqa: PLC0415 (only tables need it)
-
-        first = 1
         frames = reader_errors(opened(file), self._name)
-        for frame, self.share in frames:
-            frame.index = np.arange(first, first + len(frame))
-            first += len(frame)
-            if self._columns is None:
-                self._columns = list(map(str, frame.columns))
-            if sorted(map(str, frame.columns)) != sorted(self._columns):
-                odd = sorted(set(self._columns) ^ set(map(str, frame.columns)))
-                finding = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
-                raise DataError(self._name, finding, "Give every row the same columns.")
-            spread = _spread(frame[self._columns], self._name)
-            dataset = dataset_of(self._name, spread, {}, text=True, gaps=self._gaps)
-            yield b"".join(lines(dataset, self._name, finite=False))
+        for frame, share in _same_columns(frames, self._name):
+            self.share = share
+            yield _lines_of(frame, self._name, gaps=self._gaps)
+
+
+def _same_columns(
+    frames: Iterator[tuple["pd.DataFrame", float]], name: str
+) -> Iterator[tuple["pd.DataFrame", float]]:
+    """Frames whose rows are numbered from 1 on and have the columns of the first, in its order.
+
+    Raises:
+        DataError: other columns.
+    """
+    first, columns = 1, list[str]()
+    for frame, share in frames:
+        frame.index = np.arange(first, first + len(frame))
+        first += len(frame)
+        columns = columns or list(map(str, frame.columns))
+        if sorted(map(str, frame.columns)) != sorted(columns):
+            odd = sorted(set(columns) ^ set(map(str, frame.columns)))
+            finding = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
+            raise DataError(name, finding, "Give every row the same columns.")
+        yield frame[columns], share
+
+
+def _lines_of(frame: "pd.DataFrame", name: str, *, gaps: bool) -> bytes:
+    """Rows as LETOR text."""
+    from shuffleproof.core.data.frames import dataset_of  # noqa: PLC0415 (pandas)
+    from shuffleproof.core.data.letor.write import lines  # noqa: PLC0415 (only tables need it)
+
+    dataset = dataset_of(name, _spread(frame, name), {}, text=True, gaps=gaps)
+    return b"".join(lines(dataset, name, finite=False))
 
 
 def reader_errors(frames: Iterator[Any], name: str) -> Iterator[Any]:

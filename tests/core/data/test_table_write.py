@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import csv_text, frames, source
+from shuffleproof.core.data import catalogue, csv_text, frames, source
+from shuffleproof.core.data.letor import table_text as letor_table
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import table_text, tables
 
 FOLD = planted(queries=(6, 3, 4), seed=4, documents=5)
@@ -96,6 +100,34 @@ def test_a_folder_of_letor_text_is_the_whole_set_and_reads_back(exported, tmp_pa
     (before,) = source.load(folder)
     assert again.fold.fingerprint == before.fold.fingerprint
     assert exported(tmp_path / "one.txt")["part"] == "test"
+
+
+@pytest.mark.parametrize("rows", [7, 4096])
+def test_a_table_of_all_parts_or_of_one_reads_back(exported, tmp_path, folder, monkeypatch, rows):
+    """With ids of features that are not 1, 2, …, ids of documents and comments."""
+    monkeypatch.setattr(letor_table, "ROWS", rows)
+    ids = tuple(7 * feature for feature in FOLD.train.feature_ids)
+    for name, part in PARTS.items():
+        write(replace(part, feature_ids=ids), folder / FILES[name])
+    exported(tmp_path / "all.parquet")
+    exported(tmp_path / "test.parquet", "--part", "test")
+    store = Store(tmp_path / "other")
+    (ingested,) = run_to_end(catalogue.ingest(tmp_path / "all.parquet", "all", store))
+    (before,) = source.load(folder)
+    assert ingested.facts["fingerprint"] == before.fold.fingerprint
+    assert ingested.facts["name"] == "all"
+    (split,) = run_to_end(catalogue.ingest(tmp_path / "test.parquet", "test", store))
+    assert split.facts["queries"] == FOLD.test.queries, "a part alone is split like any file"
+    assert not [*(store.root / "incoming").iterdir()]
+
+
+def test_a_part_of_another_name_is_told_with_its_row(tmp_path):
+    frame = pd.DataFrame({"part": ["train"] * 5, "qid": 1, "label": [0, 1, 0, 1, 0], "x": 0.5})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.loc[3, "part"] = "dev"
+    frame.to_parquet(tmp_path / "odd.parquet", row_group_size=2)
+    with pytest.raises(DataError, match=r"row 4 is of part 'dev'.*train, valid, test"):
+        letor_table.write_parts(tmp_path / "odd.parquet", tmp_path)
 
 
 def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys):
