@@ -6,7 +6,10 @@ import signal
 import sys
 
 from shuffleproof.core.execution.early_end import EarlyEnd
-from shuffleproof.core.interrupts import Interrupt
+from shuffleproof.core.interrupts import Interrupt, status_of
+
+HANDLED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+"""What asks this program to stop, with Python's own handler of it."""
 
 
 def run() -> int:
@@ -18,14 +21,15 @@ def run() -> int:
     end = EarlyEnd()
     gc.set_threshold(100_000, 20, 20)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, Interrupt())
+    for order, usual in HANDLED.items():
+        if signal.getsignal(order) == usual:
+            signal.signal(order, Interrupt())
     try:
         from shuffleproof.core.cli.arguments import main  # noqa: PLC0415 (after the environment is set)
 
         status = main(sys.argv[1:])
-    except KeyboardInterrupt:  # before there was anything to stop
-        status = 130
+    except KeyboardInterrupt as stop:  # before there was anything to stop
+        status = status_of(stop)
     # Where Ctrl-C met code that a library made of text, Python would still end by the signal,
     # whatever the status: text that is run to its end takes that back.
     exec("")  # noqa: S102 (nothing is run)

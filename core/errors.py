@@ -215,5 +215,5 @@ class UnfinishedError(ShuffleproofError):
     def __init__(self, seconds: int | float, under_way: str) -> None:
         super().__init__(
             f"stopped after {seconds:g} s, before the first trial was finished ({under_way} under "
-            "way): what is finished is stored; allow more seconds, or ask with --preset small"
+            "way): what is finished is stored; allow more seconds, or ask of fewer queries"
         )

@@ -1,4 +1,7 @@
-"""Ctrl-C where libraries are imported and compiled: it waits until they can take it."""
+"""Ctrl-C where libraries are imported and compiled: it waits until they can take it.
+
+So does SIGTERM, by which schedulers and `kill` ask a command to stop.
+"""
 
 import os
 import signal
@@ -34,6 +37,19 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM: whoever started this program wants it to stop."""
+
+
+def status_of(stop: KeyboardInterrupt) -> int:
+    """The exit status of a command that was stopped: as shells have it, 128 and the signal's.
+
+    >>> status_of(KeyboardInterrupt()), status_of(TerminatedError())
+    (130, 143)
+    """
+    return 128 + (signal.SIGTERM if isinstance(stop, TerminatedError) else signal.SIGINT)
+
+
 class Interrupt:
     """Ctrl-C: `KeyboardInterrupt`, but not within an import, a compiler or a finaliser.
 
@@ -55,7 +71,7 @@ class Interrupt:
             again.start()
             return
         self.pressed = 0.0
-        signal.default_int_handler(number, frame)
+        raise TerminatedError if number == signal.SIGTERM else KeyboardInterrupt
 
 
 def _is_deaf(frame: FrameType | None) -> bool:

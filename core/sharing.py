@@ -14,6 +14,7 @@ import logging
 import os
 import platform
 import queue
+import shutil
 import sys
 import threading
 import time
@@ -27,7 +28,7 @@ from typing import Any
 
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError, UsageError
 from shuffleproof.core.execution import claims
-from shuffleproof.core.execution.executor import configured, executor
+from shuffleproof.core.execution.executor import Executor, configured, executor
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.execution.work import Failure
@@ -35,7 +36,15 @@ from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store, store_at
-from shuffleproof.core.store.board import FOLDER, Board, ObjectClaims, board_of
+from shuffleproof.core.store.board import (
+    FOLDER,
+    LOGS,
+    Board,
+    ObjectClaims,
+    asker,
+    board_of,
+    name_for,
+)
 from shuffleproof.core.user_code import import_module_of_user
 
 WORKERS = 8
@@ -56,7 +65,12 @@ STOPPING = 1.0
 ASKED = "units by "
 """What is counted, by an executor's name, until its workers tell more."""
 
+LONG_WAIT = 5.0
+"""Seconds after which a worker says what it waits for."""
+
+REMOVE = "Remove it and ask again."
 LOG = logging.getLogger("shuffleproof.jobs")
+WORKER_LOG = logging.getLogger("shuffleproof.worker")
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,10 @@ class Assignment:
 
 class AnswerWithdrawn(BaseException):
     """Nobody wants the answer any more."""
+
+
+class OtherCodeError(UsageError):
+    """Who asked runs another version of the program."""
 
 
 def share_work(  # noqa: PLR0913 (what, where, and by whom)
@@ -107,26 +125,42 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     Raises:
         UsageError: no such executor, it is not installed, or no cluster answers.
     """
-    board = board_of(store)
-    count = workers_of(where, workers)
-    place = executor(where, count, store.root / FOLDER / "slurm")
-    item = {"store": address_of(store), "mark": board.mark()}
-    item["assignment"] = name = _hand_out(board, kind, parameters, modules)
+    board, asking = board_of(store), claims.Claims(_claims_of(store))
+    count, name = workers_of(where, workers), name_for(board, THIS_JOB.get())
+    logs = store.root / LOGS / name
+    place = executor(where, count, logs)
+    item = {"store": address_of(store), "mark": board.mark(), "assignment": name}
+    failures: tuple[str, ...] = ()
+    try:
+        with closing(asking), asking.working(asker(name)):
+            _hand_out(board, kind, parameters, modules, name)
+            failures = yield from _heard(_Ear(board, name, where), place, [item] * count)
+    finally:
+        if not failures:
+            shutil.rmtree(logs, ignore_errors=True)
+    return failures
+
+
+def _heard(
+    ear: "_Ear", place: Executor, items: Sequence[Mapping[str, Any]]
+) -> Generator[Progress, None, tuple[str, ...]]:
+    """Let workers do an assignment, which is taken back at the end; as `share_work`."""
+    board, name = ear.board, ear.name
     outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
     stop = threading.Event()
 
     def watch() -> None:
         try:
-            for _, outcome in place.map("shuffleproof.core.sharing:work", [item] * count, stop):
+            for _, outcome in place.map("shuffleproof.core.sharing:work", items, stop):
                 outcomes.put(outcome)
         except BaseException as error:  # noqa: BLE001 (raised again where the reports are read)
             outcomes.put(error)
 
     watcher, failures = threading.Thread(target=watch, daemon=True), list[str]()
-    ear, ended, over = _Ear(board, name, where), 0, float("inf")
+    ended, over = 0, float("inf")
     watcher.start()
     try:
-        while ended < count and time.monotonic() < over:
+        while ended < len(items) and time.monotonic() < over:
             with suppress(queue.Empty):
                 outcome = outcomes.get(timeout=POLL)
                 if isinstance(outcome, BaseException):
@@ -220,11 +254,11 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: `store`, its folder or address; `mark`, what tells it from others; `assignment`, a
             name, or none for all of them; `take`, units at most; `until_empty`, whether to end
-            when nothing is left to do.
+            when nothing is left to do; `idle`, after how many seconds without work to end.
     """
     store, only = store_at(item["store"]), item.get("assignment")
-    board, held = board_of(store), claims.Claims(_claims_of(store), item.get("take"))
-    failure, finished, refused = "", 0, set[str]()
+    board, idle = board_of(store), item.get("idle")
+    worker = _Worker(store, only, claims.Claims(_claims_of(store), item.get("take")))
     if only and not _is_shared(store, board, item):
         raise UsageError(
             f"{store.root} is not the store of who asked, as this machine ({platform.node()}) sees "
@@ -233,30 +267,61 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
     try:
         while True:
             for name in board.names():
-                if only in {None, name} and name not in refused:
-                    try:
-                        with manifest.disk_errors(name, store.root):
-                            finished += _worked(store, name, held)
-                    except ShuffleproofError as error:
-                        failure = str(error)
-                        refused.add(name)
-                    except Exception as error:
-                        if only:
-                            raise
-                        LOG.exception("%s met a defect; other work goes on", name)
-                        failure = f"{name}: {type(error).__name__}: {error}"
-                        refused.add(name)
-            left = set(board.names()) - refused
-            if only or (not left and (item.get("until_empty") or refused)):
+                if only in {None, name}:
+                    worker.do(name)
+            left = set(board.names()) - worker.refused
+            ends = item.get("until_empty") or worker.failure
+            if only or (not left and (ends or (idle is not None and worker.idle > idle))):
                 break
             time.sleep(POLL)
     except claims.UnitsDone:
         pass  # it did its share
     finally:
         with suppress(ShuffleproofError, OSError):  # what is left over does no harm
-            held.sweep()
-        held.close()
-    return {"units": held.done, "assignments": finished, "failure": failure}
+            worker.held.sweep()
+        worker.held.close()
+    return {
+        "units": worker.held.done, "assignments": worker.finished, "failure": worker.failure
+    }  # fmt: skip
+
+
+class _Worker:
+    """A worker on its way through the assignments of a store."""
+
+    def __init__(self, store: Store, only: str | None, held: claims.Claims) -> None:
+        self.store, self.only, self.held = store, only, held
+        self.refused = set[str]()
+        self.failure, self.finished = "", 0
+        self._worked_at = time.monotonic()
+
+    @property
+    def idle(self) -> float:
+        """Seconds since it had something to do."""
+        return time.monotonic() - self._worked_at
+
+    def do(self, name: str) -> None:
+        """Do what can be done of an assignment, unless it was refused before."""
+        if name in self.refused:
+            return
+        try:
+            with manifest.disk_errors(name, self.store.root):
+                self.finished += _worked(self.store, name, self.held)
+        except OtherCodeError as error:
+            self.refused.add(name)
+            if self.only or not self.held.is_free(asker(name)):
+                self.failure = str(error)
+            else:
+                WORKER_LOG.warning("left, since nobody waits for it: %s", error)
+        except ShuffleproofError as error:
+            self.refused.add(name)
+            self.failure = str(error)
+        except Exception as error:
+            if self.only:
+                raise
+            LOG.exception("%s met a defect; other work goes on", name)
+            self.refused.add(name)
+            self.failure = f"{name}: {type(error).__name__}: {error}"
+        self._worked_at = time.monotonic()
 
 
 def _is_shared(store: Store, board: Board, item: Mapping[str, Any]) -> bool:
@@ -281,7 +346,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
     """Do what can be done of an assignment; 1 when all of it is there, 0 when it is gone.
 
     Raises:
-        UsageError: this worker runs another program than who asked.
+        OtherCodeError: this worker runs another program than who asked.
         ShuffleproofError: as the question itself raises it.
     """
     board = board_of(store)
@@ -292,13 +357,15 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         values = json.loads(text)
         asked = Assignment(**values | {"modules": tuple(values["modules"])})
     except (ValueError, TypeError, KeyError) as error:
-        remedy = "Remove it and ask again."
-        raise ArtefactError(f"{FOLDER}/{name}", "is no assignment", remedy) from error
+        raise ArtefactError(f"{FOLDER}/{name}", "is no assignment", REMOVE) from error
     if asked.code != code():
-        raise UsageError(
+        raise OtherCodeError(
             f"{name} was asked by another version of the program (its code has digest "
             f"{asked.code}, this one {code()}): install the same version on every machine"
         )
+    if asked.kind not in KINDS:
+        raise ArtefactError(f"{FOLDER}/{name}", f"asks for {asked.kind!r}, no kind of job", REMOVE)
+    WORKER_LOG.info("%s: %s", name, asked.kind)
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     with chdir(asked.folder if os.access(asked.folder, os.X_OK) else "."):
         for module in asked.modules:
@@ -309,16 +376,20 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
 def _done_together(store: Store, name: str, held: claims.Claims, asked: Assignment) -> int:
     """Do it beside other workers, again and again until nothing is missing; as `_worked`."""
     board = board_of(store)
-    held.after_unit, held.since = lambda: board.count(name), time.monotonic()
+
+    def count() -> None:
+        board.count(name)
+        WORKER_LOG.info("%s: %d units done", name, board.units(name))
+
+    held.after_unit, held.since = count, time.monotonic()
     token, voice = claims.SHARING.set(held), _Voice(board, name)
     logging.getLogger().addHandler(voice)
     try:
         while True:
             try:
-                return _run(store, voice, asked)
+                return _run(store, voice, held, asked)
             except claims.ClaimTakenError as other:
-                while board.read(name) is not None and not held.is_free(other.name):
-                    time.sleep(POLL)
+                _wait(voice, held, other.name)
     except AnswerWithdrawn:
         return 0
     finally:
@@ -326,7 +397,18 @@ def _done_together(store: Store, name: str, held: claims.Claims, asked: Assignme
         claims.SHARING.reset(token)
 
 
-def _run(store: Store, voice: _Voice, asked: Assignment) -> int:
+def _wait(voice: _Voice, held: claims.Claims, unit: str) -> None:
+    """Wait until another worker has done a unit, or is gone, or nobody wants it any more."""
+    since, told = time.monotonic(), False
+    while voice.board.read(voice.assignment) is not None and not held.is_free(unit):
+        if not told and time.monotonic() - since > LONG_WAIT:
+            owner, told = held.owner(unit), True
+            voice.report(Progress(0, 1, f"unit that {owner} makes ({unit})"))
+            WORKER_LOG.info("waiting for %s, which %s makes", unit, owner)
+        time.sleep(POLL)
+
+
+def _run(store: Store, voice: _Voice, held: claims.Claims, asked: Assignment) -> int:
     board, name = voice.board, voice.assignment
     looked = time.monotonic()
     with (
@@ -341,16 +423,25 @@ def _run(store: Store, voice: _Voice, asked: Assignment) -> int:
                     raise AnswerWithdrawn
     if board.read(name) is None:
         raise AnswerWithdrawn
-    board.finish(name)  # for whoever looks for work; who asked hears the last that was told
+    if held.is_free(asker(name)):
+        board.take_back(name)
+    else:  # for whoever looks for work; who asked hears the last that was told
+        board.finish(name)
     return 1
 
 
 def _hand_out(
-    board: Board, kind: str, parameters: Mapping[str, Any], modules: Sequence[str]
+    board: Board,
+    kind: str,
+    parameters: Mapping[str, Any],
+    modules: Sequence[str],
+    name: str | None = None,
 ) -> str:
     """Put an assignment up and return its name."""
     assignment = Assignment(kind, dict(parameters), code(), tuple(modules), str(Path.cwd()))
-    return board.post(json.dumps(asdict(assignment)), THIS_JOB.get())
+    name = name or name_for(board, THIS_JOB.get())
+    board.post(name, json.dumps(asdict(assignment)))
+    return name
 
 
 def workers_of(where: str, workers: int | None = None) -> int:

@@ -14,6 +14,7 @@ import json
 import re
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil, fsum
 from pathlib import Path
@@ -47,6 +48,7 @@ from shuffleproof.core.store import manifest
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.rehearsal import NotStoredError, rehearsed_workbenches
 from shuffleproof.core.studies.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -311,13 +313,14 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     base = _named(tuning.ranker, scope.usual_preset)
     space, name = space_of(base, tuning.search), tuning.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
+    search = Search(tuning, scope, base, space, ())
+    if before is not None:
+        with suppress(NotStoredError):  # files that are read first
+            _refuse_other(before, replace(search, folds=rehearsed_workbenches(scope)))
     folds = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
-    search = Search(tuning, scope, base, space, folds)
-    if before is not None and _plain(before.asked) != _plain(search.identity):
-        raise UsageError(
-            f"{before} was tuned for something else ({_other(before.asked, search.identity)}): "
-            "choose another --name, or ask as then"
-        )
+    search = replace(search, folds=folds)
+    if before is not None:
+        _refuse_other(before, search)
     wanted = tuning.trials or (TRIALS if tuning.budget is None else None)
     yield from _searched(search, wanted)
     if claims.SHARING.get():  # a worker does its share; who asked makes the preset of the store
@@ -344,6 +347,19 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
 
 
 SEARCH = "search"
+
+
+def _refuse_other(before: NamedPreset, search: Search) -> None:
+    """Refuse the name of a preset that another search came to.
+
+    Raises:
+        UsageError: it did.
+    """
+    if _plain(before.asked) != _plain(search.identity):
+        raise UsageError(
+            f"{before} was tuned for something else ({_other(before.asked, search.identity)}): "
+            "choose another --name, or ask as then"
+        )
 
 
 def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, None]:

@@ -21,14 +21,12 @@ from shuffleproof.core.cli import (
 from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.cli.flags import FoldedHelp
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
 from shuffleproof.core.studies.registry import EVERY, kind_of
 from shuffleproof.core.user_code import import_module_of_user
-
-INTERRUPTED = 130
-"""As shells have it: 128 and the signal's number."""
 
 LIBRARY = "Install this library of the system; OpenMP's, libgomp.so.1, is Debian's libgomp1."
 
@@ -43,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
     0 done · 1 wrong input or failed work · 2 wrong usage · 3 `doctor` found a problem, `check` a
     regression, `certify` an effect · 4 `check` or `certify` cannot tell · 130 stopped
-    by Ctrl-C. A defect of ours prints its traceback.
+    by Ctrl-C, 143 by SIGTERM. A defect of ours prints its traceback.
     """
     words = list(arguments)
     if words[:1] == ["study"]:
@@ -59,9 +57,9 @@ def main(arguments: Sequence[str]) -> int:
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
         return error.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         warn("shuffleproof: stopped. What was finished is stored; the same command goes on.")
-        return INTERRUPTED
+        return status_of(stop)
     except BrokenPipeError:
         sys.stderr.close()
         return 1

@@ -50,7 +50,12 @@ def add(commands: flags.Commands) -> None:
         help="do no jobs but trainings and cells of studies that --executor shares in this store, "
         "until nothing is left; any scheduler may start such workers",
     )
-    worker.add_argument("--take", type=flags.count, help="likewise, and end after so many of them")
+    worker.add_argument(
+        "--take",
+        type=flags.count,
+        help="likewise, and end after so many of them; where there are fewer, it waits for more "
+        "(--idle says how long)",
+    )
     app = flags.command(commands, "app", "work:app", "open the dashboard")
     app.add_argument("--host", default="127.0.0.1", help="address to listen on")
     app.add_argument("--port", type=whole, choices=range(1, 65_536), metavar="PORT", default=8501)

@@ -211,6 +211,7 @@ def look_over(arguments: argparse.Namespace) -> None:
         UnknownNameError, UsageError: what cannot be asked.
     """
     group, _, kind = arguments.command.partition(" ")
+    check_workers(arguments)
     if group == "study":
         arguments.asked = _asked(kind, arguments)
         query = getattr(arguments, OF_ONE_QUERY.get(kind, ""), None)
@@ -222,6 +223,16 @@ def look_over(arguments: argparse.Namespace) -> None:
                 f"{arguments.ranker} is from outside: nothing to train; name it in certify or study"
             )
         recipe_of(arguments)
+
+
+def check_workers(arguments: argparse.Namespace) -> None:
+    """Refuse a number of workers where no executor is named that would start them.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if getattr(arguments, "workers", None) is not None and arguments.executor is None:
+        raise UsageError("--workers is of --executor: name that too, such as processes")
 
 
 NOT_TRAINED = {Kind.FUNCTION, Kind.FILE}
@@ -282,7 +293,7 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     def rehearsed() -> "DryRun":
         return rehearse(question, scope)
 
-    share_question(question, scope, arguments, rehearsed)
+    share_question(question, scope, arguments, lambda: rehearsed().is_stored)
     return run_shown(
         question.kind.replace("-", " "),
         question.answer(scope, arguments.max_seconds),
@@ -295,7 +306,7 @@ def share_question(
     question: Question,
     scope: Scope,
     arguments: argparse.Namespace,
-    rehearsed: Callable[[], "DryRun"] | None = None,
+    stored: Callable[[], bool],
 ) -> None:
     """Let the workers of --executor, if there are any, make what a question needs.
 
@@ -303,23 +314,23 @@ def share_question(
         question: that is asked.
         scope: of what.
         arguments: of the command.
-        rehearsed: what is to be made; where that is nothing no worker is started.
+        stored: whether nothing is to be made, by a rehearsal; then no worker is started.
 
     Raises:
         UsageError: it is to stop after some seconds, no such executor, or it is not installed.
     """
-    if not arguments.executor:
+    if arguments.executor is None:
         return
     if arguments.max_seconds is not None:
         raise UsageError("--executor works to the end: leave --max-seconds out")
     values = {
         parameter.name: getattr(question, parameter.name) for parameter in parameters(question)
     }
-    if rehearsed is None or not is_stored(rehearsed, arguments):
+    if not is_stored(stored, arguments):
         share(question.kind, values, scope, arguments)
 
 
-def is_stored(rehearsed: Callable[[], "DryRun"], arguments: argparse.Namespace) -> bool:
+def is_stored(stored: Callable[[], bool], arguments: argparse.Namespace) -> bool:
     """Whether nothing is to be made, by a rehearsal: it waits for no training of another process.
 
     Raises:
@@ -328,9 +339,9 @@ def is_stored(rehearsed: Callable[[], "DryRun"], arguments: argparse.Namespace) 
     """
     from shuffleproof.core.execution.executor import executor  # noqa: PLC0415 (who has work to do)
 
-    executor(arguments.executor)
+    executor(arguments.executor, arguments.workers)
     try:
-        return rehearsed().is_stored
+        return stored()
     except ShuffleproofError:  # which the work itself will say
         return False
 

@@ -176,7 +176,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     """
     use_device(arguments)
     learner, indexed, recipe = _asked_of(arguments, changes)
-    if arguments.executor:
+    if arguments.executor is not None:
         raise UsageError("of a collection, leave out --executor, which rankers of lists alone take")
     cached = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
     start = time.perf_counter()

@@ -15,6 +15,7 @@ from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.cli.open import (
     answer_question,
     asked_question,
+    check_workers,
     run_shown,
     share_question,
     store_of,
@@ -36,8 +37,15 @@ def study(arguments: argparse.Namespace) -> Answer:
 
 def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
+    check_workers(arguments)
     question, scope = listless_question(arguments)
-    share_question(question, scope, arguments)
+
+    def stored() -> bool:
+        from shuffleproof.core.studies.listless.rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
+
+        return rehearsed_listless(question, scope).study is not None
+
+    share_question(question, scope, arguments, stored)
     artefact = run_shown(question.kind, question.answer(scope, arguments.max_seconds))
     return print_study(artefact, arguments)
 

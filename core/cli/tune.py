@@ -18,7 +18,9 @@ def tune(arguments: argparse.Namespace) -> Answer:
 
     use_device(arguments)
     scope, start = scope_of(arguments), time.monotonic()
-    workers = workers_of(arguments.executor, arguments.workers) if arguments.executor else 1
+    workers = (
+        workers_of(arguments.executor, arguments.workers) if arguments.executor is not None else 1
+    )
     tuning = Tuning(
         arguments.ranker,
         tuple(arguments.search),
@@ -28,7 +30,7 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.name,
         arguments.at_once or workers,
     )
-    if arguments.executor:
+    if arguments.executor is not None:
         refuse(tuning, scope)
         share("tune", asdict(tuning), scope, arguments)
         tuning = Tuning(**afterwards(asdict(tuning), time.monotonic() - start))

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import logging
 import os
 import pkgutil
 import platform
@@ -60,6 +61,8 @@ def bench(arguments: argparse.Namespace) -> Answer:
             page.write_page(page.Run.of(done, limits, quick=arguments.quick), arguments.page)
     rows = [row for rows_of_job in done.values() for row in rows_of_job]
     missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
+    for row in missed:
+        warn(f"{row.job} beside {row.peer_name}: {row.ratio:.2f}, below its floor of {row.floor}")
     slower = _on_page(done, limits, arguments) if arguments.page else []
     return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
 
@@ -124,21 +127,8 @@ def worker(arguments: argparse.Namespace) -> Answer:
     """
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
-        if arguments.slots or arguments.idle is not None:
-            raise UsageError("--slots and --idle are for jobs: not with --until-empty or --take")
-        if not (store.remote or store.root.is_dir()):
-            raise UsageError(
-                f"there is no folder {store.root} on this machine ({platform.node()}): name that "
-                "of a store on a disk that all workers see (--store)"
-            )
-        item = {"store": address_of(store), "take": arguments.take}
-        warn(f"Doing what --executor shares in {item['store']} (Ctrl+C ends it)")
-        outcome = work(item | {"until_empty": arguments.until_empty})
-        if outcome["failure"]:
-            warn(f"shuffleproof: {outcome['failure']}")
-        units, finished = outcome["units"], outcome["assignments"]
-        text = f"{counted(units, 'unit')} of work done, {counted(finished, 'command')} finished"
-        return Answer({"ran": True, **outcome}, text, exit_code=1 if outcome["failure"] else 0)
+        return _shared_work(store, arguments)
+    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
     ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
     jobs = jobs_of(store)
@@ -147,6 +137,28 @@ def worker(arguments: argparse.Namespace) -> Answer:
         text = f"another worker is doing the jobs of {store.root} already"
         return Answer({"ran": False, **counts}, text)
     return Answer({"ran": True, **counts})
+
+
+def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
+    """Units of what `--executor` shared, told line by line."""
+    if arguments.slots:
+        raise UsageError("--slots is for jobs: not with --until-empty or --take")
+    folder = store.remote.folder if store.remote else store.root
+    if folder and not folder.is_dir():
+        raise UsageError(
+            f"there is no folder {folder} on this machine ({platform.node()}): name that of a "
+            "store on a disk that all workers see (--store)"
+        )
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logging.getLogger("shuffleproof").setLevel(logging.INFO)
+    item = {"store": address_of(store), "take": arguments.take, "idle": arguments.idle}
+    warn(f"Doing what --executor shares in {item['store']} (Ctrl+C ends it)")
+    outcome = work(item | {"until_empty": arguments.until_empty})
+    if outcome["failure"]:
+        warn(f"shuffleproof: {outcome['failure']}")
+    units, finished = outcome["units"], outcome["assignments"]
+    text = f"{counted(units, 'unit')} of work done, {counted(finished, 'command')} finished"
+    return Answer({"ran": True, **outcome}, text, exit_code=1 if outcome["failure"] else 0)
 
 
 def _check_free(host: str, port: int) -> None:

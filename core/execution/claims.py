@@ -132,6 +132,15 @@ class Claims:
         """Whether nobody is at a unit (any more)."""
         return self._abandoned_claim(name) is not None
 
+    def owner(self, name: str) -> str:
+        """Who is at a unit, in words."""
+        claim = self.at.read_claim(name)
+        try:
+            owner = json.loads(claim[1] if claim else "")
+            return f"process {int(owner['process'])} on {str(owner['place']).split()[0]}"
+        except (ValueError, KeyError, TypeError, IndexError):  # it has just been given back
+            return "another worker"
+
     def sweep(self) -> None:
         """Remove abandoned claims: a worker that died when its unit was stored left one behind.
 

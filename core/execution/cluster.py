@@ -1,6 +1,8 @@
 """Items worked by a Ray cluster; Ray is imported only here and only when chosen."""
 
 import json
+import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,7 +73,11 @@ class Ray:
     def _join(self, ray: Any) -> None:
         try:
             _knock(self.address or "")
-            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+            os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # it aborts at SIGTERM
+            ray.init(
+                self.address, log_to_driver=False, include_dashboard=False,
+                logging_level=logging.ERROR,
+            )  # fmt: skip
         except (OSError, ValueError, RuntimeError) as error:
             where = f"at {self.address}" if self.address else "here"
             raise UsageError(

@@ -75,6 +75,7 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
     Raises:
         UnknownNameError: no executor has the name.
         ParameterError: a number of processes, cores or GPUs that is none.
+        UsageError: two numbers of workers.
     """
     place, *of_task = text.split(",")
     name, colon, argument = place.partition(":")
@@ -88,6 +89,8 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
         if colon and not (is_count(argument) and 1 <= int(argument) <= MOST_PROCESSES):
             allowed = f"processes:N with a whole number from 1 to {MOST_PROCESSES:,}"
             raise ParameterError("executor", text, allowed)
+        if colon and workers not in {None, int(argument)}:
+            raise UsageError(f"executor {text} has {argument} workers, not {workers}: name one")
         return _made("processes", "Processes")(int(argument) if colon else workers)
     cores, gpus = _of_task(text, of_task)
     if name == "slurm":
@@ -142,10 +145,10 @@ def configured() -> ExecutorSettings | None:
     if workers and not (is_count(workers) and int(workers)):
         raise ParameterError(WORKERS, workers, "a whole number from 1 on")
     try:
-        executor(where)
+        executor(where, count := int(workers) if workers else None)
     except UsageError as error:
         raise UsageError(f"{EXECUTOR}: {error}; set it anew, or leave it out") from error
-    return ExecutorSettings(where, int(workers) if workers else None)
+    return ExecutorSettings(where, count)
 
 
 def _made(module: str, kind: str) -> Any:

@@ -77,7 +77,12 @@ class Slurm:
                         running[index] = (retry, attempts + 1)
                     else:
                         del running[index]
-                        yield index, Failure(f"its job died, {ATTEMPTS} times", str(error))
+                        yield (
+                            index,
+                            Failure(
+                                f"its job died, {ATTEMPTS} times; logs: {self.folder}", str(error)
+                            ),
+                        )
                 time.sleep(0.1)
         finally:
             self._cancel([job for job, _ in running.values()])

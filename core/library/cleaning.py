@@ -14,11 +14,12 @@ from typing import Any
 
 from shuffleproof.core.data import catalogue, display_texts, examination
 from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.library.entries import STRANGE
 from shuffleproof.core.library.entries import damaged_entries as undescribed
-from shuffleproof.core.store import locks, manifest, plain_json
+from shuffleproof.core.store import board, locks, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import damaged_entries, size_of
 from shuffleproof.core.studies.engine import plan_of, running_studies
@@ -29,6 +30,9 @@ YOUNG_SECONDS = 3600.0
 
 ABANDONED_SECONDS = 30 * 86_400.0
 """Work under way that nothing has touched for so long is taken for given up."""
+
+FORGOTTEN_SECONDS = 86_400.0
+"""What workers share that nothing has touched for so long has nobody who waits for it."""
 
 MOST_HEAD = 1 << 27
 """Bytes of what a stored study says of itself."""
@@ -58,7 +62,8 @@ def waste(store: Store) -> list[Waste]:
     """Everything that can go, by why and where; damaged artefacts are deleted by name instead."""
     now = time.time()
     removable = [
-        *_records(store, now), *_left_behind(store, now), *_uploads(store, now),
+        *_records(store, now), *_left_behind(store, now), *_shared(store, now),
+        *_uploads(store, now),
         *_labels(store), *_examinations(store),
     ]  # fmt: skip
     return sorted(removable, key=lambda item: (item.what, str(item.path)))
@@ -135,6 +140,24 @@ def _left_behind(store: Store, now: float) -> Iterator[Waste]:
     for path in (root / "exports").glob("*"):
         if _age(path, now) > YOUNG_SECONDS:
             yield Waste(path, "archives that a page wrote (it writes them again)", size_of(path))
+
+
+def _shared(store: Store, now: float) -> Iterator[Waste]:
+    """What killed workers claimed, and what killed commands with `--executor` asked of workers."""
+    claimed = store.root / claims.FOLDER
+    for path in claimed.glob("*"):
+        if _age(path, now) > FORGOTTEN_SECONDS:
+            yield Waste(path, "claims of killed workers", size_of(path))
+    assignments: dict[str, list[Path]] = {}
+    for path in [*(store.root / board.FOLDER).glob("*"), *(store.root / board.LOGS).glob("*")]:
+        if ".json" in path.name:
+            name = path.name.partition(".json")[0] + ".json"
+            assignments.setdefault(name, []).append(path)
+    for name, paths in assignments.items():
+        touched = [*paths, claimed / board.asker(name)]
+        if all(_age(path, now) > FORGOTTEN_SECONDS for path in touched if path.exists()):
+            for path in paths:
+                yield Waste(path, "what killed commands asked of workers", size_of(path))
 
 
 def _uploads(store: Store, now: float) -> Iterator[Waste]:

@@ -22,6 +22,8 @@ UNITS = ".units"
 LINES = ".lines"
 EAR = "ear"
 MARK = "mark"
+LOGS = f"{FOLDER}/slurm"
+"""Where jobs of Slurm write, in a folder for each assignment."""
 
 ReadPositions = MutableMapping[str, int]
 """How much of what each worker told was heard before."""
@@ -33,12 +35,12 @@ CLAIMS = "claims"
 class Board(Protocol):
     """Assignments, each a text under a name; names are in the order of time."""
 
-    def post(self, text: str, whose: str = "") -> str:
-        """Put an assignment up, whole, and return its name.
+    def post(self, name: str, text: str) -> None:
+        """Put an assignment up, whole.
 
         Args:
+            name: of `name_for`.
             text: what it says.
-            whose: who asks: earlier assignments of theirs, which nobody takes back, go.
         """
 
     def names(self) -> list[str]:
@@ -82,19 +84,14 @@ class FolderBoard:
 
     path: Path
 
-    def post(self, text: str, whose: str = "") -> str:
+    def post(self, name: str, text: str) -> None:
         """Write a file and rename it."""
-        name = _name(whose)
-        for old in self.names():
-            if _is_of(old, whose):
-                self.take_back(old)
         with manifest.disk_errors(name, self.path.parent):
             private.make_private(self.path.parent)
             self.path.mkdir(exist_ok=True)
             fresh = self.path / f"{name}.new"
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(self.path / name)
-        return name
 
     def names(self) -> list[str]:
         """The names of its files."""
@@ -180,14 +177,9 @@ class ObjectBoard:
 
     remote: Remote
 
-    def post(self, text: str, whose: str = "") -> str:
+    def post(self, name: str, text: str) -> None:
         """Write an object."""
-        name = _name(whose)
-        for old in self.names():
-            if _is_of(old, whose):
-                self.take_back(old)
         self.remote.write(f"{FOLDER}/{name}", text.encode())
-        return name
 
     def names(self) -> list[str]:
         """The objects that are no units."""
@@ -249,13 +241,22 @@ def board_of(store: Store) -> Board:
     return ObjectBoard(store.remote) if store.remote else FolderBoard(store.root / FOLDER)
 
 
-def _name(whose: str) -> str:
+def name_for(board: Board, whose: str = "") -> str:
+    """A name for an assignment that nothing else has.
+
+    Args:
+        board: where it is to be put up.
+        whose: who asks, such as a job: earlier assignments of theirs, which nobody takes back, go.
+    """
+    for old in board.names():
+        if whose and old.endswith(f"-{whose}.json"):
+            board.take_back(old)
     return f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}{f'-{whose}' if whose else ''}.json"
 
 
-def _is_of(name: str, whose: str) -> bool:
-    """Whether it is an earlier assignment of somebody who asks again."""
-    return bool(whose) and name.endswith(f"-{whose}.json")
+def asker(name: str) -> str:
+    """The claim that who put an assignment up holds as long as they wait for it."""
+    return f"asker-{name}"
 
 
 def _append(path: Path, content: bytes) -> None:

@@ -62,6 +62,12 @@ class Remote:
                 "as s3://bucket/store"
             ) from error
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the address is of (`file://…`); None: it is of an object store."""
+        files, root = self._file_system
+        return Path(root) if _is_folder(files) else None
+
     def read(self, name: str) -> bytes | None:
         """The content of an object; None where there is none."""
         with self._connection() as (files, root):

@@ -64,6 +64,9 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
         if store.find(key) is None and getattr(plan, "shares", False):
             yield from work(dict(facts()))
         raise claims.SharingEnd
+    stored = store.find(key)
+    if is_whole(stored):  # nothing is written: the store may be another's
+        return stored
     with store.lock(key):
         stored = store.find(key)
         if is_whole(stored):

@@ -302,6 +302,10 @@ def _stand_in(fold: Fold, recipe: ListRecipe) -> PreparedFold:
     return PreparedFold(**parts)
 
 
+class NotStoredError(UsageError):
+    """A rehearsal would have to read data in, and writes nothing."""
+
+
 @dataclass(frozen=True)
 class RehearsedScope(Scope):
     """A scope whose workbenches write nothing.
@@ -319,11 +323,11 @@ class RehearsedScope(Scope):
         """That of a scope.
 
         Raises:
-            UsageError: data that would have to be read in.
+            NotStoredError: data that would have to be read in.
         """
         for name in folds_of(scope.data, scope.store):
             if name != SAMPLE and name not in scope.store.names() and Path(name).exists():
-                raise UsageError(
+                raise NotStoredError(
                     f"{name} is not stored yet and a dry run writes nothing: "
                     f"`shuffleproof ingest {name} --name mine` first"
                 )
@@ -461,6 +465,15 @@ def rehearse(question: Question, scope: Scope) -> DryRun:
     dry = RehearsedScope.of(scope)
     run_to_end(question.study(dry))
     return DryRun.of(dry.ledger)
+
+
+def rehearsed_workbenches(scope: Scope) -> list[Workbench]:
+    """A workbench of every fold, on which nothing is made.
+
+    Raises:
+        NotStoredError: data that would have to be read in.
+    """
+    return [run_to_end(fold.open_workbench()) for fold in RehearsedScope.of(scope).folds()]
 
 
 def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> DryRun:

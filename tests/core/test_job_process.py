@@ -17,7 +17,7 @@ from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.jobs import PROGRAM, jobs_of, submit
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.board import board_of
+from shuffleproof.core.store.board import board_of, name_for
 from tests.job_watch import kill, processes, send, until
 
 LISTS = {"initial": ["feature:1"]}
@@ -136,7 +136,10 @@ def test_where_jobs_go_stands_in_the_environment(monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
     assert configured() == ExecutorSettings("processes:3")
     monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "2")
-    assert configured() == ExecutorSettings("processes:3", 2)
+    with pytest.raises(UsageError, match="has 3 workers, not 2"):
+        configured()
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes")
+    assert configured() == ExecutorSettings("processes", 2)
     monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "none")
     with pytest.raises(ParameterError, match="from 1 on"):
         configured()
@@ -163,7 +166,8 @@ def test_why_a_worker_ended_early_stands_in_the_log_and_the_job_is_done_all_the_
 
 def test_what_workers_tell_is_heard_once_and_only_what_leads_further(store):
     board = board_of(store)
-    name = board.post("{}", "mine")
+    name = name_for(board, "mine")
+    board.post(name, "{}")
     ear = sharing._Ear(board, name, "ray")
     (first,) = ear.reports()
     assert (first.done, first.total, first.unit) == (0, 1, "units by ray")
@@ -178,7 +182,8 @@ def test_what_workers_tell_is_heard_once_and_only_what_leads_further(store):
     with (store.root / "shared" / f"{name}.lines" / one.worker).open("a") as file:
         file.write('{"done": 5, "total"')  # a full disk
     assert [found.done for found in ear.reports()] == [4, 4]
-    other = board.post("{}", "mine")
+    other = name_for(board, "mine")
+    board.post(other, "{}")
     assert board.names() == [other], "what nobody took back went when they asked again"
     one.report(replace(progress, done=6))
     assert list(board.hear(name, {})) == []

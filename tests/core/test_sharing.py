@@ -3,14 +3,16 @@
 import errno
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -23,10 +25,11 @@ from shuffleproof.core.execution import claims, jobs_database
 from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.job_kinds import KINDS
+from shuffleproof.core.library import cleaning
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store, store_at
-from shuffleproof.core.store.board import board_of
+from shuffleproof.core.store.board import asker, board_of
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
@@ -90,8 +93,11 @@ def s3_address(monkeypatch):
 
 
 def untouched(store):
-    """No assignment and no claim is left."""
-    return not [*(store.root / "shared").glob("*.*")] and not [*(store.root / "claims").iterdir()]
+    """No assignment, no claim and no file of a worker is left."""
+    left = [path for path in (store.root / "shared").rglob("*") if path.is_file()]
+    return [path.name for path in left] in ([], ["mark"]) and not [
+        *(store.root / "claims").iterdir()
+    ]
 
 
 @pytest.fixture
@@ -228,7 +234,7 @@ def test_a_job_of_a_cluster_that_is_killed_loses_nothing_and_makes_nothing_twice
     def kill(_):
         if killed or not contents(store):
             return  # no unit has been made yet
-        for claim in (tmp_path / "claims").glob("*"):
+        for claim in (tmp_path / "claims").glob("[!a]*"):  # not of who asks
             with suppress(FileNotFoundError, ValueError):  # given back, or being written
                 killed.append(json.loads(claim.read_text())["process"])
                 os.kill(killed[0], signal.SIGKILL)
@@ -339,16 +345,93 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     path = tmp_path / "shared" / name
     text = path.read_text()
     path.write_text(text.replace(sharing.code(), "0" * 12))
-    assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
+    asking = claims.Claims(claims.Folder(tmp_path / "claims"))
+    with closing(asking), asking.working(asker(name)):
+        assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
     told = capsys.readouterr()
     assert f"Doing what --executor shares in {tmp_path}" in told.err
     assert "install the same version on every machine" in told.err
     assert told.out == "0 units of work done, 0 commands finished\n"
-    for damaged in (b"{", b"\xff\xfe"):
+    assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 0, "who asked is gone"
+    assert path.exists()
+    for damaged in (b"{", b"\xff\xfe", text.replace('"benchmark"', '"nothing"').encode()):
         path.write_bytes(damaged)
         found = sharing.work({"store": str(tmp_path), "until_empty": True})
         assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
+
+
+def test_a_worker_says_what_it_does_and_what_it_waits_for(question, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(sharing, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(sharing, "POLL", 0.01)
+    caplog.set_level("INFO")
+    store = Store(tmp_path)
+    board, made = board_of(store), []
+    name = sharing._hand_out(board, "benchmark", question, ())
+    board.listen(name)
+    real = claims.Claims._make_claim
+
+    def taken(self, unit):
+        if not made:  # by another worker, which is here and alive
+            made.append(unit)
+            other = {"place": claims.place(), "process": os.getppid(), "id": "other"}
+            self.at.create(unit, json.dumps(other))
+        return real(self, unit)
+
+    def told(self, progress):
+        report(self, progress)
+        if "makes" in progress.unit:
+            (tmp_path / "claims" / made[0]).unlink()
+
+    report = sharing._Voice.report
+    monkeypatch.setattr(sharing._Voice, "report", told)
+    monkeypatch.setattr(claims.Claims, "_make_claim", taken)
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert (found["assignments"], found["failure"]) == (1, "")
+    owner = f"process {os.getppid()} on {platform.node()}"
+    assert f"waiting for {made[0]}, which {owner} makes" in caplog.text
+    assert f"{name}: {found['units']} units done" in caplog.text
+    assert not board.hear(name, {}), "who put it up is gone: nobody hears, nothing is left"
+    assert untouched(store)
+
+
+@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_stopped_takes_its_question_back_or_leaves_nothing_that_harms(
+    data, tmp_path, order
+):
+    words = ["study", "benchmark", "--data", data, "--rankers", "dlcm@paper", "--json"]
+    command = [sys.executable, "-m", "shuffleproof", *words, "--store", str(tmp_path / "store")]
+    process = subprocess.Popen(
+        [*command, "--initial", "feature:1", "--executor", "processes:1"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    store, end = Store(tmp_path / "store"), time.monotonic() + 120
+    while not [*(store.root / "claims").glob("ranker-*")] and time.monotonic() < end:
+        time.sleep(0.02)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    os.kill(process.pid, order)
+    said = process.communicate(timeout=60)[1]
+    assert not psutil.wait_procs(workers, timeout=60)[1], "they end with who asked"
+    board = board_of(store)
+    if order == signal.SIGTERM:
+        assert process.returncode == 143, said
+        assert "stopped. What was finished is stored" in said
+        assert "Traceback" not in said
+        assert board.names() == []
+        assert [one.what for one in cleaning.waste(store)] == []
+        return
+    (name,) = board.names()
+    later = time.time() + 2 * cleaning.FORGOTTEN_SECONDS
+    wastes = {one.path.name: one.what for one in cleaning._shared(store, later)}
+    assert wastes.pop(name) == "what killed commands asked of workers"
+    assert f"{name}.lines" in wastes
+    assert asker(name) in wastes
+    assert not [*cleaning._shared(store, time.time())], "who asked may be alive for a day"
+    kept = board.read(name).replace(sharing.code(), "0" * 12)
+    (store.root / "shared" / name).write_text(kept)
+    assert main(["worker", "--store", str(store.root), "--until-empty"]) == 0
+    cleaning.clean([*cleaning._shared(store, later)], store)
+    assert untouched(store)
 
 
 def test_a_worker_whose_disk_is_full_says_so_and_another_does_the_rest(
@@ -398,12 +481,12 @@ def test_a_unit_that_a_dead_worker_left_half_written_is_made_anew(alone, questio
 
 def test_a_defect_met_in_one_question_leaves_the_others_to_be_done(question, tmp_path, caplog):
     store = Store(tmp_path)
-    poison = sharing._hand_out(board_of(store), "no kind", {}, ())
+    poison = sharing._hand_out(board_of(store), "train", {"unknown": 1}, ())
     asked = {"ranker": "ranksvm@small", "data": question["data"], "lists": {"initial": []}}
     sharing._hand_out(board_of(store), "train", asked, ())
     found = sharing.work({"store": str(tmp_path), "until_empty": True})
     assert (found["units"], found["assignments"]) == (1, 1)
-    assert found["failure"] == f"{poison}: KeyError: 'no kind'"
+    assert found["failure"].startswith(f"{poison}: TypeError: ")
     assert "Traceback" in caplog.text
     assert board_of(store).names() == [poison]
 
@@ -455,9 +538,24 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
     words[1] = f"file://{tmp_path}/bucket"
     assert main(["train", "ranksvm", *words, "--executor", "serial"]) == 0
     assert json.loads(capsys.readouterr().out)["cached"]
-    study = ["study", "benchmark", "--rankers", "mart", "--executor", "serial"]
-    assert main([*study, *words, "--max-seconds", "5"]) == 2
-    assert "leave --max-seconds out" in capsys.readouterr().err
+    study = ["study", "benchmark", "--rankers", "mart", *words]
+    for flags, said in (
+        (["--executor", "serial", "--max-seconds", "5"], "leave --max-seconds out"),
+        (["--workers", "3"], "--workers is of --executor"),
+        (["--executor", ""], "no executor is called ''"),
+        (["--executor", "processes:2", "--workers", "3"], "has 2 workers, not 3: name one"),
+    ):
+        assert main([*study, *flags]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["worker", "--until-empty", "--store", f"file://{tmp_path}/nowhere"]) == 2
+    assert f"there is no folder {tmp_path}/nowhere" in capsys.readouterr().err
+
+
+def test_a_worker_that_is_to_take_some_ends_when_there_are_none(tmp_path, capsys):
+    (tmp_path / "store").mkdir()
+    words = ["worker", "--take", "1", "--idle", "0.2", "--store", str(tmp_path / "store")]
+    assert main(words) == 0
+    assert capsys.readouterr().out == "0 units of work done, 0 commands finished\n"
 
 
 def test_tune_with_workers_proposes_a_trial_for_each(tmp_path, capsys):

@@ -7,6 +7,8 @@ import pytest
 from shuffleproof.core import search_space, sharing, tuning
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.jobs import jobs_of, submit
@@ -166,10 +168,18 @@ def test_rounds_are_part_of_what_is_searched(whole):
         run_to_end(tune(replace(ASKED, at_once=2), scope(root)))
 
 
-def test_a_name_is_one_searchs_own(whole):
+def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     root, _ = whole
-    with pytest.raises(UsageError, match="choose another --name"):
-        run_to_end(tune(replace(ASKED, seed=1), scope(root)))
+    with monkeypatch.context() as patched:
+        patched.delattr(Scope, "open_workbench")  # which trains what makes the lists
+        with pytest.raises(UsageError, match="choose another --name"):
+            run_to_end(tune(replace(ASKED, seed=1), scope(root)))
+    part = resolve("sample", Store(tmp_path)).test
+    write(part, tmp_path / "mine.txt")  # which is read only when the search opens it
+    named_presets.save(replace(whole[1], name="tuned_mine_txt"), Store(tmp_path))
+    mine = replace(scope(tmp_path), data=str(tmp_path / "mine.txt"))
+    with pytest.raises(UsageError, match=r"something else \(ranker, folds\)"):
+        run_to_end(tune(ASKED, mine))
     with pytest.raises(ParameterError, match="none of paper"):
         Tuning("ranksvm", name="tuned")
     with pytest.raises(UsageError, match="built-in preset"):

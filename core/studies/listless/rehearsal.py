@@ -5,14 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.growth import Growth
 from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS
 from shuffleproof.core.studies.rehearsal import DryRun, Step, rehearsed_training, span
+from shuffleproof.core.studies.study import Plan
 
 
 def rehearsed_listless(question: Any, scope: Scope) -> DryRun:
@@ -28,7 +31,15 @@ def rehearsed_listless(question: Any, scope: Scope) -> DryRun:
     if question.kind not in COLLECTION_STUDIES:
         return _of_preferences(question, scope)
     indexed = IndexedCollection(collections.find(scope.data, scope.store), scope.store)
-    return (_of_retrievers if hasattr(question, "retrievers") else _of_sparsity)(question, indexed)
+    dry = (_of_retrievers if hasattr(question, "retrievers") else _of_sparsity)(question, indexed)
+    plan = question.module("study").Plan.of_question(question, indexed)
+    return replace(dry, study=_stored(plan, scope.store))
+
+
+def _stored(plan: Plan, store: Store) -> str | None:
+    """The key of a study, where it is stored."""
+    stored = store.find(key_of("study", plan.recipe()))
+    return str(stored.key) if engine.is_whole(stored) else None
 
 
 def in_words(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,10 +60,16 @@ def in_words(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_preferences(question: Any, scope: Scope) -> DryRun:
     """The function that prefers, of a ranking data set; other preferences are there."""
-    from shuffleproof.core.studies.kinds.preferences.study import is_data_set, lists_of  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.studies.kinds.preferences.study import (  # noqa: PLC0415 (loads torch)
+        is_data_set,
+        lists_of,
+        open_preferences,
+        plan_of,
+    )
 
     if not is_data_set(scope.data, scope.store):
-        return DryRun((), ())
+        material = run_to_end(open_preferences(question, scope))
+        return DryRun((), (), study=_stored(plan_of(material, question), scope.store))
     return rehearsed_training(replace(scope, lists=lists_of().plain()), question.function)
 
 

@@ -108,7 +108,7 @@ MISTAKES = """
 2 | train ranksvm --workers 0 --executor serial | '0' | from 1 on
 2 | worker --take none | 'none' | whole number
 2 | worker --until-empty --store misspelt | no folder misspelt | all workers see
-2 | worker --until-empty --idle 2 | --idle | not with --until-empty
+2 | worker --until-empty --slots 2 | --slots | not with --until-empty
 2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper
 2 | certify dlcm --permutations 0 | '0' | from 1 on
 2 | certify dlcm --permutations ten | 'ten' | whole number

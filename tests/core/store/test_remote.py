@@ -14,7 +14,7 @@ from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store import remote
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
-from shuffleproof.core.store.board import ObjectClaims, board_of
+from shuffleproof.core.store.board import ObjectClaims, board_of, name_for
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.verified import verify_files
 
@@ -179,7 +179,8 @@ def test_of_many_that_create_an_object_one_does_and_nobody_sees_half_of_it(homes
 
 def test_assignments_and_their_counts_are_those_of_all_machines(homes):
     mine, other = board_of(homes("mine")), board_of(homes("other"))
-    name = mine.post("do it")
+    name = name_for(mine)
+    mine.post(name, "do it")
     assert (other.names(), other.read(name)) == ([name], "do it")
     for board in (mine, other, other):
         board.count(name)

@@ -252,13 +252,17 @@ def is_data_set(data: str, store: Store) -> bool:
     return f"{data}-fold1" in names or Path(data).is_dir()
 
 
+def plan_of(material: Material, question: PreferenceAggregation) -> Plan:
+    """What is measured of them."""
+    measures = (AGREEMENT, TAU, *((RELEVANCE, CORRECT) if material.labels else ()))
+    return Plan(**vars(question) | {"material": material.digest, "measures": measures})
+
+
 def run(
     material: Material, question: PreferenceAggregation, store: Store
 ) -> Generator[Progress, None, Artefact]:
     """Disturb the preferences, make an order of each query by every aggregator, measure it."""
-    measures = (AGREEMENT, TAU, *((RELEVANCE, CORRECT) if material.labels else ()))
-    fields = vars(question) | {"material": material.digest, "measures": measures}
-    plan = Plan(**fields)
+    plan = plan_of(material, question)
     work = _Work(material, question.seed)
 
     def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
