@@ -1,7 +1,8 @@
 """Layers in the fastest exact form that the moment allows, and masks that say something.
 
-Without gradients on a CPU, oneDNN's fused product is a sixth faster in float32 than the default
-one and takes the activation or the residual along; under autocast on a GPU the layers are those of
+Without gradients on a CPU with AVX-512, oneDNN's fused product is a sixth faster in float32 than
+the default one and takes the activation or the residual along (with AVX2 it is a tenth slower and
+more, so that it is not used there); under autocast on a GPU the layers are those of
 `gpu_layers.py`; everywhere else these are the usual calls. A processor that has no products in
 bfloat16 (AVX2 alone) multiplies the rounded numbers in float32: PyTorch's own loop takes a hundred
 times as long, and oneDNN's has no such form.
@@ -21,6 +22,7 @@ from shuffleproof.core.execution.devices import multiplies_bf16
 from shuffleproof.core.kernels.triton_here import compiles_for
 
 _product: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+FUSES = _product is not None and torch.backends.cpu.get_cpu_capability() != "AVX2"
 FUSED = (torch.float32, torch.bfloat16)
 
 
@@ -192,7 +194,7 @@ def needed(mask: Bool[Tensor, "lists docs"] | None) -> Bool[Tensor, "lists docs"
 
 def _fused(x: Tensor, weight: Tensor) -> bool:
     return (
-        _product is not None
+        FUSES
         and x.device.type == "cpu"
         and x.dtype in FUSED
         and weight.dtype in FUSED

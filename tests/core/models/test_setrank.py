@@ -243,6 +243,18 @@ def test_bfloat16_scores_are_close(monkeypatch, has_products):
     assert lowered.dtype == low.dtype == torch.bfloat16
 
 
+@pytest.mark.skipif(dense._product is None, reason="PyTorch is built without oneDNN")
+def test_scores_are_the_same_with_the_fused_product_and_without(monkeypatch):
+    """Which of the two is used depends on the processor."""
+    model, features, scores = model_of(MEDIUM), drawn(2, 20, 5), []
+    for fuses in (True, False):
+        monkeypatch.setattr(dense, "FUSES", fuses)
+        with torch.inference_mode():
+            scores.append(model(features, None, *no_ranks(2, 20)))
+    assert not torch.equal(*scores)
+    assert torch.allclose(*scores, rtol=1e-5, atol=1e-6)
+
+
 def test_without_products_in_bfloat16_gradients_are_those_of_rounded_numbers(monkeypatch):
     """PyTorch's own loop for such processors takes a hundred times as long."""
     model, features, gradients = model_of(MEDIUM), drawn(2, 20, 5), []
