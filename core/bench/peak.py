@@ -24,10 +24,11 @@ PRODUCTS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "mkldnn_linear", "_linear
 class MatrixProduct:
     """Square matrix products to run in turns with what they bound; their best rate is kept.
 
-    The product is the fastest that the networks themselves can call: on a CPU with AVX-512 oneDNN's,
-    a tenth faster in float32 than `torch.mm`, and with AVX2 alone this. On a CPU there are two sizes: one whose matrices lie in
-    the nearest memory and that is over before other work interrupts it, as a network's own products
-    may be, and a large one. A network whose limit was the large one alone seemed to beat it.
+    The product is the fastest that the networks themselves can call: on a CPU with AVX-512
+    oneDNN's, a tenth faster in float32 than `torch.mm`; with AVX2 alone `torch.mm` itself. On a CPU
+    there are two sizes: one whose matrices lie in the nearest memory and that is over before other
+    work interrupts it, as a network's own products may be, and a large one. A network whose limit
+    was the large one alone seemed to beat it.
 
     Args:
         dtype: of the matrices.

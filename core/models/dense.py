@@ -119,11 +119,11 @@ def dense_added_norm(
 
 
 def added_norm(
-    x: Float[Tensor, "#lists rows width"],
-    branch: Float[Tensor, "lists rows width"],
+    x: Float[Tensor, "*#lists rows width"],
+    branch: Float[Tensor, "*lists rows width"],
     norm: nn.LayerNorm,
     bias: Float[Tensor, " width"] | None = None,
-) -> Float[Tensor, "lists rows width"]:
+) -> Float[Tensor, "*lists rows width"]:
     """LayerNorm(x + branch + b); x may be given once for all lists."""
     if not lowers_on_gpu(branch):
         normed: Tensor = norm(x + branch if bias is None else x + branch + bias)

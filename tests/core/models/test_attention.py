@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from shuffleproof.core.models import dense as dense_layers
 from shuffleproof.core.models import setrank
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.dense import dense, dense_added_norm
@@ -109,7 +110,9 @@ def test_gradients_by_finite_differences():
 
 @pytest.mark.parametrize("rows", [(1,), (3, 40), (2, 3, 5)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_fused_dense_layers_are_the_usual_ones(rows, bias):
+@pytest.mark.parametrize("fuses", [True, False])
+def test_fused_dense_layers_are_the_usual_ones(monkeypatch, rows, bias, fuses):
+    monkeypatch.setattr(dense_layers, "FUSES", fuses)
     x, residual, weight = drawn(*rows, 16), drawn(*rows, 24), drawn(24, 16)
     layer, norm = torch.nn.Linear(16, 24, bias=bias), torch.nn.LayerNorm(24)
     with torch.no_grad():
