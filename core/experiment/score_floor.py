@@ -4,6 +4,7 @@ Every list is judged by its own scores: multiply them by a positive number and t
 another list's scores do not enter.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,14 @@ from shuffleproof.core.seeds import generator
 RELATIVE, SLIGHT = 1e-5, 1e-3
 """Of a list's spread, where no float64 scores tell: how much of a change float32 may explain, and
 how much it may where no document changed places."""
+
+EXCUSED = 1e-4
+"""Of a list's spread: the largest change that is looked at in float64 before it is an effect."""
+
+EXACT = 1e-8
+"""Of a list's scores: what changes by no more in float64 has not changed."""
+
+TINY = 1e-300
 
 DRAWS, SHAKEN = 8, 4.0
 """How often features are changed in their last bits, and by what a change so seen is multiplied."""
@@ -73,7 +82,9 @@ def measure_floor(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Fl
     it; and, for a ranker that computes in float64 too (`exact_scores`), twice the largest distance
     e of the list's float32 scores from those. Where every score is within e of the exact one, a
     pair that rounding turns round was 2e apart or less. A short list may happen to be exact, so e
-    is at least what half of the lists show, in proportion to the list's own scores.
+    is at least what half of the lists show, in proportion to the list's own scores; and one that
+    comes out a little further off in other company, where its float64 scores stay as they are, is
+    off by that.
 
     Args:
         ranker: anything that scores.
@@ -89,11 +100,46 @@ def measure_floor(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Fl
     floor = floor.raised(np.minimum(company, floor.doubt))
     exactly = getattr(ranker, "exact_scores", None)
     if exactly is not None and len(base.lists.rows):
-        distances = _distance(offsets, scores, exactly(base.dataset, base.lists))
+        exact = exactly(base.dataset, base.lists)
+        distances = _distance(offsets, scores, exact)
         error = np.maximum(floor.rounding, 2.0 * np.repeat(distances, np.diff(offsets)))
         floor = Floor(error, error, error)
+        floor = floor.raised(_rounding_in_company(exactly, base, exact, company, floor))
     depends_on_company = segments.maxima(offsets, company - floor.doubt) > 0
     return floor, depends_on_company & (np.diff(offsets) > 1)
+
+
+def _rounding_in_company(
+    exactly: Callable[[RankingDataset, CandidateLists], Scores],
+    base: JudgedLists,
+    exact: Scores,
+    company: Scores,
+    floor: Floor,
+) -> Float64[np.ndarray, " candidates"]:
+    """Small changes in other company, beyond the floor, of lists whose float64 scores have none."""
+    offsets = base.lists.offsets
+    largest = segments.maxima(offsets, company)
+    beyond = segments.maxima(offsets, company - floor.doubt) > 0
+    beyond &= largest <= EXCUSED * rounding.scales(offsets, exact).spread
+    chosen, least = np.flatnonzero(beyond), np.zeros(len(exact))
+    if len(chosen):
+        lists, inside = base.lists.select(chosen), ragged.elements_of(offsets, chosen)
+        apart = exactly(base.dataset, lists)
+        is_rounding = largest_changes(lists.offsets, exact[inside], apart) <= EXACT
+        least[inside] = np.repeat(np.where(is_rounding, largest[chosen], 0.0), lists.lengths)
+    return least
+
+
+def largest_changes(
+    offsets: Int64[np.ndarray, " bounds"], before: Scores, after: Scores
+) -> Float64[np.ndarray, " lists"]:
+    """The largest change of each list's scores, as a share of its largest score.
+
+    >>> largest_changes(np.array([0, 2]), np.array([1.0, 4.0]), np.array([1.0, 5.0])).tolist()
+    [0.25]
+    """
+    size = np.maximum(segments.maxima(offsets, np.abs(before)), TINY)
+    return segments.maxima(offsets, difference(before, after)) / size
 
 
 def own_rounding(

@@ -16,20 +16,19 @@ from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.experiment.score_floor import difference, measure_floor, of_scores
+from shuffleproof.core.experiment.score_floor import (
+    EXACT,
+    EXCUSED,
+    difference,
+    largest_changes,
+    measure_floor,
+    of_scores,
+)
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.perturb.base import origins, sources
 from shuffleproof.core.rankers.base import Input, Ranker
 
 PROOFS = 3
-
-EXCUSED = 1e-4
-"""Of a list's spread: the largest change that is looked at in float64 before it is an effect."""
-
-EXACT = 1e-8
-"""Of a list's scores: what changes by no more in float64 has not changed."""
-
-TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -233,9 +232,7 @@ def exact_changes(
     before = ranker.exact_scores(base.dataset, base.lists)
     after = np.empty_like(before)
     after[shared_source(base, variant)] = ranker.exact_scores(variant.dataset, variant.lists)
-    offsets = base.lists.offsets
-    size = np.maximum(segments.maxima(offsets, np.abs(before)), TINY)
-    return segments.maxima(offsets, difference(before, after)) / size
+    return largest_changes(base.lists.offsets, before, after)
 
 
 def scores_of_all(

@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float64, Int64, Real
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import score_floor
-from shuffleproof.core.experiment.score_floor import Floor, difference
-from shuffleproof.core.experiment.score_reuse import EXACT, EXCUSED, TINY, exact_changes
+from shuffleproof.core.experiment.score_floor import EXACT, EXCUSED, TINY, Floor, difference
+from shuffleproof.core.experiment.score_reuse import exact_changes
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.passing import documents_passed, pairs_within, smallest_gap

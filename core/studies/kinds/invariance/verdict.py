@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.experiment.score_reuse import EXACT
+from shuffleproof.core.experiment.score_floor import EXACT
 from shuffleproof.core.studies.kinds.invariance.examination import (
     MEASURES,
     Examination,
