@@ -46,6 +46,7 @@ from shuffleproof.core.store.board import (
     name_for,
 )
 from shuffleproof.core.user_code import import_module_of_user
+from shuffleproof.core.words import counted
 
 WORKERS = 8
 """Workers on a cluster where nobody says how many."""
@@ -379,7 +380,7 @@ def _done_together(store: Store, name: str, held: claims.Claims, asked: Assignme
 
     def count() -> None:
         board.count(name)
-        WORKER_LOG.info("%s: %d units done", name, board.units(name))
+        WORKER_LOG.info("%s: %s done by all", name, counted(board.units(name), "unit"))
 
     held.after_unit, held.since = count, time.monotonic()
     token, voice = claims.SHARING.set(held), _Voice(board, name)

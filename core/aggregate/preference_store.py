@@ -35,8 +35,8 @@ def ingest(
         recipe["order"] = "name"  # of items, which stood in the order of the lines before
     file_names = {"files": [path.name for path in paths]}
     key = key_of(KIND, recipe | file_names, digests)
-    with store.lock(key):
-        artefact = store.find(key)
+    with store.found_or_locked(key) as found:
+        artefact = found
         if artefact is None:
             preferences = read(paths, reading)
             facts = {

@@ -226,12 +226,18 @@ def look_over(arguments: argparse.Namespace) -> None:
 
 
 def check_workers(arguments: argparse.Namespace) -> None:
-    """Refuse a number of workers where no executor is named that would start them.
+    """Refuse what is no executor, and a number of workers where none is named.
 
     Raises:
-        UsageError: there is one.
+        UnknownNameError, UsageError: see `core.execution.executor.executor`.
     """
-    if getattr(arguments, "workers", None) is not None and arguments.executor is None:
+    if "executor" not in arguments:
+        return
+    if arguments.executor is not None:
+        from shuffleproof.core.execution.executor import executor  # noqa: PLC0415 (few name one)
+
+        executor(arguments.executor, arguments.workers)
+    elif arguments.workers is not None:
         raise UsageError("--workers is of --executor: name that too, such as processes")
 
 
@@ -326,20 +332,12 @@ def share_question(
     values = {
         parameter.name: getattr(question, parameter.name) for parameter in parameters(question)
     }
-    if not is_stored(stored, arguments):
+    if not is_stored(stored):
         share(question.kind, values, scope, arguments)
 
 
-def is_stored(stored: Callable[[], bool], arguments: argparse.Namespace) -> bool:
-    """Whether nothing is to be made, by a rehearsal: it waits for no training of another process.
-
-    Raises:
-        UnknownNameError, ParameterError: --executor names none.
-        UsageError: what it needs is not installed.
-    """
-    from shuffleproof.core.execution.executor import executor  # noqa: PLC0415 (who has work to do)
-
-    executor(arguments.executor, arguments.workers)
+def is_stored(stored: Callable[[], bool]) -> bool:
+    """Whether nothing is to be made, by a rehearsal: it waits for no other process's training."""
     try:
         return stored()
     except ShuffleproofError:  # which the work itself will say

@@ -185,9 +185,7 @@ def train(arguments: argparse.Namespace) -> Answer:
     def rehearsed() -> "DryRun":
         return rehearsed_training(scope, arguments.ranker, changes)
 
-    shares = arguments.executor is not None and not is_stored(
-        lambda: rehearsed().is_stored, arguments
-    )
+    shares = arguments.executor is not None and not is_stored(lambda: rehearsed().is_stored)
     if shares:
         share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
     work = train_ranker(scope, arguments.ranker, changes)

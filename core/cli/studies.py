@@ -37,7 +37,6 @@ def study(arguments: argparse.Namespace) -> Answer:
 
 def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
-    check_workers(arguments)
     question, scope = listless_question(arguments)
 
     def stored() -> bool:
@@ -68,6 +67,7 @@ def listless_dry_run(arguments: argparse.Namespace) -> Answer:
 
 def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
     """What such a command asks, and of what."""
+    check_workers(arguments)
     kind = LISTLESS[arguments.command.rpartition(" ")[2]]
     scope = Scope(store_of(arguments), arguments.data)
     question = question_of(kind, arguments, scope.usual_preset)

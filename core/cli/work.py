@@ -157,7 +157,7 @@ def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
     if outcome["failure"]:
         warn(f"shuffleproof: {outcome['failure']}")
     units, finished = outcome["units"], outcome["assignments"]
-    text = f"{counted(units, 'unit')} of work done, {counted(finished, 'command')} finished"
+    text = f"{counted(units, 'unit')} of work done here, {counted(finished, 'question')} finished"
     return Answer({"ran": True, **outcome}, text, exit_code=1 if outcome["failure"] else 0)
 
 

@@ -137,9 +137,7 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
             yield [replace(inside[0], name=place.stem)] if len(inside) == 1 else inside
     elif place.is_file() and table_text.has_parts(place):
         with _unpacked_folder(place, store, table_text.write_parts) as folder:
-            files = [*folder.iterdir()]
-            alone = len(files) == 1  # to be split like any other file
-            yield files if alone else [replace(layout.find(folder)[0], name=place.stem)]
+            yield [replace(layout.find(folder)[0], name=place.stem)]
     else:
         yield [layout.fold_at(place) or place]
 
@@ -201,8 +199,7 @@ def _store_fold(
     if reading.texts is not None and not reading.texts.is_file():
         raise no_file(reading.texts)
     key = _key(parts, reading)
-    with store.lock(key):
-        artefact = store.find(key)
+    with store.found_or_locked(key) as artefact:
         if artefact is not None:
             return artefact
         name, fold, notes = yield from _load_fold(parts, reading)

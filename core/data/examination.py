@@ -105,6 +105,9 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
         store: where the examination is kept.
     """
     key = key_for(data.facts["fingerprint"])
+    earlier = find(data.facts["fingerprint"], store)
+    if earlier is not None:  # nothing is written: the store may be another's
+        return earlier
     with store.lock(key):
         earlier = find(data.facts["fingerprint"], store)
         if earlier is not None:

@@ -73,7 +73,6 @@ class Ray:
     def _join(self, ray: Any) -> None:
         try:
             _knock(self.address or "")
-            os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # it aborts at SIGTERM
             ray.init(
                 self.address, log_to_driver=False, include_dashboard=False,
                 logging_level=logging.ERROR,
@@ -117,6 +116,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _imported() -> Any:
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # which aborts at SIGTERM
     try:
         import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
     except ImportError as error:

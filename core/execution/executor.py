@@ -90,7 +90,9 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
             allowed = f"processes:N with a whole number from 1 to {MOST_PROCESSES:,}"
             raise ParameterError("executor", text, allowed)
         if colon and workers not in {None, int(argument)}:
-            raise UsageError(f"executor {text} has {argument} workers, not {workers}: name one")
+            raise UsageError(
+                f"executor {text} has {argument} workers, not {workers}: leave one out"
+            )
         return _made("processes", "Processes")(int(argument) if colon else workers)
     cores, gpus = _of_task(text, of_task)
     if name == "slurm":

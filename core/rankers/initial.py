@@ -234,8 +234,9 @@ def _scores(
         return {part: _scores_of_all(spec.ranker, getattr(fold, part)) for part in PARTS}, None
     scores_recipe, fitted = _scores_recipe(spec, recipe), None
     key = scores_key(spec, recipe, fold.fingerprints)
-    with nullcontext() if claims.SHARING.get() else store.lock(key):  # shared: fits are claimed
-        artefact = store.find(key)
+    shared = claims.SHARING.get() is not None  # then fits are claimed
+    with nullcontext(store.find(key)) if shared else store.found_or_locked(key) as found:
+        artefact = found
         if artefact is None:
             scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
             artefact = store.add(key, scores_recipe, lambda directory: _save(scores, directory))

@@ -68,8 +68,8 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
         "files": {"whole": [collection.name]}, "missing": "error", "fractions": list(FRACTIONS),
         "seed": seed, "candidates": about,
     }  # fmt: skip
-    with store.lock(key):
-        artefact = store.find(key)
+    with store.found_or_locked(key) as found:
+        artefact = found
         if artefact is None:
             retrievers = [entry.build(indexed) for entry in entries]
             dataset = yield from _data_set(indexed, retrievers, depth, words=words)

@@ -56,8 +56,8 @@ def ingest(
             recipe["analysis"] = asdict(analysis)
             notes = (*notes, analysis.in_words)
         key = key_of(KIND, recipe, _digests(chosen))
-        with store.lock(key):
-            artefact = store.find(key)
+        with store.found_or_locked(key) as found:
+            artefact = found
             if artefact is None:
                 space = store.workspace(key) / "texts"
                 with space.open("w+b") as spool:

@@ -80,8 +80,8 @@ def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
     rank = max(1, min(DIMENSIONS, len(tokens.documents) - 1, len(tokens.terms) - 1))
     recipe = {"dimensions": rank, "analysis": repr(indexed.collection.analysis)}
     key = key_of(KIND, recipe, [indexed.collection.digest])
-    with indexed.store.lock(key):
-        artefact = indexed.store.find(key)
+    with indexed.store.found_or_locked(key) as found:
+        artefact = found
         if artefact is None:
             table = weighted_counts(tokens.documents, tokens)
             norms = np.sqrt(table.multiply(table).sum(axis=1))

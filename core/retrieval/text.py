@@ -143,8 +143,8 @@ def stored_tokens(collection: Collection, store: Store) -> TokenisedCollection:
     """A collection as terms, from the store or made and kept there."""
     recipe = asdict(collection.analysis)
     key = key_of(KIND, recipe, [collection.digest])
-    with store.lock(key):
-        artefact = store.find(key)
+    with store.found_or_locked(key) as found:
+        artefact = found
         if artefact is None:
             tokens = run_to_end(tokenise(collection))
             facts = {"documents": len(collection), "terms": len(tokens.terms)}

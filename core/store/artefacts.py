@@ -110,6 +110,22 @@ class Store:
                 stack.enter_context(locks.hold_lock(self._lock_path(key)))
             yield True
 
+    @contextmanager
+    def found_or_locked(self, key: ArtefactKey) -> Iterator[Artefact | None]:
+        """The artefact of a key, or None while the key's lock is held, to make it.
+
+        Where it is there nothing is written: the store may be another's.
+
+        Raises:
+            ArtefactError: see `find` and `lock`.
+        """
+        found = self.find(key)
+        if found is not None:
+            yield found
+            return
+        with self.lock(key):
+            yield self.find(key)
+
     def add(
         self,
         key: ArtefactKey,

@@ -239,7 +239,7 @@ class Rehearsal(Workbench):
         seconds = sorted(
             float(record[0]["seconds"]) for record in sampled if record and "seconds" in record[0]
         )
-        seconds = seconds[:-1] or seconds  # the longest had to compile what it runs
+        seconds = seconds[:-1]  # the longest, perhaps the only one, had to compile what it runs
         per_trial = (
             (min(seconds), max(seconds))
             if seconds

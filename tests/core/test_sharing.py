@@ -351,7 +351,7 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     told = capsys.readouterr()
     assert f"Doing what --executor shares in {tmp_path}" in told.err
     assert "install the same version on every machine" in told.err
-    assert told.out == "0 units of work done, 0 commands finished\n"
+    assert told.out == "0 units of work done here, 0 questions finished\n"
     assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 0, "who asked is gone"
     assert path.exists()
     for damaged in (b"{", b"\xff\xfe", text.replace('"benchmark"', '"nothing"').encode()):
@@ -390,7 +390,7 @@ def test_a_worker_says_what_it_does_and_what_it_waits_for(question, tmp_path, ca
     assert (found["assignments"], found["failure"]) == (1, "")
     owner = f"process {os.getppid()} on {platform.node()}"
     assert f"waiting for {made[0]}, which {owner} makes" in caplog.text
-    assert f"{name}: {found['units']} units done" in caplog.text
+    assert f"{name}: {found['units']} units done by all" in caplog.text
     assert not board.hear(name, {}), "who put it up is gone: nobody hears, nothing is left"
     assert untouched(store)
 
@@ -543,10 +543,11 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
         (["--executor", "serial", "--max-seconds", "5"], "leave --max-seconds out"),
         (["--workers", "3"], "--workers is of --executor"),
         (["--executor", ""], "no executor is called ''"),
-        (["--executor", "processes:2", "--workers", "3"], "has 2 workers, not 3: name one"),
+        (["--executor", "processes:2", "--workers", "3"], "has 2 workers, not 3: leave one"),
     ):
-        assert main([*study, *flags]) == 2
-        assert said in capsys.readouterr().err
+        for more in ([], ["--dry-run"]) if "--max-seconds" not in flags else ([],):
+            assert main([*study, *flags, *more]) == 2
+            assert said in capsys.readouterr().err
     assert main(["worker", "--until-empty", "--store", f"file://{tmp_path}/nowhere"]) == 2
     assert f"there is no folder {tmp_path}/nowhere" in capsys.readouterr().err
 
@@ -555,7 +556,7 @@ def test_a_worker_that_is_to_take_some_ends_when_there_are_none(tmp_path, capsys
     (tmp_path / "store").mkdir()
     words = ["worker", "--take", "1", "--idle", "0.2", "--store", str(tmp_path / "store")]
     assert main(words) == 0
-    assert capsys.readouterr().out == "0 units of work done, 0 commands finished\n"
+    assert capsys.readouterr().out == "0 units of work done here, 0 questions finished\n"
 
 
 def test_tune_with_workers_proposes_a_trial_for_each(tmp_path, capsys):

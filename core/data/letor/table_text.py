@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.data.layout import PART_WORDS
+from shuffleproof.core.errors import DataError, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,32 +59,44 @@ def features_in(path: Path, name: str) -> tuple[str, ...] | None:
 
 
 def has_parts(path: Path) -> bool:
-    """Whether a file is a table whose column `part` says train, valid or test of every row.
+    """Whether a file is a table with a column `part`, which says what each row is for.
 
     Raises:
         DataError: it is damaged.
     """
-    from shuffleproof.core.data.frames import PARTS  # noqa: PLC0415 (pandas)
-
     frame = next((frame for frame, _ in _frames_in(path, str(path))), None)
-    return frame is not None and PART in frame.columns and set(frame[PART]) <= set(PARTS)
+    return frame is not None and PART in frame.columns
 
 
 def write_parts(path: Path, folder: Path) -> None:
     """Write the rows of each part of such a table as LETOR text: train.txt, valid.txt, test.txt.
 
     Raises:
-        DataError: it is damaged, or no table of documents.
+        DataError: it is damaged, no table of documents, names other parts, or lacks one of two.
     """
-    from shuffleproof.core.data.frames import PARTS  # noqa: PLC0415 (pandas)
-
+    written = set[str]()
     for frame, _ in _same_columns(_frames_in(path, str(path)), str(path)):
-        for part, rows in frame.groupby(PART, sort=False, dropna=False):
-            if part not in PARTS:
-                finding = f"row {rows.index[0]} is of part {part!r}"
-                raise DataError(str(path), finding, f"Call its part {', '.join(PARTS)}.")
+        parts = frame[PART].map(_part)
+        if parts.isna().any():
+            row = frame.index[parts.isna()][0]
+            finding = f"row {row} of column {PART} holds {quoted(str(frame[PART][row]))}"
+            remedy = "It says train, valid or test of every row; call it otherwise if it does not."
+            raise DataError(str(path), finding, remedy)
+        for part, rows in frame.drop(columns=PART).groupby(parts, sort=False):
             with (folder / f"{part!s}.txt").open("ab") as text:
-                text.write(_lines_of(rows.drop(columns=PART), str(path), gaps=True))
+                text.write(_lines_of(rows, str(path), gaps=True))
+            written.add(str(part))
+    for part in ("train", "test"):
+        if part not in written:
+            others = ", ".join(sorted(written)) or "nothing"
+            remedy = f"Add such rows, or drop the column {PART}: queries are then split."
+            raise DataError(str(path), f"no rows of part {part}, but of {others}", remedy)
+
+
+def _part(value: Any) -> str | None:
+    """The part that a cell names, by the words that name files of parts; None: none."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return PART_WORDS.get(text.strip().casefold()) if isinstance(text, str) else None
 
 
 def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:

@@ -507,3 +507,21 @@ def test_a_ranker_of_documents_is_trained_without_lists(folder, tmp_path, capsys
     assert kept == {first["artefact"]}
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["cached"]
+
+
+def test_what_is_stored_is_answered_where_nothing_may_be_written(tmp_path, monkeypatch, capsys):
+    lists = ["--initial", "ranksvm", "--preset", "small", "--store", str(tmp_path)]
+    commands = [
+        ["study", "initial-ranking", "--rankers", "ranksvm", "--queries", "3", *lists],
+        ["train", "ranksvm", *lists],
+        ["doctor", "sample", "--store", str(tmp_path)],
+    ]
+    written = []
+    for command in commands:
+        assert main(command) in {0, 3}
+        written.append(capsys.readouterr().out)
+    monkeypatch.delattr(Store, "lock")
+    for command, before in zip(commands, written, strict=True):
+        assert main(command) in {0, 3}
+        told = capsys.readouterr().out
+        assert told == before or command[0] == "train", "which says that it was trained earlier"

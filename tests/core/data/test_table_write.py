@@ -103,31 +103,47 @@ def test_a_folder_of_letor_text_is_the_whole_set_and_reads_back(exported, tmp_pa
 
 
 @pytest.mark.parametrize("rows", [7, 4096])
-def test_a_table_of_all_parts_or_of_one_reads_back(exported, tmp_path, folder, monkeypatch, rows):
+def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch, rows):
     """With ids of features that are not 1, 2, …, ids of documents and comments."""
     monkeypatch.setattr(letor_table, "ROWS", rows)
     ids = tuple(7 * feature for feature in FOLD.train.feature_ids)
     for name, part in PARTS.items():
         write(replace(part, feature_ids=ids), folder / FILES[name])
     exported(tmp_path / "all.parquet")
-    exported(tmp_path / "test.parquet", "--part", "test")
     store = Store(tmp_path / "other")
     (ingested,) = run_to_end(catalogue.ingest(tmp_path / "all.parquet", "all", store))
     (before,) = source.load(folder)
     assert ingested.facts["fingerprint"] == before.fold.fingerprint
     assert ingested.facts["name"] == "all"
-    (split,) = run_to_end(catalogue.ingest(tmp_path / "test.parquet", "test", store))
-    assert split.facts["queries"] == FOLD.test.queries, "a part alone is split like any file"
     assert not [*(store.root / "incoming").iterdir()]
 
 
-def test_a_part_of_another_name_is_told_with_its_row(tmp_path):
-    frame = pd.DataFrame({"part": ["train"] * 5, "qid": 1, "label": [0, 1, 0, 1, 0], "x": 0.5})
-    frame.to_parquet(tmp_path / "t.parquet")
-    frame.loc[3, "part"] = "dev"
-    frame.to_parquet(tmp_path / "odd.parquet", row_group_size=2)
-    with pytest.raises(DataError, match=r"row 4 is of part 'dev'.*train, valid, test"):
-        letor_table.write_parts(tmp_path / "odd.parquet", tmp_path)
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (["train"] * 3 + ["bogus", "test"], r"row 4 of column part holds 'bogus'.*train, valid or"),
+        (["train"] * 3 + [None, "test"], "row 4 of column part holds"),
+        ([1, 1, 2, 2, 3], "row 1 of column part holds '1'"),
+        ([["train"], ["train"], ["test"], ["test"], ["test"]], "row 1 of column part holds"),
+        (["valid"] * 2 + ["test"] * 3, "no rows of part train, but of test, valid"),
+        (["train"] * 5, "no rows of part test, but of train.*drop the column"),
+        (["Training", " train ", b"TRAIN".decode(), "dev", "test"], ""),
+    ],
+)
+def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, said):
+    frame = pd.DataFrame({"part": parts, "qid": [1, 1, 2, 3, 4], "label": 1, "x": 0.5})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=2)
+    (tmp_path / "out").mkdir()
+    assert letor_table.has_parts(tmp_path / "t.parquet")
+    if not said:
+        letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
+        found = {path.stem: path.read_text() for path in (tmp_path / "out").iterdir()}
+        assert {part: len(text.splitlines()) for part, text in found.items()} == {
+            "train": 3, "valid": 1, "test": 1
+        }  # fmt: skip
+        return
+    with pytest.raises(DataError, match=said):
+        letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
 
 
 def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys):

@@ -18,7 +18,14 @@ from jaxtyping import Bool, Float64, Int64, Real
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import score_floor
-from shuffleproof.core.experiment.score_floor import EXACT, EXCUSED, TINY, Floor, difference
+from shuffleproof.core.experiment.score_floor import (
+    EXACT,
+    EXCUSED,
+    TINY,
+    Floor,
+    difference,
+    largest_changes,
+)
 from shuffleproof.core.experiment.score_reuse import exact_changes
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
@@ -175,9 +182,28 @@ def _changed_alone(
         inside = slice(lists.offsets[place], lists.offsets[place + 1])
         changes = np.zeros(len(lists.rows))
         changes[inside] = difference(permuted[0].scores[inside], as_in(single, arranged, scores))
-        differing |= _lists_beyond(lists, [changes], floor)
+        beyond = _lists_beyond(lists, [changes], floor)
+        if beyond.any() and not _is_rounding_alone(asking, permuted[0], place, changes.max()):
+            differing |= beyond
     asking.scored += len(sample)
     return differing
+
+
+def _is_rounding_alone(
+    asking: ScoringRequest, order: ScoredOrder, place: np.int64, change: float
+) -> bool:
+    """Whether a small change of a list that is scored alone is none of its float64 scores."""
+    exactly, lists = getattr(asking.ranker, "exact_scores", None), asking.base.lists
+    spread = rounding.scales(lists.offsets, order.scores).spread[place]
+    if exactly is None or change > EXCUSED * spread:
+        return False
+    beside = np.unique([0, place, len(lists) - 1])  # in company: of the longest, perhaps
+    scored = exactly(asking.base.dataset, order.shown.select(beside))
+    at = order.shown.select(beside).offsets[np.searchsorted(beside, place)]
+    alone = order.shown.select(np.array([place]))
+    scored = scored[at : at + len(alone.rows)]
+    after = exactly(asking.base.dataset, alone)
+    return bool((largest_changes(alone.offsets, scored, after) <= EXACT).all())
 
 
 def _padding(
