@@ -331,4 +331,7 @@ def main(given: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except KeyboardInterrupt:  # raised once more when the server has ended
+        sys.exit(130)

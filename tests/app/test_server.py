@@ -4,6 +4,7 @@ import http.client
 import json
 import logging
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -333,3 +334,19 @@ def test_unreadable_secrets_show_nothing(tmp_path, monkeypatch):
         config.set_option("secrets.files", usual)
     assert app.exception
     assert not app.title
+
+
+def test_ctrl_c_ends_it_with_130_and_no_traceback(tmp_path):
+    port = free_port()
+    command = [sys.executable, "-m", "shuffleproof", "app", "--port", str(port)]
+    with subprocess.Popen(
+        [*command, "--store", str(tmp_path)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        for _ in range(600):
+            if answers(f"http://127.0.0.1:{port}/healthz"):
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
