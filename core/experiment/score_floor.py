@@ -28,6 +28,9 @@ EXCUSED = 1e-4
 EXACT = 1e-8
 """Of a list's scores: what changes by no more in float64 has not changed."""
 
+ALONE = 64
+"""Lists at most that are scored in float64 one by one."""
+
 TINY = 1e-300
 
 DRAWS, SHAKEN = 8, 4.0
@@ -116,17 +119,20 @@ def _rounding_in_company(
     company: Scores,
     floor: Floor,
 ) -> Float64[np.ndarray, " candidates"]:
-    """Small changes in other company, beyond the floor, of lists whose float64 scores have none."""
+    """Small changes in other company, beyond the floor, of lists whose float64 scores have none.
+
+    They are scored in float64 one by one, which is other company for each; of many, none is.
+    """
     offsets = base.lists.offsets
     largest = segments.maxima(offsets, company)
     beyond = segments.maxima(offsets, company - floor.doubt) > 0
     beyond &= largest <= EXCUSED * rounding.scales(offsets, exact).spread
     chosen, least = np.flatnonzero(beyond), np.zeros(len(exact))
-    if len(chosen):
-        lists, inside = base.lists.select(chosen), ragged.elements_of(offsets, chosen)
-        apart = exactly(base.dataset, lists)
-        is_rounding = largest_changes(lists.offsets, exact[inside], apart) <= EXACT
-        least[inside] = np.repeat(np.where(is_rounding, largest[chosen], 0.0), lists.lengths)
+    for place in chosen if len(chosen) <= ALONE else ():
+        alone = base.lists.select(np.array([place]))
+        inside = slice(offsets[place], offsets[place + 1])
+        change = largest_changes(alone.offsets, exact[inside], exactly(base.dataset, alone))
+        least[inside] = largest[place] if change.max() <= EXACT else 0.0
     return least
 
 

@@ -404,6 +404,25 @@ def test_poor_arithmetic_hides_nothing_behind_its_floor(judged):
     assert (floor.doubt <= score_floor.of_scores(judged.lists.offsets, scores).doubt).all()
 
 
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_faint_leak_between_lists_is_none_of_rounding(judged, leaks):
+    """Below what is looked at in float64, where it is seen; what float32 alone does is excused."""
+
+    class Faint(FeatureRanker):
+        def exact_scores(self, dataset, lists):
+            scores = dataset.features[lists.rows, 0].astype(np.float64)
+            return scores * (1 + 3e-6 * len(lists)) if leaks else scores
+
+        def score(self, dataset, lists):
+            scores = self.exact_scores(dataset, lists)
+            whole = len(lists) == len(judged.lists)
+            return (scores * (1 if leaks or whole else 1 + 1.5e-5)).astype(np.float32)
+
+    scores = Faint().score(judged.dataset, judged.lists)
+    _, company = score_floor.measure_floor(Faint(), judged, scores)
+    assert company.any() == leaks
+
+
 def test_per_query_damage_sorts_the_worst_first(judged):
     ranker = PositionRanker()
     study = Study(
