@@ -163,5 +163,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a length of time such as 90s, 10m or 2h")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a length of time above 0, such as 90s, 10m or 2h"
+        )
     return value

@@ -452,7 +452,7 @@ class DryRun:
         summary = "; ".join(step.line() for step in longest[:3])
         return (
             f"this takes {span(self.span)} on this machine ({summary}). Shorter: --preset small or "
-            "tuned, --queries N; --dry-run tells more. What is finished is kept when it is stopped."
+            "tuned, --queries N; --dry-run tells more. Stop it any time: what is done is kept."
         )
 
 
