@@ -33,7 +33,8 @@ def run() -> int:
     # Where Ctrl-C met code that a library made of text, Python would still end by the signal,
     # whatever the status: text that is run to its end takes that back.
     exec("")  # noqa: S102 (nothing is run)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what is left to do at the end may be ended
+    if isinstance(signal.getsignal(signal.SIGTERM), Interrupt):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what is left to do at the end may be ended
     end.status = status
     return status
 

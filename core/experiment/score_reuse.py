@@ -202,18 +202,16 @@ class ScoreCache:
 
         A few float32 scores are further off than twice the error that one scoring shows.
         """
-        inside = ragged.elements_of(lists.offsets, beyond)
-        some, now = lists.select(beyond), self.base.lists.select(sample[beyond])
-        limit = EXCUSED * rounding.scales(now.offsets, self._scores_of(sample[beyond])).spread
         if getattr(self.ranker, "exact_scores", None) is None:
             return False
+        inside = ragged.elements_of(lists.offsets, beyond)
+        some, now = lists.select(beyond), self.base.lists.select(sample[beyond])
+        before = self.scores[ragged.elements_of(self.base.lists.offsets, sample[beyond])]
+        limit = EXCUSED * rounding.scales(now.offsets, before).spread
         if (segments.maxima(some.offsets, deviation[inside]) > limit).any():
             return False
         pair = JudgedLists(self.base.dataset, now), JudgedLists(variant.dataset, some)
         return bool((exact_changes(self.ranker, *pair) <= EXACT).all())
-
-    def _scores_of(self, chosen: Int64[np.ndarray, " chosen"]) -> Float32[np.ndarray, " _"]:
-        return self.scores[ragged.elements_of(self.base.lists.offsets, chosen)]
 
 
 def exact_changes(
