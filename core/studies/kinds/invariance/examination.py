@@ -197,13 +197,12 @@ def _is_rounding_alone(
     spread = rounding.scales(lists.offsets, order.scores).spread[place]
     if exactly is None or change > EXCUSED * spread:
         return False
-    beside = np.unique([0, place, len(lists) - 1])  # in company: of the longest, perhaps
-    scored = exactly(asking.base.dataset, order.shown.select(beside))
-    at = order.shown.select(beside).offsets[np.searchsorted(beside, place)]
-    alone = order.shown.select(np.array([place]))
-    scored = scored[at : at + len(alone.rows)]
-    after = exactly(asking.base.dataset, alone)
-    return bool((largest_changes(alone.offsets, scored, after) <= EXACT).all())
+    beside = np.unique([0, place, len(lists) - 1])  # the list in company of two others
+    company, alone = (order.shown.select(chosen) for chosen in (beside, np.array([place])))
+    first = company.offsets[np.searchsorted(beside, place)]
+    in_company = exactly(asking.base.dataset, company)[first : first + len(alone.rows)]
+    by_itself = exactly(asking.base.dataset, alone)
+    return bool((largest_changes(alone.offsets, in_company, by_itself) <= EXACT).all())
 
 
 def _padding(
