@@ -39,9 +39,10 @@ KIND, CUTOFF, EXP2, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
 WHOLE = 2**62  # the cut-off of a measure of the whole list
 GRADES = 64  # whole grades below this are counted, others sorted
 _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
-_ROW_BITS = np.uint64(32)
+ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
 _SIGN_PLACE, _ONE = np.uint64(31), np.uint64(1)
+_ZERO = np.float32(0)  # a label's own type: wider numbers would halve those done at once
 _REST = np.uint64(0x7FFFFFFF)
 _NO_BITS, _MINUS_ZERO, _INFINITE = np.uint64(0), np.uint64(0x80000000), np.uint64(0x7F800000)
 
@@ -79,7 +80,7 @@ def sort_keys(
             outside += place >= size  # also a row before the first: it wraps around
             # A negative float's bits fall already; a positive one's are turned.
             falling = score ^ (_REST & ((score >> _SIGN_PLACE) - _ONE))
-            list_keys[i] = (falling << _ROW_BITS) | place
+            list_keys[i] = (falling << ROW_BITS) | place
     return keys, unknown, outside
 
 
@@ -308,8 +309,8 @@ def _prefix(
     blocks, i = 0, 0
     bounds[0] = 0
     while i < min(len(keys), depth):
-        start, score = i, keys[i] >> _ROW_BITS
-        while i < len(keys) and keys[i] >> _ROW_BITS == score:
+        start, score = i, keys[i] >> ROW_BITS
+        while i < len(keys) and keys[i] >> ROW_BITS == score:
             labels[0, i] = labels[1, i] = judged[np.int64(keys[i] & _ROW_MASK)]
             i += 1
         if i - start > 1:
@@ -411,19 +412,24 @@ def measure_blocks(
 def _counted(labels: np.ndarray, counts: np.ndarray) -> int:
     """Count whole grades into row 0; returns the highest, or −1 where a label is none < GRADES.
 
-    Documents take turns in four rows: most have one grade, whose count would be waited for.
+    Only the places of grades up to the highest are written. Documents take turns in four rows:
+    most have one grade, whose count would be waited for.
     """
     whole, highest = True, 0
-    counts[:] = 0
     for i in range(len(labels)):
-        label = max(labels[i], 0)
-        grade = int(label)
-        whole &= (grade == label) & (grade < GRADES)
-        counts[i & 3, grade % GRADES] += 1  # no branch; wrong only where `whole` falls
-    for grade in range(GRADES):
+        label = max(labels[i], _ZERO)
+        grade = np.int32(label)
+        whole &= (np.float32(grade) == label) & (grade < GRADES)
+        highest = max(highest, grade)
+    if not whole:
+        return -1
+    for grade in range(highest + 1):
+        counts[:, grade] = 0
+    for i in range(len(labels)):
+        counts[i & 3, np.uint32(max(labels[i], _ZERO))] += 1
+    for grade in range(highest + 1):
         counts[0, grade] += counts[1, grade] + counts[2, grade] + counts[3, grade]
-        highest = grade if counts[0, grade] else highest
-    return highest if whole else -1
+    return highest
 
 
 @no_type_check

@@ -148,9 +148,11 @@ def evaluate_many(
         for selected in (~by_name, by_name):
             if selected.any():
                 order = document_order(dataset) if selected is by_name else None
-                ranked = _ranked(dataset, lists, scores, (starts, stops), order)
+                chosen = codes[selected]
+                depth = int(chosen[:, blocks.CUTOFF].max())
+                ranked = _ranked(dataset, (lists, scores), (starts, stops), order, depth)
                 measured[selected] = blocks.measure_blocks(
-                    codes[selected], *ranked, normalisers[selected], discounts
+                    chosen, *ranked, normalisers[selected], discounts
                 )
         values[run] = np.where(normalisers == 0.0, blanks[:, None], measured)
     return values
@@ -176,7 +178,7 @@ def _of_users(
         orders = {measure.ties == "trec" for measure in measures if measure.is_user_code}
         ranked = {
             by_name: _ranked(
-                dataset, lists, scores, spans, document_order(dataset) if by_name else None
+                dataset, (lists, scores), spans, document_order(dataset) if by_name else None
             )
             for by_name in orders
         }
@@ -297,15 +299,19 @@ _Spans: TypeAlias = tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists
 
 def _ranked(
     dataset: RankingDataset,
-    lists: CandidateLists,
-    scores: Float32[np.ndarray, " _"],
+    run: tuple[CandidateLists, Float32[np.ndarray, " _"]],
     spans: _Spans,
     order: DocumentOrder | None,
+    depth: int = blocks.WHOLE,
 ) -> tuple[Any, Any]:
-    """Sorted lists and judged labels for `blocks.measure_blocks`, ties by row or by `order`."""
+    """Sorted lists and judged labels for `blocks.measure_blocks`, ties by row or by `order`.
+
+    Below the block of tied documents that holds place `depth`, lists may be in any order.
+    """
+    lists, scores = run
     rows = lists.rows if order is None else order.places[lists.rows]
     labels = dataset.labels if order is None else dataset.labels[order.rows]
-    keys = _sorted_keys(lists.offsets, rows, scores, spans)
+    keys = _sorted_keys(lists.offsets, rows, scores, spans, depth)
     return (lists.offsets, keys), (labels, *spans)
 
 
@@ -314,6 +320,7 @@ def _sorted_keys(
     rows: Int64[np.ndarray, " candidates"],
     scores: Float32[np.ndarray, " _"],
     spans: _Spans,
+    depth: int,
 ) -> UInt64[np.ndarray, " candidates"]:
     if len(scores) != len(rows):
         raise ShapeError("scores", f"{len(scores)}", f"{len(rows)}, one a candidate")
@@ -324,7 +331,11 @@ def _sorted_keys(
         raise DataError("scores", finding, "A ranking needs numbers: mend or replace the ranker.")
     if outside:
         raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
-    sort_within(offsets, keys)
+    sort_within(offsets, keys, depth)
+    deeper = np.flatnonzero(np.diff(offsets) > depth)
+    last = offsets[deeper] + depth - 1
+    for index in deeper[keys[last] >> blocks.ROW_BITS == keys[last + 1] >> blocks.ROW_BITS]:
+        keys[offsets[index] : offsets[index + 1]].sort()  # documents tied across place `depth`
     return keys
 
 

@@ -109,47 +109,54 @@ def _active_sums(
     weights: tuple,
     list_weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of values over active partners below and above in grade; see `PairedLists`."""
+    """Sums of values over active partners below and above in grade; see `PairedLists`.
+
+    A document that is met adds to the sums of all grades: that costs less than to sum over grades
+    wherever a document asks, and than to leave out those that get 0 of it.
+    """
     offsets, order = lists
     scores, values = scored
-    worse, better = np.empty(values.shape), np.empty(values.shape)
+    to_better, to_worse = weights[0].T.copy(), weights[1].T.copy()  # by grade met, grade that asks
+    below, above, longest = np.empty(values.shape), np.empty(values.shape), np.diff(offsets).max()
+    score, grade = np.empty(longest), np.empty(longest, np.int64)
+    value, sums = np.empty((longest, len(values))), np.empty((len(values), len(to_better)))
     for index in range(len(list_weights)):
         places = order[offsets[index] : offsets[index + 1]]
-        score, grade = scores[places], grades[places]  # side by side
-        value = np.empty((len(places), len(values)))
-        for i in range(len(places)):
+        for i in range(len(places)):  # side by side
+            score[i], grade[i] = scores[places[i]], grades[places[i]]
             for kind in range(len(values)):
                 value[i, kind] = values[kind, places[i]]
-        lower, higher = weights
-        _swept(worse, places, (score, value, grade), lower, list_weights[index])
-        turned = -score[::-1], value[::-1], grade[::-1]
-        _swept(better, places[::-1], turned, higher, list_weights[index])
-    return worse, better
+        seen = score, value, grade, sums
+        _swept(below, places, seen, to_better, (list_weights[index], 0, 1))
+        _swept(above, places, seen, to_worse, (list_weights[index], len(places) - 1, -1))
+    return below, above
 
 
 @compiled()
 @no_type_check
 def _swept(
-    partner_sums: np.ndarray, places: np.ndarray, seen: tuple, weights: np.ndarray, factor: float
+    partner_sums: np.ndarray, places: np.ndarray, seen: tuple, weights: np.ndarray, way: tuple
 ) -> None:
-    """Sums of one list's values over partners that are met on the way down, less than 1 below.
+    """Sums of one list's values over partners met on the way, less than 1 beyond a document.
 
     Args:
         partner_sums: the sums, by kind of value and document.
         places: documents by falling score.
-        seen: score, values and grade of each.
-        weights: of a document's grade and its partner's; 0 where they make no pair.
-        factor: of the list.
+        seen: score, values and grade of each; room for sums by kind of value and grade.
+        weights: of a partner's grade and a document's; 0 where they make no pair.
+        way: the factor of the list, the first place, and 1 for down or -1 for up.
     """
-    score, value, grade = seen
-    sums, met = np.zeros((value.shape[1], len(weights))), 0
-    for i in range(len(places)):
-        while met < len(places) and score[met] - score[i] > -1.0:
-            for kind in range(value.shape[1]):
-                sums[kind, grade[met]] += value[met, kind]
-            met += 1
-        for kind in range(value.shape[1]):
-            total = 0.0
-            for other in range(len(weights)):  # all of them: to choose costs more than to add 0
-                total += weights[grade[i], other] * sums[kind, other]
-            partner_sums[kind, places[i]] = factor * total
+    score, value, grade, sums = seen
+    factor, first, step = way
+    sums[:], met, left = 0.0, first, len(places)
+    for number in range(len(places)):
+        i = first + step * number
+        while left and step * (score[met] - score[i]) > -1.0:
+            other = grade[met]
+            for kind in range(len(sums)):
+                met_value = value[met, kind]
+                for own in range(len(weights)):
+                    sums[kind, own] += weights[other, own] * met_value
+            met, left = met + step, left - 1
+        for kind in range(len(sums)):
+            partner_sums[kind, places[i]] = factor * sums[kind, grade[i]]

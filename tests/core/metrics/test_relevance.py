@@ -241,6 +241,20 @@ def random_case(seed=0, longest=60, highest=5):
 
 
 @pytest.mark.parametrize("ties", ["averaged", "row", "trec"])
+def test_long_lists_sorted_no_deeper_than_the_cutoff_have_the_values_of_whole_sorts(ties):
+    """A measure of the whole list beside them has every list sorted to its end."""
+    draws = np.random.default_rng(3)
+    lengths = [400, 250, 400, 3, 40, 31]
+    dataset = dataset_of(*(draws.integers(0, 4, length) for length in lengths))
+    lists = CandidateLists.all_documents(dataset)
+    measures = [replace(measure, ties=ties) for measure in ALL if measure.cutoff is not None]
+    for grades in (3, 20, 10_000):  # blocks of ties across the cut-off, few of them, none
+        scores = draws.integers(0, grades, dataset.documents).astype(np.float32)
+        whole = evaluate([*measures, Measure("AP", ties=ties)], dataset, lists, scores)[:-1]
+        assert np.array_equal(evaluate(measures, dataset, lists, scores), whole, equal_nan=True)
+
+
+@pytest.mark.parametrize("ties", ["averaged", "row", "trec"])
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_no_value_depends_on_the_order_shown(name, ties):
     dataset, lists, scores, random = random_case()
