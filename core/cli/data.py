@@ -13,6 +13,7 @@ from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_
 from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
+from shuffleproof.core.data.layout import FRACTIONS
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
@@ -36,8 +37,9 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     parts = (arguments.path, arguments.train, arguments.valid, arguments.test)
     if beside and not any(parts):
         return _attached(arguments.name, beside, store_of(arguments))
-    fractions = _fractions(arguments.split)
-    reading = catalogue.ReadingOptions(arguments.nulls, fractions, arguments.seed, arguments.texts)
+    fractions = FRACTIONS if arguments.split is None else _fractions(arguments.split)
+    seed = arguments.seed or 0
+    reading = catalogue.ReadingOptions(arguments.nulls, fractions, seed, arguments.texts)
     named = Parts(
         arguments.name,
         *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),
@@ -50,7 +52,10 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     place = arguments.path or named
     work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
     artefacts = run_shown("ingest", work)
-    notes = [_beside(artefact, store_of(arguments), beside) for artefact in artefacts]
+    notes = [
+        (*_unused(arguments, artefact), *_beside(artefact, store_of(arguments), beside))
+        for artefact in artefacts
+    ]
     rows = [
         {
             "name": arguments.name if len(artefacts) == 1 else f"{arguments.name}-fold{fold}",
@@ -77,6 +82,14 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
     )
     return Answer({"folds": rows, "note": note}, f"{text}\n\n{note}")
+
+
+def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
+    """What was said of a split, where nothing was split."""
+    given = [name for name in ("split", "seed") if getattr(arguments, name) is not None]
+    if not given or "whole" in artefact.recipe["files"]:
+        return []
+    return [f"{' and '.join(f'--{name}' for name in given)} not used: the data come in parts"]
 
 
 def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:

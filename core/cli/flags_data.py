@@ -33,8 +33,8 @@ def _ingest(commands: flags.Commands) -> None:
     for part in ("train", "valid", "test"):
         ingest.add_argument(f"--{part}", type=Path, nargs="+", help=f"files of the {part} part")
     ingest.add_argument("--fold", type=flags.count, help="only this fold (default: all of them)")
-    ingest.add_argument("--split", default="0.6,0.2,0.2", help="fractions for a single file")
-    ingest.add_argument("--seed", type=whole, default=0, help="seed of the split by query")
+    ingest.add_argument("--split", help="fractions for a single file (default: 0.6,0.2,0.2)")
+    ingest.add_argument("--seed", type=whole, help="seed of the split by query (default: 0)")
     ingest.add_argument(
         "--nulls",
         choices=("error", "zero", "mean", "largest"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Protocol, runtime_checkable
 
-from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError, quoted
 from shuffleproof.core.execution.work import do_item, outcome
 from shuffleproof.core.numerals import is_count, number
 
@@ -142,6 +142,8 @@ def configured() -> ExecutorSettings | None:
         UsageError: no executor has the name, or a number is none.
     """
     where, workers = os.environ.get(EXECUTOR, "").strip(), os.environ.get(WORKERS, "").strip()
+    if not where and workers:
+        raise UsageError(f"{WORKERS} is {quoted(workers)} and {EXECUTOR} is not set: set it too")
     if not where:
         return None
     if workers and not (is_count(workers) and int(workers)):

@@ -143,6 +143,9 @@ def test_where_jobs_go_stands_in_the_environment(monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "none")
     with pytest.raises(ParameterError, match="from 1 on"):
         configured()
+    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
+    with pytest.raises(UsageError, match="SHUFFLEPROOF_EXECUTOR is not set"):
+        configured()
 
 
 def test_why_a_worker_ended_early_stands_in_the_log_and_the_job_is_done_all_the_same(
