@@ -74,11 +74,16 @@ class List:
         return _data(self.data) | {"recipe": self.recipe.plain(), "query": self.query}
 
 
+_ENDING = threading.Event()
+"""Set when the server ends."""
+
+
 @lru_cache(maxsize=1)
 def resident() -> Resident:
     """The server's scoring process."""
     process = Resident(first=f"{WORK}:libraries_loaded")
     atexit.register(process.close)
+    atexit.register(_ENDING.set)  # before the process is closed
     return process
 
 
@@ -102,6 +107,8 @@ def _warm() -> None:
                 if ranker.lists in {None, query_list.recipe}:
                     answers(query_list, (ranker,), "initial", "-initial")
     except ShuffleproofError as error:  # the pages say so when they ask
+        if _ENDING.is_set():
+            return
         log.warning("the scoring process did not warm up: %s", error)
 
 
