@@ -31,6 +31,7 @@ from shuffleproof.core.retrieval.weak_training import (
     WeakTrainer,
     WeakTraining,
     arrays_of,
+    span_of,
     with_weights,
 )
 from shuffleproof.core.retrieval.windows import Windows, batch_bounds
@@ -276,10 +277,7 @@ def load(
 
 
 def seconds_of(recipe: FNRMRecipe | CNRMRecipe) -> tuple[float, float]:
-    """From and to how many seconds a training's products take at 200 and at 5 Gflop/s.
-
-    A document is taken for 100 words.
-    """
+    """From and to how many seconds a training's products take; a document has about 100 words."""
     model, training = recipe.model, recipe.training
     documents = 2 * training.batch_queries
     pairs = documents * (training.batch_queries if training.loss == "listwise" else 1)
@@ -293,7 +291,7 @@ def seconds_of(recipe: FNRMRecipe | CNRMRecipe) -> tuple[float, float]:
         * (model.width if isinstance(model, CNRMConfig) else 1)
     )
     operations = 6.0 * training.steps * products
-    return operations / 200e9, operations / 5e9
+    return span_of(operations)
 
 
 FNRM: Learner[FNRMRecipe, RerankedRetriever] = Learner(

@@ -44,6 +44,7 @@ from shuffleproof.core.retrieval.weak_training import (
     WeakTrainer,
     WeakTraining,
     arrays_of,
+    span_of,
     with_weights,
 )
 from shuffleproof.core.retrieval.windows import Windows, batch_bounds
@@ -487,17 +488,14 @@ def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> 
 
 
 def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
-    """From and to how many seconds a training's products take at 200 and at 5 Gflop/s.
-
-    A document is taken for 100 words.
-    """
+    """From and to how many seconds a training's products take; a document has about 100 words."""
     model, training = recipe.model, recipe.training
     words = 100 if model.pooling == "own" else min(100, model.document_length)
     windows = 2 * training.batch_queries * (min(training.windows_per_text, words) or words)
     widths = (model.window * model.embedding, *model.layers, model.dimensions)
     weights = sum(inputs * outputs for inputs, outputs in pairwise(widths))
     operations = 6.0 * training.steps * (windows + 5 * training.batch_queries) * weights
-    return operations / 200e9, operations / 5e9
+    return span_of(operations)
 
 
 LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load, seconds_of)

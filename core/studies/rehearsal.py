@@ -362,12 +362,14 @@ class DryRun:
         rankers: trainings.
         trials: of the study; none where nothing is studied.
         study: the study's key where it is stored.
+        not_counted: work that has no forecast, in words.
     """
 
     lists: tuple[Step, ...]
     rankers: tuple[Step, ...]
     trials: tuple[Step, ...] = ()
     study: str | None = None
+    not_counted: str = ""
 
     @classmethod
     def of(cls, ledger: Ledger) -> "DryRun":
@@ -421,6 +423,8 @@ class DryRun:
         titles = {"lists": self.lists, "rankers": self.rankers, "study": self.trials}
         lines = [f"{title:<8} {step.line()}" for title, steps in titles.items() for step in steps]
         outcome = f"stored as {self.study}" if self.study else f"{span(self.span)} on this machine"
+        if self.not_counted and not self.study:
+            outcome += f", without {self.not_counted}"
         return "\n".join([*lines, f"{'in all':<8} {outcome}; nothing was made"])
 
     def plain(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def rehearsed_listless(question: Any, scope: Scope) -> DryRun:
     indexed = IndexedCollection(collections.find(scope.data, scope.store), scope.store)
     dry = (_of_retrievers if hasattr(question, "retrievers") else _of_sparsity)(question, indexed)
     plan = question.module("study").Plan.of_question(question, indexed)
-    return replace(dry, study=_stored(plan, scope.store))
+    return replace(dry, study=_stored(plan, scope.store), not_counted="searching and measuring")
 
 
 def _stored(plan: Plan, store: Store) -> str | None:
@@ -67,10 +67,14 @@ def _of_preferences(question: Any, scope: Scope) -> DryRun:
         plan_of,
     )
 
-    if not is_data_set(scope.data, scope.store):
-        material = run_to_end(open_preferences(question, scope))
-        return DryRun((), (), study=_stored(plan_of(material, question), scope.store))
-    return rehearsed_training(replace(scope, lists=lists_of().plain()), question.function)
+    dry = DryRun((), (), not_counted="aggregating")
+    if is_data_set(scope.data, scope.store):
+        trained = rehearsed_training(replace(scope, lists=lists_of().plain()), question.function)
+        dry = replace(trained, not_counted=dry.not_counted)
+        if not all(step.stored for step in (*dry.lists, *dry.rankers)):
+            return dry
+    material = run_to_end(open_preferences(question, scope))
+    return replace(dry, study=_stored(plan_of(material, question), scope.store))
 
 
 def _of_retrievers(question: Any, indexed: IndexedCollection) -> DryRun:

@@ -207,8 +207,11 @@ def test_a_function_of_a_ranking_data_set_prefers(tmp_path, capsys):
         "study preferences --data mine --function feature:1 --aggregators goa,sop --queries 5 "
         "--disturbances noise --levels 0.2 --draws 1 --sizes 20"
     )
+    dry = answered(capsys, store, f"{line} --dry-run")[1]
+    assert dry["result"] is None
     code, answer = answered(capsys, store, line)
     assert code == 0
+    assert answered(capsys, store, f"{line} --dry-run")[1]["result"] == answer["result"]
     assert answer["consistency"]["cyclic_triads"] == 0, "scores of documents contradict nothing"
     given = {row["aggregator"]: row["mean"] for row in answer["summary"]
              if row["disturbance"] == AS_IS and row["measure"] == study.TAU}  # fmt: skip

@@ -85,6 +85,10 @@ def test_the_answer_is_found_again(store, result, capsys):
     assert set(answer) >= set(question.Sparsity.answers)
     assert len(answer["gates"]) == 6
     assert main([*ASKED.split(), "--store", str(store.root), "--dry-run"]) == 0
+    assert f"stored as {answer['result']}" in capsys.readouterr().out
+    other = [*ASKED.split(), "--store", str(store.root), "--measures", "NDCG@10", "--dry-run"]
+    assert main(other) == 0
+    assert "without searching and measuring" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
