@@ -430,12 +430,8 @@ def _round(
 
 
 def _study(seed: int, at_once: int) -> "Study":
-    try:
-        import optuna  # noqa: PLC0415 (only who tunes pays for it)
-    except ImportError as error:
-        raise UsageError(
-            "Optuna, which proposes trials, is not installed: pip install 'shuffleproof[tune]'"
-        ) from error
+    import optuna  # noqa: PLC0415 (only who tunes pays for it)
+
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.create_study(
         direction="maximize",

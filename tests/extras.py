@@ -34,7 +34,12 @@ assert found.how == HIGHS and found.bound <= found.cost, found
 DEV = ("beartype", "hypothesis", "ir_measures", "playwright", "polars", "sklearn", "xdist")
 TRAIN = "shuffleproof train ranksvm --data sample --initial feature:1 --preset small"
 SMOKE: dict[str, tuple[str, ...]] = {
-    "core": ("shuffleproof list rankers", "shuffleproof demo", "shuffleproof certify dlcm"),
+    "core": (
+        "shuffleproof list rankers",
+        "shuffleproof demo",
+        "shuffleproof certify dlcm",
+        "shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",
+    ),
     "bench": ("python -c 'import ranx'",),
     "cluster": (f"{TRAIN} --executor ray --workers 1",),
     "dev": (
@@ -47,7 +52,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
     "seismic": ("python -c 'import seismic'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
-    "tune": ("shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),
 }
 """By extra, what it is for; `core` is none of them."""

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
@@ -220,26 +219,18 @@ def _form(data: str, names: Sequence[str]) -> None:
     presets = registry.RANKERS[ranker].presets
     presets_first = [preset for preset in (*tuning.FIRST, usual) if preset in presets]
     st.caption(_cost(data, base, limit, most, list(dict.fromkeys(presets_first))))
-    lacking = _lacking(fields)
-    if lacking:
-        st.caption(lacking)
+    if not fields:
+        st.caption("Choose at least one field.")
     job = {
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": name.strip() or None,
         "at_once": sharing.jobs_workers(),
     }  # fmt: skip
-    if st.button("Tune", type="primary", key="tune now", disabled=bool(lacking)):
+    if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)
     with st.expander("As a command", icon=":material/terminal:"):
         parts.shell(_command(job, limit, most))
-
-
-def _lacking(fields: Sequence[str]) -> str:
-    """Why the button does nothing; empty where it does."""
-    if find_spec("optuna") is None:
-        return "Optuna, which proposes trials, is not installed: `pip install 'shuffleproof[tune]'`"
-    return "" if fields else "Choose at least one field."
 
 
 def _limit() -> tuple[str, int]:

@@ -81,13 +81,6 @@ def test_a_name_that_is_taken_is_refused_where_the_button_is(table):
     assert table.jobs.list() == ()
 
 
-def test_without_optuna_the_page_says_what_to_install(table, monkeypatch):
-    monkeypatch.setattr(view, "find_spec", lambda _: None)
-    page = opened()
-    assert "pip install 'shuffleproof[tune]'" in app_pages.words(page)
-    assert page.button(key="tune now").disabled
-
-
 def test_trials_appear_as_they_end(table):
     page = opened()
     click(page, "tune now")
