@@ -29,6 +29,7 @@ from typing import Any
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError, UsageError
 from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.executor import Executor, configured, executor
+from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.execution.work import Failure
@@ -459,13 +460,13 @@ def workers_of(where: str, workers: int | None = None) -> int:
     return 1 if name == "serial" else WORKERS
 
 
-def jobs_workers() -> int:
+def jobs_workers(store: Store) -> int:
     """How many workers the jobs of a store have: 1 where no executor is configured.
 
     Raises:
         UsageError: what is configured is none.
     """
-    place = configured()
+    place = configured(folder_of(store.root))
     return 1 if place is None else workers_of(place.where, place.workers)
 
 

@@ -21,7 +21,8 @@ from shuffleproof.core.cli.flags_work import BENCH_JOBS, LONG_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UnknownNameError, UsageError
-from shuffleproof.core.execution.executor import configured
+from shuffleproof.core.execution.executor import configured, keep_settings
+from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_supervisor import supervise
 from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.jobs import WORKER, jobs_of
@@ -128,7 +129,7 @@ def worker(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
         return _shared_work(store, arguments)
-    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
+    _keep_settings(store)
     warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
     ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
     jobs = jobs_of(store)
@@ -137,6 +138,12 @@ def worker(arguments: argparse.Namespace) -> Answer:
         text = f"another worker is doing the jobs of {store.root} already"
         return Answer({"ran": False, **counts}, text)
     return Answer({"ran": True, **counts})
+
+
+def _keep_settings(store: Store) -> None:
+    """Where jobs go from now on; a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it."""
+    configured()
+    keep_settings(folder_of(store.root))
 
 
 def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
@@ -182,7 +189,7 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
-    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
+    _keep_settings(store_of(arguments))
     _check_free(arguments.host, arguments.port)
     command = [sys.executable, "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]

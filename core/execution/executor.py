@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -135,13 +136,38 @@ class ExecutorSettings:
     workers: int | None = None
 
 
-def configured() -> ExecutorSettings | None:
-    """Where the environment says that jobs are worked; None: in their own processes.
+SETTINGS = "executor.json"
+"""In the folder of a store's jobs: EXECUTOR and WORKERS as the last who started there had them."""
+
+
+def keep_settings(folder: Path) -> None:
+    """Send the jobs of this folder, from now on, where this process's environment says.
+
+    A supervisor lives on when a dashboard ends, and would keep what was set when it began.
+    """
+    with suppress(OSError):  # a folder that cannot be written to has no jobs
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SETTINGS).write_text(json.dumps(settings()), encoding="utf-8")
+
+
+def settings(folder: Path | None = None) -> dict[str, str]:
+    """EXECUTOR and WORKERS as they hold for the jobs of a folder, or in this process."""
+    here = {name: os.environ.get(name, "").strip() for name in (EXECUTOR, WORKERS)}
+    if folder is None:
+        return here
+    try:
+        return here | json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return here
+
+
+def configured(folder: Path | None = None) -> ExecutorSettings | None:
+    """Where jobs are worked, by `settings`; None: in their own processes.
 
     Raises:
         UsageError: no executor has the name, or a number is none.
     """
-    where, workers = os.environ.get(EXECUTOR, "").strip(), os.environ.get(WORKERS, "").strip()
+    where, workers = settings(folder).values()
     if not where and workers:
         raise UsageError(f"{WORKERS} is {quoted(workers)} and {EXECUTOR} is not set: set it too")
     if not where:

@@ -20,6 +20,7 @@ from threading import Event
 
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution import jobs_lease as lease
+from shuffleproof.core.execution.executor import settings
 from shuffleproof.core.execution.jobs import SHOWN_DIGITS, folder_of, log_path
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.jobs_log import LogPump, tail
@@ -181,7 +182,7 @@ class Supervisor:
         try:
             process = subprocess.Popen(
                 [*self.command, str(self.root), job.id, job.token],
-                env=os.environ | slot.environment,
+                env=os.environ | slot.environment | settings(self.folder),
                 cwd=HOME,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

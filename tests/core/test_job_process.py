@@ -10,7 +10,12 @@ import torch
 
 from shuffleproof.core import job_process, sharing
 from shuffleproof.core.errors import ArtefactError, ParameterError, UsageError
-from shuffleproof.core.execution.executor import ExecutorSettings, configured
+from shuffleproof.core.execution.executor import (
+    ExecutorSettings,
+    configured,
+    keep_settings,
+    settings,
+)
 from shuffleproof.core.execution.jobs_only_one import HOME
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.job_kinds import KINDS
@@ -146,6 +151,20 @@ def test_where_jobs_go_stands_in_the_environment(monkeypatch):
     monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
     with pytest.raises(UsageError, match="SHUFFLEPROOF_EXECUTOR is not set"):
         configured()
+
+
+def test_the_last_who_starts_says_where_jobs_go(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
+    folder = tmp_path / "jobs"
+    assert configured(folder) == ExecutorSettings("processes:3")
+    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
+    keep_settings(folder)
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
+    assert configured(folder) is None
+    assert settings(folder) == {"SHUFFLEPROOF_EXECUTOR": "", "SHUFFLEPROOF_WORKERS": ""}
+    keep_settings(folder)
+    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
+    assert configured(folder) == ExecutorSettings("processes:3")
 
 
 def test_why_a_worker_ended_early_stands_in_the_log_and_the_job_is_done_all_the_same(

@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 import pytest
 
+from shuffleproof.core.execution.executor import EXECUTOR, keep_settings
 from shuffleproof.core.execution.jobs import Jobs, folder_of
 from shuffleproof.core.execution.jobs_only_one import HOME, ensure_running, is_running
 from shuffleproof.core.execution.jobs_slots import slots
@@ -290,6 +291,18 @@ def test_two_slots_work_at_once_and_share_the_cores(bench):
     answer = dict(zip(names, (threads, "passive", threads), strict=True))
     assert bench.jobs.get(asked.id).result == answer
     until(lambda: all(bench.state(job) == "done" for job in pair))
+
+
+def test_jobs_go_where_the_last_who_started_says_and_not_where_the_supervisor_does(
+    bench, monkeypatch
+):
+    monkeypatch.delenv(EXECUTOR, raising=False)
+    bench.start()
+    monkeypatch.setenv(EXECUTOR, "processes:3")
+    keep_settings(folder_of(bench.root))
+    asked = bench.jobs.submit("environment", {"names": [EXECUTOR]})
+    until(lambda: bench.state(asked) == "done")
+    assert bench.jobs.get(asked.id).result == {EXECUTOR: "processes:3"}
 
 
 def test_a_detached_supervisor_is_started_once_and_ends_when_idle(bench):
