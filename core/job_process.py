@@ -33,15 +33,19 @@ def do_job(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
     Raises:
         UsageError: the executor that is configured is none, or cannot be reached.
     """
-    place = configured() if kind in SHARED else None
+    place, units = configured() if kind in SHARED else None, 0
     if place is not None:
         start = time.monotonic()
         LOG.info("asking %s for what is missing", place.where)
         reports = sharing.share_work(store, kind, parameters, place.where, workers=place.workers)
-        for why in dict.fromkeys((yield from reports)):
+        failures, units = yield from reports
+        for why in dict.fromkeys(failures):
             LOG.warning("a worker ended early: %s", why)
         parameters = sharing.afterwards(parameters, time.monotonic() - start)
-    return (yield from KINDS[kind](store, **parameters))
+    result = yield from KINDS[kind](store, **parameters)
+    if units and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
+        return {**result, "cached": False}
+    return result
 
 
 def _work(kind: str) -> Callable[[Path, Mapping[str, Any]], jobs_worker.Work]:

@@ -24,7 +24,7 @@ from contextlib import chdir, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError, UsageError
 from shuffleproof.core.execution import claims
@@ -98,6 +98,19 @@ class AnswerWithdrawn(BaseException):
     """Nobody wants the answer any more."""
 
 
+class Shared(NamedTuple):
+    """What workers came to.
+
+    Attributes:
+        failures: why workers ended early, where any did; who asks then does the rest and meets it
+            itself.
+        units: how many units of work those made that were heard of at the end.
+    """
+
+    failures: tuple[str, ...]
+    units: int
+
+
 class OtherCodeError(UsageError):
     """Who asked runs another version of the program."""
 
@@ -110,7 +123,7 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     *,
     workers: int | None = None,
     modules: Sequence[str] = (),
-) -> Generator[Progress, None, tuple[str, ...]]:
+) -> Generator[Progress, None, Shared]:
     """Let workers make what a question needs; yields how far they are.
 
     Args:
@@ -121,9 +134,6 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
         workers: how many; by default the number that `where` says, the cores, or WORKERS.
         modules: of the user's own.
 
-    Returns:
-        Why workers ended early, where any did; who asks then does the rest and meets it itself.
-
     Raises:
         UsageError: no such executor, it is not installed, or no cluster answers.
     """
@@ -132,20 +142,20 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     logs = store.root / LOGS / name
     place = executor(where, count, logs)
     item = {"store": address_of(store), "mark": board.mark(), "assignment": name}
-    failures: tuple[str, ...] = ()
+    shared = Shared((), 0)
     try:
         with closing(asking), asking.working(asker(name)):
             _hand_out(board, kind, parameters, modules, name)
-            failures = yield from _heard(_Ear(board, name, where), place, [item] * count)
+            shared = yield from _heard(_Ear(board, name, where), place, [item] * count)
     finally:
-        if not failures:
+        if not shared.failures:
             shutil.rmtree(logs, ignore_errors=True)
-    return failures
+    return shared
 
 
 def _heard(
     ear: "_Ear", place: Executor, items: Sequence[Mapping[str, Any]]
-) -> Generator[Progress, None, tuple[str, ...]]:
+) -> Generator[Progress, None, Shared]:
     """Let workers do an assignment, which is taken back at the end; as `share_work`."""
     board, name = ear.board, ear.name
     outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -159,7 +169,7 @@ def _heard(
             outcomes.put(error)
 
     watcher, failures = threading.Thread(target=watch, daemon=True), list[str]()
-    ended, over = 0, float("inf")
+    ended, units, over = 0, 0, float("inf")
     watcher.start()
     try:
         while ended < len(items) and time.monotonic() < over:
@@ -168,8 +178,10 @@ def _heard(
                 if isinstance(outcome, BaseException):
                     raise outcome
                 ended += 1
-                reason = outcome.message if isinstance(outcome, Failure) else outcome["failure"]
-                failures += [reason] if reason else []
+                if isinstance(outcome, Failure):
+                    outcome = {"units": 0, "failure": outcome.message}
+                units += outcome["units"]
+                failures += [outcome["failure"]] if outcome["failure"] else []
             yield from ear.reports()
             if over == float("inf") and board.read(name) is None:  # all of it is there
                 over = time.monotonic() + GRACE
@@ -180,7 +192,7 @@ def _heard(
         stop.set()  # who waits in a queue, or does not look
         watcher.join(STOPPING)
         board.take_back(name)  # what was told meanwhile
-    return tuple(failures)
+    return Shared(tuple(failures), units)
 
 
 class _Ear:

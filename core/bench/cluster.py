@@ -99,7 +99,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
         fields = {"rankers": [NAME], "seeds": cells, "measures": ["NDCG@10"]}
         scope = {"data": str(data), "lists": LISTS, "preset": "small"}
         begun, start = time.time(), time.perf_counter()
-        failed = run_to_end(
+        failed, _ = run_to_end(
             sharing.share_work(
                 store, "benchmark", {**fields, **scope}, where, workers=workers,
                 modules=[cluster_cells.__name__],

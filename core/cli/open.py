@@ -361,7 +361,7 @@ def share(
         scope.store, kind, {**values, **of_scope}, arguments.executor,
         workers=arguments.workers, modules=getattr(arguments, "modules", None) or (),
     )  # fmt: skip
-    for why in dict.fromkeys(run_shown(kind.replace("-", " "), work)):
+    for why in dict.fromkeys(run_shown(kind.replace("-", " "), work).failures):
         warn(f"shuffleproof: a worker ended early: {why}")
 
 
