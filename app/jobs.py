@@ -26,7 +26,7 @@ from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.sharing import ASKED
+from shuffleproof.core.sharing import ASKED, AWAITED
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.words import counted, duration
@@ -233,6 +233,9 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
     >>> by_two = told | {"unit": "units by processes:2"}
     >>> job_progress(Job("0", "train", {}, state="running", progress=by_two)).words
     'waiting for 2 processes'
+    >>> of_other = told | {"unit": "unit that process 7 on node1 makes"}
+    >>> job_progress(Job("0", "train", {}, state="running", progress=of_other)).words
+    'waiting for what process 7 on node1 makes'
     >>> job_progress(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
     'attempt 2 · 3 of at most 30 epochs'
     """
@@ -249,6 +252,9 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
         kind, _, count = where.partition(":")
         whom = f"{count} {kind}" if count.isdecimal() else f"workers of {where}"
         return JobProgress(0.0, " · ".join([*again, f"waiting for {whom}"]))
+    if str(progress["unit"]).startswith(AWAITED):
+        maker = str(progress["unit"]).removeprefix(AWAITED)
+        return JobProgress(0.0, " · ".join([*again, f"waiting for what {maker}"]))
     words = [*again, f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):

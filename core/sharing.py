@@ -23,6 +23,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import chdir, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ from shuffleproof.core.store.board import (
     ObjectClaims,
     asker,
     board_of,
+    folder_seen_by_all,
     name_for,
 )
 from shuffleproof.core.user_code import import_module_of_user
@@ -68,7 +70,13 @@ ASKED = "units by "
 """What is counted, by an executor's name, until its workers tell more."""
 
 LONG_WAIT = 5.0
-"""Seconds after which a worker says what it waits for."""
+"""Seconds after which a worker says what it waits for, if no other tells how far it is."""
+
+AWAITED = "unit that "
+"""What is counted then, by who makes it."""
+
+COMPUTES = ("lightgbm", "numba", "numpy", "scipy", "torch")
+"""What results are computed with: other versions make other bytes under the same key."""
 
 REMOVE = "Remove it and ask again."
 LOG = logging.getLogger("shuffleproof.jobs")
@@ -203,6 +211,7 @@ class _Ear:
         self.board, self.name = board, name
         self.heard: dict[str, int] = {}
         self.furthest: dict[str, float] = {}
+        self.worked_at = 0.0
         self.last = Progress(0, 1, f"{ASKED}{where}")
 
     def reports(self) -> Generator[Progress, None, None]:
@@ -216,6 +225,11 @@ class _Ear:
                 report = Progress(**message)
             except (ValueError, TypeError):  # cut short by a full disk
                 continue
+            if report.unit.startswith(AWAITED):
+                if time.monotonic() - self.worked_at < 2 * LONG_WAIT:
+                    continue  # another worker tells more
+            else:
+                self.worked_at = time.monotonic()
             done = report.done + report.part
             if done > self.furthest.get(report.unit, -1.0):
                 self.furthest[report.unit], self.last = done, report
@@ -340,7 +354,8 @@ class _Worker:
 
 def _is_shared(store: Store, board: Board, item: Mapping[str, Any]) -> bool:
     """Whether this is the very store of who asked, which may lie elsewhere under the same path."""
-    there = store.remote is not None or (store.root / FOLDER).is_dir()
+    folder = folder_seen_by_all(store)
+    there = folder is None or (folder / FOLDER).is_dir()
     return there and board.mark() == item.get("mark", board.mark())
 
 
@@ -351,9 +366,10 @@ def address_of(store: Store) -> str:
 
 def _claims_of(store: Store) -> claims.Place:
     """Where the claims of a store lie."""
-    if store.remote:
+    folder = folder_seen_by_all(store)
+    if folder is None and store.remote:
         return ObjectClaims(store.remote)
-    return claims.Folder(store.root / claims.FOLDER)
+    return claims.Folder((folder or store.root) / claims.FOLDER)
 
 
 def _worked(store: Store, name: str, held: claims.Claims) -> int:
@@ -374,8 +390,8 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         raise ArtefactError(f"{FOLDER}/{name}", "is no assignment", REMOVE) from error
     if asked.code != code():
         raise OtherCodeError(
-            f"{name} was asked by another version of the program (its code has digest "
-            f"{asked.code}, this one {code()}): install the same version on every machine"
+            f"{name} was asked by another version of the program, or of {', '.join(COMPUTES)} "
+            f"(digest {asked.code}, here {code()}): install the same versions on every machine"
         )
     if asked.kind not in KINDS:
         raise ArtefactError(f"{FOLDER}/{name}", f"asks for {asked.kind!r}, no kind of job", REMOVE)
@@ -417,7 +433,7 @@ def _wait(voice: _Voice, held: claims.Claims, unit: str) -> None:
     while voice.board.read(voice.assignment) is not None and not held.is_free(unit):
         if not told and time.monotonic() - since > LONG_WAIT:
             owner, told = held.owner(unit), True
-            voice.report(Progress(0, 1, f"unit that {owner} makes ({unit})"))
+            voice.report(Progress(0, 1, f"{AWAITED}{owner} makes"))
             WORKER_LOG.info("waiting for %s, which %s makes", unit, owner)
         time.sleep(POLL)
 
@@ -484,9 +500,13 @@ def jobs_workers(store: Store) -> int:
 
 @cache
 def code() -> str:
-    """A digest of the program's own code: workers of equal digests file equal things alike."""
+    """A digest of the program's own code and of what it computes with, by version.
+
+    Workers of equal digests make equal things; builds of one version (`+cpu`, `+cu130`) are alike.
+    """
     root = Path(__file__).parent
-    digest = hashlib.sha256()
+    versions = [metadata.version(package).partition("+")[0] for package in COMPUTES]
+    digest = hashlib.sha256(" ".join(versions).encode())
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())

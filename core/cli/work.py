@@ -29,6 +29,7 @@ from shuffleproof.core.jobs import WORKER, jobs_of
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.sharing import address_of, work
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.board import folder_seen_by_all
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
@@ -150,7 +151,7 @@ def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
     """Units of what `--executor` shared, told line by line."""
     if arguments.slots:
         raise UsageError("--slots is for jobs: not with --until-empty or --take")
-    folder = store.remote.folder if store.remote else store.root
+    folder = folder_seen_by_all(store)
     if folder and not folder.is_dir():
         raise UsageError(
             f"there is no folder {folder} on this machine ({platform.node()}): name that of a "

@@ -1,6 +1,7 @@
 """Items worked by processes of this machine, which may die without taking the others along."""
 
 import json
+import logging
 import queue
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ ATTEMPTS = 2
 
 LOOK = 0.2
 """Seconds between two looks at whether to stop."""
+
+LOG = logging.getLogger("shuffleproof.jobs")
 
 Waiting: TypeAlias = queue.SimpleQueue[tuple[int, str]]
 ResultQueue: TypeAlias = queue.SimpleQueue[tuple[int, Any] | BaseException]
@@ -114,6 +117,7 @@ class _Lane:
             if answer is not None:
                 return outcome(answer)
             how, words = self.worker.last_words()
+            LOG.warning("a worker process %s; another takes its place", how)
             failure = Failure(f"its worker process died ({how}), {ATTEMPTS} times", words)
             self.worker = None
         return failure

@@ -144,12 +144,15 @@ def _left_behind(store: Store, now: float) -> Iterator[Waste]:
 
 def _shared(store: Store, now: float) -> Iterator[Waste]:
     """What killed workers claimed, and what killed commands with `--executor` asked of workers."""
-    claimed = store.root / claims.FOLDER
+    root = board.folder_seen_by_all(store)
+    if root is None:  # objects have no age
+        return
+    claimed = root / claims.FOLDER
     for path in claimed.glob("*"):
         if _age(path, now) > FORGOTTEN_SECONDS:
             yield Waste(path, "claims of killed workers", size_of(path))
     assignments: dict[str, list[Path]] = {}
-    for path in [*(store.root / board.FOLDER).glob("*"), *(store.root / board.LOGS).glob("*")]:
+    for path in [*(root / board.FOLDER).glob("*"), *(root / board.LOGS).glob("*")]:
         if ".json" in path.name:
             name = path.name.partition(".json")[0] + ".json"
             assignments.setdefault(name, []).append(path)

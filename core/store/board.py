@@ -87,11 +87,15 @@ class FolderBoard:
     def post(self, name: str, text: str) -> None:
         """Write a file and rename it."""
         with manifest.disk_errors(name, self.path.parent):
-            private.make_private(self.path.parent)
-            self.path.mkdir(exist_ok=True)
+            self._make_folder()
             fresh = self.path / f"{name}.new"
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(self.path / name)
+
+    def _make_folder(self) -> None:
+        if not self.path.parent.is_dir():
+            private.make_private(self.path.parent)
+        self.path.mkdir(exist_ok=True)
 
     def names(self) -> list[str]:
         """The names of its files."""
@@ -153,8 +157,7 @@ class FolderBoard:
         """The text of a file, which the first who asks writes."""
         path = self.path / MARK
         with manifest.disk_errors(MARK, self.path.parent):
-            private.make_private(self.path.parent)
-            self.path.mkdir(exist_ok=True)
+            self._make_folder()
             fresh = self.path / f"{MARK}.{uuid.uuid4().hex}"
             if not path.exists():
                 fresh.write_text(uuid.uuid4().hex, encoding="ascii")
@@ -183,7 +186,7 @@ class ObjectBoard:
 
     def names(self) -> list[str]:
         """The objects that are no units."""
-        return [name for name in self.remote.names(FOLDER) if "/" not in name]
+        return [name for name in self.remote.names(FOLDER) if name.endswith(".json")]
 
     def read(self, name: str) -> str | None:
         """The text of an object."""
@@ -236,9 +239,17 @@ class ObjectBoard:
         return self.remote.url
 
 
+def folder_seen_by_all(store: Store) -> Path | None:
+    """The folder of a store, named by its path or as `file://…`; None: it is an object store."""
+    return store.remote.folder if store.remote else store.root
+
+
 def board_of(store: Store) -> Board:
     """Where the assignments of a store are put up."""
-    return ObjectBoard(store.remote) if store.remote else FolderBoard(store.root / FOLDER)
+    folder = folder_seen_by_all(store)
+    if folder is None and store.remote:
+        return ObjectBoard(store.remote)
+    return FolderBoard((folder or store.root) / FOLDER)
 
 
 def name_for(board: Board, whose: str = "") -> str:

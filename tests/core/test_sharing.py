@@ -316,6 +316,23 @@ def test_workers_with_copies_of_their_own_share_an_object_store(  # noqa: PLR091
     assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
 
 
+def test_a_folder_may_be_named_by_its_path_here_and_as_an_address_there(
+    alone, question, tmp_path, monkeypatch
+):
+    """Asked by the path, half of it made under the address, the rest under the path."""
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path / "home"))
+    store, address = Store(tmp_path / "bucket"), f"file://{tmp_path}/bucket"
+    board = board_of(store)
+    sharing._hand_out(board, "benchmark", question, ())
+    item = {"until_empty": True, "mark": board.mark()}
+    there = sharing.work(item | {"store": address, "take": 3})
+    assert (there["units"], there["failure"]) == (3, "")
+    here = sharing.work(item | {"store": str(store.root)})
+    assert (here["assignments"], here["failure"]) == (1, "")
+    assert contents(store) == alone[1]
+    assert [path.name for path in (store.root / "shared").iterdir()] == ["mark"]
+
+
 def pulled(store):
     """What lies in the object store, copied here; nothing of what is shipped."""
     own = Store(store.root)
@@ -340,6 +357,22 @@ def test_workers_take_as_much_as_they_are_told(alone, question, tmp_path, capsys
     assert json.loads(capsys.readouterr().out)["units"] == 0
 
 
+def test_the_digest_of_the_program_is_of_what_it_computes_with_too(monkeypatch):
+    digest, installed = sharing.code.__wrapped__, sharing.metadata.version
+    before = digest()
+    for package, version, alike in (("lightgbm", "4.3.0", False), ("torch", "+cu130", True)):
+        built = installed("torch").partition("+")[0]
+        other = built + version if alike else version
+        monkeypatch.setattr(
+            sharing.metadata,
+            "version",
+            lambda name, package=package, other=other: (
+                other if name == package else installed(name)
+            ),
+        )
+        assert (digest() == before) is alike, package
+
+
 def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     store = Store(tmp_path)
     name = sharing._hand_out(board_of(store), "benchmark", question, ())
@@ -351,7 +384,7 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
         assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
     told = capsys.readouterr()
     assert f"Doing what --executor shares in {tmp_path}" in told.err
-    assert "install the same version on every machine" in told.err
+    assert "install the same versions on every machine" in told.err
     assert told.out == "0 units of work done here, 0 questions finished\n"
     assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 0, "who asked is gone"
     assert path.exists()
