@@ -295,10 +295,27 @@ def refuse(tuning: Tuning, scope: Scope) -> None:
     """Refuse a search that cannot be made, before any work.
 
     Raises:
-        UsageError: a ranker that is not trained by a recipe.
+        UsageError: a ranker that is not trained by a recipe, or a name that is taken.
         ParameterError: a field that is not searched so.
     """
-    space_of(_named(tuning.ranker, scope.usual_preset), tuning.search)
+    base = _named(tuning.ranker, scope.usual_preset)
+    space, before = space_of(base, tuning.search), stored_search(tuning, scope)
+    if before is not None:
+        with suppress(NotStoredError):  # files that are read first
+            folds = rehearsed_workbenches(scope)
+            _refuse_other(before, Search(tuning, scope, base, space, folds))
+
+
+def stored_search(tuning: Tuning, scope: Scope) -> NamedPreset | None:
+    """What a search of the same ranker and name came to, which this one goes on from."""
+    base = _named(tuning.ranker, scope.usual_preset).base
+    return named_presets.find(scope.store, base, tuning.name or name_for(scope.data))
+
+
+def with_trials_at_once(tuning: Tuning, scope: Scope, workers: int) -> Tuning:
+    """As many trials proposed at a time as the stored search had, else one for each worker."""
+    before = stored_search(tuning, scope)
+    return replace(tuning, at_once=before.asked.get("at_once", 1) if before else workers)
 
 
 def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
@@ -310,15 +327,11 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     Raises:
         UsageError: a ranker that is not trained by a recipe, or a name that is taken.
     """
+    refuse(tuning, scope)
     base = _named(tuning.ranker, scope.usual_preset)
-    space, name = space_of(base, tuning.search), tuning.name or name_for(scope.data)
-    before = named_presets.find(scope.store, base.base, name)
-    search = Search(tuning, scope, base, space, ())
-    if before is not None:
-        with suppress(NotStoredError):  # files that are read first
-            _refuse_other(before, replace(search, folds=rehearsed_workbenches(scope)))
+    name, before = tuning.name or name_for(scope.data), stored_search(tuning, scope)
     folds = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
-    search = replace(search, folds=folds)
+    search = Search(tuning, scope, base, space_of(base, tuning.search), folds)
     if before is not None:
         _refuse_other(before, search)
     wanted = tuning.trials or (TRIALS if tuning.budget is None else None)
@@ -357,7 +370,7 @@ def _refuse_other(before: NamedPreset, search: Search) -> None:
     """
     if _plain(before.asked) != _plain(search.identity):
         raise UsageError(
-            f"{before} was tuned for something else ({_other(before.asked, search.identity)}): "
+            f"{before} was tuned for something else: {_other(before.asked, search.identity)}; "
             "choose another --name, or ask as then"
         )
 
@@ -569,10 +582,21 @@ def _other(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What differs between two searches, in a few words.
 
     >>> _other({"seed": 0, "at_once": 4}, {"seed": 0})
-    'at_once'
+    'at-once was 4, now 1'
+    >>> _other({"ranker": {"trees": 9, "leaves": 8}}, {"ranker": {"trees": 5, "leaves": 8}})
+    'trees of its ranker was 9, now 5'
     """
-    names = dict.fromkeys((*before, *now))
-    return ", ".join(one for one in names if _plain(before.get(one)) != _plain(now.get(one)))
+    then, here = ({"at_once": 1} | _plain(search) for search in (before, now))
+    pairs = {name: (then.get(name), here.get(name)) for name in (*then, *here)}
+    for name in ("ranker", "search", "lists"):
+        old, new = (one or {} for one in pairs.pop(name, ({}, {})))
+        of = "its ranker" if name == "ranker" else f"the {name}"
+        pairs |= {f"{key} of {of}": (old.get(key), new.get(key)) for key in (*old, *new)}
+    return ", ".join(
+        "the data" if name == "folds" else f"{name.replace('_', '-')} was {old}, now {new}"
+        for name, (old, new) in pairs.items()
+        if old != new
+    )
 
 
 def _plain(value: Any) -> Any:

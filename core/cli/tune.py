@@ -14,13 +14,10 @@ from shuffleproof.core.words import counted
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
     from shuffleproof.core.sharing import afterwards, workers_of  # noqa: PLC0415 (who has work to do)
-    from shuffleproof.core.tuning import Tuning, refuse, tune  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.tuning import Tuning, refuse, tune, with_trials_at_once  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
     scope, start = scope_of(arguments), time.monotonic()
-    workers = (
-        workers_of(arguments.executor, arguments.workers) if arguments.executor is not None else 1
-    )
     tuning = Tuning(
         arguments.ranker,
         tuple(arguments.search),
@@ -28,8 +25,12 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.budget,
         arguments.seed,
         arguments.name,
-        arguments.at_once or workers,
+        arguments.at_once or 1,
     )
+    if not arguments.at_once:
+        shared = arguments.executor is not None
+        workers = workers_of(arguments.executor, arguments.workers) if shared else 1
+        tuning = with_trials_at_once(tuning, scope, workers)
     if arguments.executor is not None:
         refuse(tuning, scope)
         share("tune", asdict(tuning), scope, arguments)

@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.tuning import Tuning, table, tune
+from shuffleproof.core.tuning import Tuning, table, tune, with_trials_at_once
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
@@ -164,8 +164,10 @@ def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monke
 
 def test_rounds_are_part_of_what_is_searched(whole):
     root, _ = whole
-    with pytest.raises(UsageError, match=r"something else \(at_once\)"):
+    with pytest.raises(UsageError, match="something else: at-once was 1, now 2;"):
         run_to_end(tune(replace(ASKED, at_once=2), scope(root)))
+    assert with_trials_at_once(ASKED, scope(root), 2) == ASKED, "the stored search goes on"
+    assert with_trials_at_once(replace(ASKED, name="new"), scope(root), 2).at_once == 2
 
 
 def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
@@ -178,7 +180,7 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     write(part, tmp_path / "mine.txt")  # which is read only when the search opens it
     named_presets.save(replace(whole[1], name="tuned_mine_txt"), Store(tmp_path))
     mine = replace(scope(tmp_path), data=str(tmp_path / "mine.txt"))
-    with pytest.raises(UsageError, match=r"something else \(ranker, folds\)"):
+    with pytest.raises(UsageError, match=r"something else: the data, tolerance of its ranker was"):
         run_to_end(tune(ASKED, mine))
     with pytest.raises(ParameterError, match="none of paper"):
         Tuning("ranksvm", name="tuned")
