@@ -326,7 +326,7 @@ def clean(arguments: argparse.Namespace) -> Answer:
         cleaning.clean(waste, store)
     answer = {"store": whole, "freed": freed, "removed": arguments.yes, "waste": rows}
     if not waste:
-        return Answer(answer, f"Nothing to remove: all {whole / 1e6:,.1f} MB are needed.")
+        return Answer(answer, f"{cleaning.nothing_found(store)} {whole / 1e6:,.1f} MB in all.")
     verb = "Freed" if arguments.yes else "Would free"
     last = "" if arguments.yes else "\nNothing was removed: say --yes to do it."
     head = f"{verb} {freed / 1e6:,.1f} of {whole / 1e6:,.1f} MB."

@@ -34,6 +34,9 @@ ABANDONED_SECONDS = 30 * 86_400.0
 FORGOTTEN_SECONDS = 86_400.0
 """What workers share that nothing has touched for so long has nobody who waits for it."""
 
+LITTLE = 0.05
+"""Megabytes that are not worth a word."""
+
 MOST_HEAD = 1 << 27
 """Bytes of what a stored study says of itself."""
 
@@ -67,6 +70,13 @@ def waste(store: Store) -> list[Waste]:
         *_labels(store), *_examinations(store),
     ]  # fmt: skip
     return sorted(removable, key=lambda item: (item.what, str(item.path)))
+
+
+def nothing_found(store: Store) -> str:
+    """What is said where nothing can go; work that was stopped takes room too."""
+    stopped = size_of(store.root / "workspaces") / 1e6
+    kept = f", {stopped:,.1f} MB for work that was stopped: kept for a month, it goes on when asked"
+    return "Nothing can go: all of it is needed" + (kept if stopped >= LITTLE else "") + "."
 
 
 def clean(found: list[Waste], store: Store) -> None:

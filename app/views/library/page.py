@@ -165,7 +165,7 @@ def _clean() -> None:
         return
     waste = cleaning.waste(services.store())
     if not waste:
-        st.success("Nothing: everything in the store is needed.")
+        st.success(cleaning.nothing_found(services.store()))
         return
     st.dataframe(
         library.waste_table(waste), hide_index=True, key="waste",

@@ -339,4 +339,4 @@ def test_the_store_says_its_size_and_is_cleaned_when_asked(own):
     assert not test.exception
     assert not (store.root / "names" / "torn").exists()
     test.button(key="look for waste").click().run()
-    assert "everything in the store is needed" in words(test)
+    assert "Nothing can go: all of it is needed." in words(test)

@@ -144,7 +144,11 @@ def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
     assert not [path for path in left if path.exists()]
     assert store.find(key) is not None
     assert main(["library", "clean", "--store", str(store.root)]) == 0
-    assert "Nothing to remove" in capsys.readouterr().out
+    assert "Nothing can go: all of it is needed." in capsys.readouterr().out
+    checkpoint = store.root / "workspaces" / "ranker-1" / "checkpoint.safetensors"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(bytes(2_000_000))
+    assert "2.0 MB for work that was stopped: kept for a month" in cleaning.nothing_found(store)
 
 
 def test_an_examination_stays_as_long_as_its_data(store, tmp_path):
