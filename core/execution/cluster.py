@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -81,7 +82,8 @@ class Ray:
             where = f"at {self.address}" if self.address else "here"
             raise UsageError(
                 f"executor ray: no cluster answers {where} ({_first_line(error)}); start one with "
-                "`ray start --head`, or name another address"
+                "`ray start --head`, or name another address; a cluster's token is read from "
+                f"{TOKENS[0]} or {TOKEN}"
             ) from error
 
     def _check(self, ray: Any) -> None:
@@ -98,6 +100,8 @@ class Ray:
 
 
 KINDS = ("CPU", "GPU")
+TOKENS, TOKEN = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"), Path("~/.ray/auth_token").expanduser()
+"""Where Ray has the token of a cluster."""
 
 
 def _knock(address: str) -> None:
@@ -117,6 +121,10 @@ def _first_line(error: Exception) -> str:
 
 def _imported() -> Any:
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # which aborts at SIGTERM
+    if any(os.environ.get(name) for name in TOKENS) or TOKEN.is_file():
+        os.environ.setdefault(
+            "RAY_AUTH_MODE", "token"
+        )  # as `ray start` does then
     try:
         import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
     except ImportError as error:
