@@ -378,6 +378,13 @@ def test_only_what_is_missing_is_asked_for(store):
     assert "Choose the files." not in plain(test)
 
 
+def test_a_missing_cell_names_the_field_of_this_page(store):
+    test = page("Add data")
+    chosen(test, [("a.txt", LETOR + "1 qid:99 1:NULL\n")])
+    assert "(“NULL and NaN cells”)" in test.error[0].value
+    assert "NULL and NaN cells" in [each.label for each in test.selectbox]
+
+
 def test_renaming_and_deleting(store, tmp_path):
     artefact = ingested(store, tmp_path)
     ingested(store, tmp_path, "other")
