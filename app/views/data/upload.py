@@ -263,9 +263,11 @@ def _result(job: Job) -> None:
     if job.state == "done":
         keys, named = set(job.result["artefacts"]), services.store().names().items()
         names = [name for name, key in named if f"{key.kind}-{key.digest}" in keys]
+        given = str(job.parameters["name"])
+        of_import = [each for each in names if each == given or each.startswith(f"{given}-fold")]
         with st.container(border=True):
             st.markdown(f":material/check_circle: **{name}** is imported and checked.")
-            for each in names[:10]:
+            for each in (of_import or names)[:10]:
                 st.button(
                     f"Open {escaped(each)}", key=f"open {job.id} {each}", on_click=_open,
                     args=(each,), type="primary",

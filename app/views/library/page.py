@@ -173,7 +173,7 @@ def _clean() -> None:
     )  # fmt: skip
     freed = sum(item.size for item in waste)
     st.button(
-        f"Free {freed / 1e6:,.1f} MB", type="primary", key="clean now", width="stretch",
+        f"Free {received_files.in_words(freed)}", type="primary", key="clean now", width="stretch",
         on_click=_cleaned, args=(waste,),
     )  # fmt: skip
 

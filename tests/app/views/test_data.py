@@ -243,7 +243,7 @@ def test_files_are_uploaded_read_in_and_opened(store):
     test = page("Add data")
     test.text_input(key="upload name").set_value("mine").run()
     chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR), ("test.txt", LETOR)])
-    assert len(re.findall(r"\([\d.,]+ (?:bytes|MB)\)", plain(test))) == 3
+    assert len(re.findall(r"\([\d.,]+ (?:bytes|KB|MB)\)", plain(test))) == 3
     assert "upload files" not in test.session_state, "they left the memory"
     next(button for button in test.button if button.label == "Import").click().run()
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
@@ -278,7 +278,7 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert "train.txt:3601" in again.error[0].value.replace("\\", "").replace(JOINER, "")
     assert test.text_input(key="upload name").value == "mine"
     assert test.selectbox(key="upload missing").value == "zero"
-    assert len(re.findall(r"\([\d.,]+ (?:bytes|MB)\)", plain(test))) == 3
+    assert len(re.findall(r"\([\d.,]+ (?:bytes|KB|MB)\)", plain(test))) == 3
     assert store.names() == {}
     assert not list(store.artefacts("data"))
     assert len(list((store.root / "uploads").iterdir())) == 2, "the form's files and the job's"
@@ -334,6 +334,19 @@ def test_a_single_file_is_split_by_query_until_another_comes(store, name):
     test = page("Add data")
     chosen(test, [("train.txt", LETOR), ("test.txt", LETOR)])
     assert "One file" not in plain(test)
+
+
+def test_files_stored_already_are_opened_by_the_name_just_given(store):
+    for name in ("anders", "zweite"):
+        test = page("Add data")
+        test.text_input(key="upload name").set_value(name).run()
+        chosen(test, [("all.txt", LETOR)])
+        next(button for button in test.button if button.label == "Import").click().run()
+        worked(store)
+        test.run()
+    assert [*store.names()] == ["anders", "zweite"]
+    opening = [button.label for button in test.button if button.label.startswith("Open ")]
+    assert opening == ["Open zweite"]
 
 
 def table_of_parts(parts):
