@@ -1,5 +1,6 @@
 """A table with declared columns as Streamlit shows it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -8,7 +9,10 @@ from shuffleproof.app import captions, terms
 from shuffleproof.core.studies.tables import COUNT, FLAG, NAME, TEXT, Column, Table, of_people
 
 
-def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> None:
+def data_frame(
+    table: Table, key: str | None, place: Any = st, *,
+    widths: Mapping[str, int] | None = None, **more: Any,
+) -> None:  # fmt: skip
     """Draw a table under the labels, the numbers' formats and the help that its columns declare.
 
     Documents and queries stand with what side files call them.
@@ -17,6 +21,7 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
         table: what is shown; hidden columns are left out.
         key: of the widget.
         place: where it is drawn.
+        widths: pixels of columns whose widest cells stand further down than Streamlit looks.
         more: what `st.dataframe` takes beside, such as `on_select`.
     """
     table = table.with_display_names
@@ -29,20 +34,27 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
         key=key,
         placeholder="",
         column_config=texts
-        | {column.key: config(column, pinned=column is shown[0]) for column in shown},
+        | {
+            column.key: config(
+                column, pinned=column is shown[0], width=(widths or {}).get(column.key)
+            )
+            for column in shown
+        },
         alt=table.title,
         **more,
     )
 
 
-def config(column: Column, *, pinned: bool = False) -> Any:
+def config(column: Column, *, pinned: bool = False, width: int | None = None) -> Any:
     """A declared column as one of Streamlit's."""
     words = terms.help_with_terms(column.label, column.help, leave=[column.help])
     if column.format in {TEXT, NAME}:
-        return st.column_config.TextColumn(column.label, help=words, pinned=pinned)
+        return st.column_config.TextColumn(column.label, help=words, pinned=pinned, width=width)
     if column.format == FLAG:
-        return st.column_config.CheckboxColumn(column.label, help=words)
+        return st.column_config.CheckboxColumn(column.label, help=words, width=width)
     spec = column.spec()
     known = {COUNT: "localized"}
     written = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
-    return st.column_config.NumberColumn(column.label, help=words, format=written, pinned=pinned)
+    return st.column_config.NumberColumn(
+        column.label, help=words, format=written, pinned=pinned, width=width
+    )

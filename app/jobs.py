@@ -326,8 +326,12 @@ def took(job: Job) -> float | None:
     return max(0.0, (job.finished or time.time()) - job.started)
 
 
-def outcome(job: Job) -> str:
+def outcome(job: Job, *, quality_first: bool = False) -> str:
     """How a job ended, in a sentence without its reason.
+
+    Args:
+        job: that ended.
+        quality_first: whether what a training reached comes before how long it took.
 
     >>> outcome(Job("0", "train", {}, state="cancelled"))
     'cancelled'
@@ -338,9 +342,9 @@ def outcome(job: Job) -> str:
     result = job.result if isinstance(job.result, dict) else {}
     valid = (result.get("valid") or {}).get("NDCG@10")
     if valid is not None:
-        words.append(f"validation NDCG@10 {valid:.3f}")
+        words.insert(0 if quality_first else 1, f"validation NDCG@10 {valid:.3f}")
     if result.get("cached"):
-        words.append("found in the store, nothing was computed")
+        words.append("found in the store")
     return " · ".join(words)
 
 

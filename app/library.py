@@ -50,7 +50,7 @@ class Filter:
         kind: a kind of artefacts; empty: all.
         data: the name of a data set; empty: all.
         tags: all of which an entry carries.
-        text: words that all stand in its name, summary or tags, or long ones in its key.
+        text: words that all stand in its names, summary or tags, or long ones in its key.
         parts: whether parts of cross-fittings are shown.
     """
 
@@ -107,8 +107,8 @@ def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
 
 
 def entry_name(entry: Entry) -> str:
-    """The name that a person gave to an entry, else the names of the rankers that it is of."""
-    return entry.name if entry.named else with_display_names(entry.name)
+    """The names that people gave to an entry, else those of the rankers that it is of."""
+    return ", ".join(entry.names) or with_display_names(entry.name)
 
 
 def data_of(every: Sequence[Entry]) -> dict[str, str]:
@@ -137,7 +137,7 @@ def filter_entries(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
 
 
 def _has(entry: Entry, word: str) -> bool:
-    parts = (entry.name, entry.summary, *entry.tags, KINDS[entry.key.kind])
+    parts = (entry.name, *entry.names, entry.summary, *entry.tags, KINDS[entry.key.kind])
     long = len(word) >= LEAST_DIGITS
     return word in " ".join(parts).casefold() or (long and word in str(entry.key))
 

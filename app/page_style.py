@@ -66,6 +66,11 @@ html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp a[data-testid=stPageLink-NavLink] p { overflow: hidden; text-overflow: ellipsis; }
+/* A link to something on a page is not the page: only those of the navigation are marked. */
+.stApp [data-testid=stSidebar] a[data-testid=stPageLink-NavLink][href*="?"] * {
+  font-weight: normal; }
+.stApp [data-testid=stSidebar] a[data-testid=stPageLink-NavLink][href*="?"]:not(
+  :hover, :focus-visible) { background: none; }
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
 .stApp [data-testid=stButtonGroup], .stApp [data-testid=stButtonGroup] > div {
   flex-wrap: wrap; max-width: 100%; }

@@ -15,7 +15,10 @@ SHORT = re.compile(
     r"|:(?=[\w+/-]+\\?:))",  # emoji and icons; the 100 of file.txt:100: is one
     re.IGNORECASE,
 )
-FIELDS = {"initial": "initial rankers", "set": "all settings", "data": "data set"}
+FIELDS = {
+    "initial": "initial rankers", "set": "all settings", "data": "data set",
+    "nulls": "NULL and NaN cells",
+}  # fmt: skip
 """What forms call flags that are not called as their field."""
 
 JOINER = "\u2060"

@@ -15,6 +15,7 @@ from shuffleproof.app import services
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.uploads import Draft, DraftFile
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.words import counted
 
 LARGEST_FILE = 500
 """Megabytes of one file."""
@@ -157,7 +158,9 @@ def remove(draft_name: str, file: DraftFile) -> None:
 def in_words(size: int) -> str:
     """A file's size.
 
-    >>> in_words(900), in_words(1_240_161)
-    ('900 bytes', '1.24 MB')
+    >>> in_words(900), in_words(12_340), in_words(1_240_161)
+    ('900 bytes', '12.3 KB', '1.24 MB')
     """
-    return f"{size / 1e6:,.2f} MB" if size >= 1e4 else f"{size:,} byte{'s' if size != 1 else ''}"
+    if size >= 1e4:
+        return f"{size / 1e6:,.2f} MB" if size >= 1e6 else f"{size / 1e3:.1f} KB"
+    return counted(size, "byte")

@@ -192,9 +192,10 @@ def _places(
 def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.state == "failed" else ""
+    outcome = jobs.outcome(job, quality_first=True)  # a toast shows three lines
     name, result = escaped_sentence(jobs.name(job)), study_access.place_of_job(job)
     title = name if result is None else f"[{name}]({result[0]}?{urlencode(result[1])})"
-    return f"**{title}**  \n{escaped_sentence(jobs.outcome(job))}{refusal(reason)}"
+    return f"**{title}**  \n{escaped_sentence(outcome)}{refusal(reason)}"
 
 
 def _watch() -> None:

@@ -6,6 +6,7 @@ is cleared an hour later. Handing it in leaves it as it is, so that a form whose
 mended and handed in again.
 """
 
+import io
 import os
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from shuffleproof.core import jobs
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.doctor import beyond_squares
 from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor import table_text
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job
@@ -113,8 +115,15 @@ class Draft:
     @property
     def only_file(self) -> DraftFile | None:
         """The only file of data among those of parts, which is split by query; None: several."""
-        data = [file for file in self.files(*PARTS, UNSORTED) if not is_group(file.name)]
-        return data[0] if len(data) == 1 else None
+        return self._only(*PARTS, UNSORTED)
+
+    def names_parts(self, how: Sequence[str]) -> bool:
+        """Whether the only file chosen is a table that names the part of every row itself."""
+        file = self.only_file if how == PARTS else self._only(*how)
+        try:
+            return file is not None and table_text.has_parts(self.path(file))
+        except DataError:
+            return False  # `fault` names it
 
     @property
     def size(self) -> int:
@@ -148,7 +157,9 @@ class Draft:
         if is_group(file.name):
             return ""
         try:
-            letor.check_start(path, file.name, missing, with_query=group_file(path) is None)
+            text = table_text.start_of_parts(path, file.name) if file == self.only_file else None
+            source = path if text is None else io.BytesIO(text)
+            letor.check_start(source, file.name, missing, with_query=group_file(path) is None)
         except DataError as error:
             return str(error)
         return ""
@@ -225,6 +236,10 @@ class Draft:
                 for file in self.files(*parts)
             ]
             return uploads.spool(self.store, files)
+
+    def _only(self, *parts: str) -> DraftFile | None:
+        data = [file for file in self.files(*parts) if not is_group(file.name)]
+        return data[0] if len(data) == 1 else None
 
     def _path(self, part: str, name: str) -> Path:
         inside = safe_name(name)

@@ -66,7 +66,7 @@ class Entry:
     Attributes:
         artefact: where it is and what made it.
         name: the name given to it, or what it is called by itself.
-        named: whether a person gave that name.
+        names: all that a person gave to it; the same bytes may have been imported under several.
         summary: what it is, in one line.
         tags: words that were put on it.
         seconds: what it took to train or to score, where that was noted; of a study the sum over
@@ -79,7 +79,7 @@ class Entry:
 
     artefact: Artefact
     name: str
-    named: bool
+    names: tuple[str, ...]
     summary: str
     tags: tuple[str, ...]
     seconds: float | None
@@ -117,16 +117,16 @@ def damaged_entries(store: Store) -> list[DamagedEntry]:
 
 def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
     """The entries of a store, and the artefacts that nothing can be said of."""
-    names: dict[ArtefactKey, str] = {}
+    names: dict[ArtefactKey, tuple[str, ...]] = {}
     for name, key in store.names().items():
-        names.setdefault(key, name)
+        names[key] = (*names.get(key, ()), name)
     artefacts = [artefact for artefact in store.artefacts() if artefact.key.kind in KINDS]
     needs = _dependencies(artefacts)
     described, undescribable = [], []
     for artefact in artefacts:
         try:
             described.append(
-                _entry(artefact, names.get(artefact.key), frozenset(needs[artefact.key]), store)
+                _entry(artefact, names.get(artefact.key, ()), frozenset(needs[artefact.key]), store)
             )
         except STRANGE:
             undescribable.append(artefact)
@@ -134,12 +134,12 @@ def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
 
 
 def _entry(
-    artefact: Artefact, name: str | None, needs: frozenset[ArtefactKey], store: Store
+    artefact: Artefact, names: tuple[str, ...], needs: frozenset[ArtefactKey], store: Store
 ) -> Entry:
     return Entry(
         artefact=artefact,
-        name=name or _own_name(artefact),
-        named=name is not None,
+        name=names[0] if names else _own_name(artefact),
+        names=names,
         summary=summary_of(artefact),
         tags=Tags(store.root).of(artefact.key),
         seconds=_seconds(artefact),

@@ -20,6 +20,7 @@ from shuffleproof.app import (
 )
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped, refusal
+from shuffleproof.app.received_files import in_words
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
@@ -312,7 +313,7 @@ def _ask(name: str, artefact: Artefact) -> None:
     studies = studied_on(store, str(artefact.facts["fingerprint"]))
     running = jobs.jobs_reading([artefact.key])
     names = [text for text, key in store.names().items() if key == artefact.key and text != name]
-    st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
+    st.markdown(f"**{escaped(name)}**, {in_words(artefact.size)}, is removed for good.")
     if rankers or studies:
         st.markdown(
             f"{counted(len(rankers), 'trained ranker')} and {counted(len(studies), 'study')} "

@@ -31,7 +31,9 @@ POLICIES = {
     "largest": "become the feature's largest value in training",
 }
 WHAT = (
-    "LETOR text (`label qid:1 1:0.5 2:0.25 … # comment`), plain or as .gz, .bz2, .xz or .zip. "
+    "LETOR text (`label qid:1 1:0.5 2:0.25 … # comment`), plain or as .gz, .bz2, .xz or .zip; or "
+    "a table (Parquet, Arrow/Feather, JSON lines) with columns `query`, `label` and features, and "
+    "perhaps `part` (train, valid or test). "
     "Several files of a part are read one after the other. Rows without `qid` need a file of group "
     "sizes beside them, named like the data file with `.query` or `.group` added."
 )
@@ -69,13 +71,14 @@ def section() -> None:
     faulty = _choose(how)
     draft = received_files.draft(DRAFT)
     alone = draft.only_file if draft and how == PARTS else None
-    reading = _reading((WHOLE,) if alone else how)
-    unsorted = how == PARTS and not alone and bool(received_files.files_of_parts(DRAFT, UNSORTED))
-    here = alone or received_files.files_of_parts(DRAFT, *how)
+    split = bool(alone) or how == (WHOLE,)
+    reading = _reading(split=split and not (draft and draft.names_parts(how)))
+    unsorted = how == PARTS and received_files.files_of_parts(DRAFT, UNSORTED)
+    here = unsorted or received_files.files_of_parts(DRAFT, *how)
     reasons = {
         "Give it a name.": not name.strip(),
         "Choose the files.": not here,
-        "Choose the part of each file.": unsorted,
+        "Choose the part of each file.": bool(unsorted) and not alone,
         "The name above cannot be taken.": bool(fault),
         "Correct or remove the file with the fault named above.": faulty,
     }
@@ -106,7 +109,7 @@ def _choose(how: tuple[str, ...]) -> bool:
         for file in received_files.files_of_parts(DRAFT, *PARTS, UNSORTED):
             faulty |= _sorted_file(file)
         held = received_files.draft(DRAFT)
-        if held and held.only_file:
+        if held and held.only_file and not held.names_parts(how):
             st.info(
                 "One file: it is split by query, as below. Add the files of the other parts, and "
                 "each file is taken as its part."
@@ -116,6 +119,9 @@ def _choose(how: tuple[str, ...]) -> bool:
     else:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
         received_files.uploader(DRAFT, FOLDER, label, "directory")
+    held = received_files.draft(DRAFT)
+    if held and held.names_parts(how):
+        st.info("One table, whose column `part` says the part of each row: it is not split.")
     received_files.errors(DRAFT)
     return faulty
 
@@ -125,16 +131,18 @@ def _sorted_file(file: DraftFile) -> bool:
     name, key = escaped(file.name), f"{file.part} {file.name}"
     words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
     words.markdown(f":material/description: {name} ({received_files.in_words(file.bytes)})")
-    part.selectbox(
-        f"Part of {name}", PARTS, key=f"part of {key}", format_func=WORDS.__getitem__,
-        index=PARTS.index(file.part) if file.part in PARTS else None,
-        placeholder="Which part?", label_visibility="collapsed", on_change=_moved, args=(file,),
-    )  # fmt: skip
+    held = received_files.draft(DRAFT)
+    if not (held and held.names_parts(PARTS)):
+        part.selectbox(
+            f"Part of {name}", PARTS, key=f"part of {key}", format_func=WORDS.__getitem__,
+            index=PARTS.index(file.part) if file.part in PARTS else None,
+            placeholder="Which part?", label_visibility="collapsed", on_change=_moved,
+            args=(file,),
+        )  # fmt: skip
     out.button(
         "Remove", key=f"{DRAFT} remove {key}", on_click=received_files.remove, args=(DRAFT, file),
         type="tertiary", icon=":material/close:",
     )  # fmt: skip
-    held = received_files.draft(DRAFT)
     missing = st.session_state.get("upload missing") or "error"
     fault = held.fault(file, missing) if held else ""
     if fault:
@@ -157,8 +165,7 @@ def _moved(file: DraftFile) -> None:
             st.session_state.setdefault(f"{DRAFT} errors", []).append(str(error))
 
 
-def _reading(how: tuple[str, ...]) -> ReadingOptions:
-    split = how == (WHOLE,)
+def _reading(*, split: bool) -> ReadingOptions:
     with st.expander("Missing values and split" if split else "Missing values", expanded=split):
         missing = st.selectbox(
             "NULL and NaN cells", list(POLICIES), format_func=POLICIES.__getitem__,
@@ -256,9 +263,11 @@ def _result(job: Job) -> None:
     if job.state == "done":
         keys, named = set(job.result["artefacts"]), services.store().names().items()
         names = [name for name, key in named if f"{key.kind}-{key.digest}" in keys]
+        given = str(job.parameters["name"])
+        of_import = [each for each in names if each == given or each.startswith(f"{given}-fold")]
         with st.container(border=True):
             st.markdown(f":material/check_circle: **{name}** is imported and checked.")
-            for each in names[:10]:
+            for each in (of_import or names)[:10]:
                 st.button(
                     f"Open {escaped(each)}", key=f"open {job.id} {each}", on_click=_open,
                     args=(each,), type="primary",

@@ -11,6 +11,7 @@ from shuffleproof.app import exports, jobs, library, report, services, state, up
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped_sentence, refusal
+from shuffleproof.app.received_files import in_words
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts, examination
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -51,11 +52,10 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
 
 
 def _one(entry: Entry, every: Sequence[Entry]) -> None:
-    name = entry.name
-    st.subheader(escaped_sentence(name), anchor=False)
+    st.subheader(escaped_sentence(library.entry_name(entry)), anchor=False)
     took = f", {_took(entry)}" if entry.seconds else ""
     shipped = ", comes with the program" if entry.bundled else ""
-    size = f"{entry.artefact.size / 1e6:,.2f} MB"
+    size = in_words(entry.artefact.size)
     stored = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
     parts.sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}.")
     came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
@@ -178,9 +178,9 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     dependent = [
         entry for key, entry in dependents.items() if key not in keys and not entry.bundled
     ]
-    size = sum(entry.artefact.size for entry in chosen) / 1e6
-    names = ", ".join(entry.name for entry in chosen)
-    st.markdown(f"**{escaped_sentence(names)}**, {size:,.1f} MB, is removed for good.")
+    size = in_words(sum(entry.artefact.size for entry in chosen))
+    names = ", ".join(library.entry_name(entry) for entry in chosen)
+    st.markdown(f"**{escaped_sentence(names)}**, {size}, is removed for good.")
     if dependent:
         counts = Counter(KINDS[entry.key.kind] for entry in dependent)
         kinds = ", ".join(counted(count, kind, PLURALS[kind]) for kind, count in counts.items())
@@ -245,7 +245,7 @@ def _exporting(chosen: Sequence[Entry]) -> None:
     whole = library.taken_along(chosen)
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
-    parts.sentence(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
+    parts.sentence(f"{len(whole)} entries with all that they need, at most {in_words(size)}:")
     parts.note(names)
     keys = [str(entry.key) for entry in chosen]
     if size <= library.AT_ONCE:
@@ -271,7 +271,7 @@ def _by_job(keys: list[str]) -> None:
         return
     if job is not None and job.state == "done" and out.is_file():
         size = out.stat().st_size
-        parts.note(f"Written: {out}, {size / 1e6:,.1f} MB")
+        parts.note(f"Written: {out}, {in_words(size)}")
         if size <= LARGEST:
             _archive_button(out.read_bytes, out.name)
         return

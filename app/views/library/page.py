@@ -106,14 +106,14 @@ def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
         placeholder="",
         height=min(36 * (len(frame) + 1) + 3, MOST_HEIGHT),
         column_config={
-            "name": text("Name", pinned=True, width="medium"),
-            "kind": text("Kind", width="small"),
+            "name": text("Name", pinned=True, width=170),
+            "kind": text("Kind", width=112),
             "data": text("Data set", width="small"),
-            "what": text("What it is", width="large"),
+            "what": text("What it is", width=332),
             "tags": st.column_config.ListColumn("Tags"),
-            "megabytes": number("MB", format="%.2f"),
-            "age": text("Made"),
-            "seconds": number("Took (s)", format="%.1f", help=TOOK),
+            "megabytes": number("MB", format="%.2f", width=52),
+            "age": text("Made", width=108),
+            "seconds": number("Took (s)", format="%.1f", width=78, help=TOOK),
             "needs": number("Needs", help="Entries that it was made from."),
             "needed": number("Needed by", help="Entries that were made from it directly."),
             "bundled": st.column_config.CheckboxColumn("Shipped", help="Comes with the program."),
@@ -173,7 +173,7 @@ def _clean() -> None:
     )  # fmt: skip
     freed = sum(item.size for item in waste)
     st.button(
-        f"Free {freed / 1e6:,.1f} MB", type="primary", key="clean now", width="stretch",
+        f"Free {received_files.in_words(freed)}", type="primary", key="clean now", width="stretch",
         on_click=_cleaned, args=(waste,),
     )  # fmt: skip
 

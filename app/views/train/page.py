@@ -224,7 +224,9 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
     )
     title = "Trained rankers: validation and test NDCG@10, seeds, size, cost and recipe"
     shown = Table(frame[keys(columns)], columns, title)
-    data_frame(shown, "trained", on_select="rerun", selection_mode="multi-row")
+    data_frame(
+        shown, "trained", on_select="rerun", selection_mode="multi-row", widths={"recipe": 180}
+    )
     ticked = frame.iloc[st.session_state["trained"]["selection"]["rows"]]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -268,7 +270,7 @@ def _compared(data: FitSize, frame: pd.DataFrame) -> None:
 
 
 HISTORY = (
-    Column("recipe", "Recipe"), Column("ending", "Ended"), Column("when", "When"),
+    Column("recipe", "Recipe"), Column("when", "When"), Column("ending", "Ended"),
     Column("reason", "Reason"), Column("job", "Job"),
 )  # fmt: skip
 
@@ -289,8 +291,8 @@ def _history(mine: list[Job]) -> None:
     rows = [
         (
             with_display_names(jobs.recipe(job)),
-            jobs.outcome(job),
             age_in_words(now - (job.finished or now)),
+            jobs.outcome(job),
             job.reason.partition("\n")[0],
             job.id[:8],
         )

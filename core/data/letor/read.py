@@ -142,11 +142,13 @@ def read(
     return table.to_dataset()
 
 
-def check_start(path: Path, name: str, missing: MissingCells | str, *, with_query: bool) -> None:
+def check_start(
+    source: Source, name: str, missing: MissingCells | str, *, with_query: bool
+) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
 
     Args:
-        path: of the file.
+        source: a path, or a binary file that can seek.
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
@@ -156,7 +158,7 @@ def check_start(path: Path, name: str, missing: MissingCells | str, *, with_quer
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START))
-    table.check_start(path, name, with_query=with_query)
+    table.check_start(source, name, with_query=with_query)
 
 
 Fillers: TypeAlias = Float32[np.ndarray, " features"]
@@ -218,9 +220,9 @@ class LetorTable:
         if groups is not None:
             self._name_groups(groups, first_row, called)
 
-    def check_start(self, path: Path, name: str, *, with_query: bool) -> None:
+    def check_start(self, source: Source, name: str, *, with_query: bool) -> None:
         """As the function: the first block, of which nothing is kept."""
-        for block in self._blocks(path, name):
+        for block in self._blocks(source, name):
             self._take(block, name, with_query=with_query)
             break
         if self._faults:

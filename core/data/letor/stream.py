@@ -24,6 +24,12 @@ START = 1 << 16
 SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
 NEWLINE = 10
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+PACKED = {
+    b"\x1f\x8b": "gzip file", b"BZh": "bzip2 file", b"\xfd7zXZ\x00": "xz file",
+    b"PK\x03\x04": "zip file",
+}  # fmt: skip
+"""By its first bytes how a file is packed."""
+
 BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 UTF8_MARK = b"\xef\xbb\xbf"
 LONE_RETURN = (
@@ -240,6 +246,8 @@ def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Itera
             head = raw.read(6)
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
+            if decoded.stream is not raw:
+                _check_packed_once(decoded.stream, name)
             if documents:
                 decoded = _as_text(decoded, (raw, head), name, gaps=gaps)
             yield decoded
@@ -247,6 +255,24 @@ def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Itera
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise _damaged(name, error) from error
+
+
+def _check_packed_once(stream: BinaryFile, name: str) -> None:
+    """Refuse what is packed in something packed, whose bytes are no text.
+
+    Raises:
+        DataError: it is, or it is damaged.
+    """
+    try:
+        head = cast("Any", stream).peek(6)
+    except BROKEN as error:
+        raise _damaged(name, error) from error
+    kind = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
+    if kind is not None:
+        inner = (
+            f"{stream.name}, a {kind}" if isinstance(stream, zipfile.ZipExtFile) else f"a {kind}"
+        )
+        raise DataError(name, f"packed twice: it holds {inner}", "Unpack that first.")
 
 
 def _as_text(

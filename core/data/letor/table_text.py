@@ -68,6 +68,19 @@ def has_parts(path: Path) -> bool:
     return frame is not None and PART in frame.columns
 
 
+def start_of_parts(path: Path, name: str) -> bytes | None:
+    """The first rows of such a table as LETOR text, all parts together; None: no such table.
+
+    Raises:
+        DataError: it is damaged, no table of documents, or names other parts.
+    """
+    frame = next((frame for frame, _ in _same_columns(_frames_in(path, name), name)), None)
+    if frame is None or PART not in frame.columns:
+        return None
+    _parts_of(frame, name)
+    return _lines_of(frame.drop(columns=PART), name, gaps=True)
+
+
 def write_parts(path: Path, folder: Path) -> None:
     """Write the rows of each part of such a table as LETOR text: train.txt, valid.txt, test.txt.
 
@@ -76,12 +89,7 @@ def write_parts(path: Path, folder: Path) -> None:
     """
     written = set[str]()
     for frame, _ in _same_columns(_frames_in(path, str(path)), str(path)):
-        parts = frame[PART].map(_part)
-        if parts.isna().any():
-            row = frame.index[parts.isna()][0]
-            finding = f"row {row} of column {PART} holds {quoted(str(frame[PART][row]))}"
-            remedy = "It says train, valid or test of every row; call it otherwise if it does not."
-            raise DataError(str(path), finding, remedy)
+        parts = _parts_of(frame, str(path))
         for part, rows in frame.drop(columns=PART).groupby(parts, sort=False):
             with (folder / f"{part!s}.txt").open("ab") as text:
                 text.write(_lines_of(rows, str(path), gaps=True))
@@ -91,6 +99,21 @@ def write_parts(path: Path, folder: Path) -> None:
             others = ", ".join(sorted(written)) or "nothing"
             remedy = f"Add such rows, or drop the column {PART}: queries are then split."
             raise DataError(str(path), f"no rows of part {part}, but of {others}", remedy)
+
+
+def _parts_of(frame: "pd.DataFrame", name: str) -> "pd.Series[str]":
+    """The part of every row.
+
+    Raises:
+        DataError: a row names none.
+    """
+    parts = frame[PART].map(_part)
+    if parts.isna().any():
+        row = frame.index[parts.isna()][0]
+        finding = f"row {row} of column {PART} holds {quoted(str(frame[PART][row]))}"
+        remedy = "It says train, valid or test of every row; call it otherwise if it does not."
+        raise DataError(name, finding, remedy)
+    return parts
 
 
 def _part(value: Any) -> str | None:

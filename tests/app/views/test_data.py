@@ -2,8 +2,10 @@
 
 import json
 import re
+from io import BytesIO
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -241,7 +243,7 @@ def test_files_are_uploaded_read_in_and_opened(store):
     test = page("Add data")
     test.text_input(key="upload name").set_value("mine").run()
     chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR), ("test.txt", LETOR)])
-    assert len(re.findall(r"\([\d.,]+ (?:bytes|MB)\)", plain(test))) == 3
+    assert len(re.findall(r"\([\d.,]+ (?:bytes|KB|MB)\)", plain(test))) == 3
     assert "upload files" not in test.session_state, "they left the memory"
     next(button for button in test.button if button.label == "Import").click().run()
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
@@ -276,7 +278,7 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert "train.txt:3601" in again.error[0].value.replace("\\", "").replace(JOINER, "")
     assert test.text_input(key="upload name").value == "mine"
     assert test.selectbox(key="upload missing").value == "zero"
-    assert len(re.findall(r"\([\d.,]+ (?:bytes|MB)\)", plain(test))) == 3
+    assert len(re.findall(r"\([\d.,]+ (?:bytes|KB|MB)\)", plain(test))) == 3
     assert store.names() == {}
     assert not list(store.artefacts("data"))
     assert len(list((store.root / "uploads").iterdir())) == 2, "the form's files and the job's"
@@ -332,6 +334,68 @@ def test_a_single_file_is_split_by_query_until_another_comes(store, name):
     test = page("Add data")
     chosen(test, [("train.txt", LETOR), ("test.txt", LETOR)])
     assert "One file" not in plain(test)
+
+
+def test_files_stored_already_are_opened_by_the_name_just_given(store):
+    for name in ("anders", "zweite"):
+        test = page("Add data")
+        test.text_input(key="upload name").set_value(name).run()
+        chosen(test, [("all.txt", LETOR)])
+        next(button for button in test.button if button.label == "Import").click().run()
+        worked(store)
+        test.run()
+    assert [*store.names()] == ["anders", "zweite"]
+    opening = [button.label for button in test.button if button.label.startswith("Open ")]
+    assert opening == ["Open zweite"]
+
+
+def table_of_parts(parts):
+    text = BytesIO()
+    pd.DataFrame({"part": parts, "query": range(6), "label": 1, "x": 0.5}).to_parquet(text)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("way", ["Files of each part", "One file, split by query"])
+@pytest.mark.parametrize("name", ["all.parquet", "test.parquet"])
+def test_a_table_that_names_its_parts_is_taken_as_it_says(store, way, name):
+    test = page("Add data")
+    assert "Parquet" in plain(test)
+    test.text_input(key="upload name").set_value("mine").run()
+    test.segmented_control(key="upload way").set_value(way).run()
+    table = table_of_parts(["train"] * 3 + ["valid", "test", "test"])
+    test.file_uploader[0].set_value([(name, table, "application/octet-stream")])
+    test.run()
+    assert not test.error
+    assert "column part says the part of each row" in plain(test).replace("`", "")
+    assert not [each for each in test.selectbox if each.key.startswith("part of")]
+    assert not test.number_input, "nothing is split"
+    next(button for button in test.button if button.label == "Import").click().run()
+    worked(store)
+    (artefact,) = store.artefacts("data")
+    assert [part["queries"] for part in artefact.facts["parts"].values()] == [3, 1, 2]
+
+
+def test_a_table_whose_parts_are_none_is_told_before_the_import(store):
+    test = page("Add data")
+    table = table_of_parts(["train"] * 5 + ["bogus"])
+    test.file_uploader[0].set_value([("all.parquet", table, "application/octet-stream")])
+    test.run()
+    assert "row 6 of column part holds 'bogus'" in test.error[0].value.replace("\\", "")
+
+
+def test_only_what_is_missing_is_asked_for(store):
+    test = page("Add data")
+    assert "Choose the files." in plain(test)
+    chosen(test, [("odd.txt", LETOR), ("odder.txt", LETOR)])
+    assert "Choose the part of each file." in plain(test)
+    assert "Choose the files." not in plain(test)
+
+
+def test_a_missing_cell_names_the_field_of_this_page(store):
+    test = page("Add data")
+    chosen(test, [("a.txt", LETOR + "1 qid:99 1:NULL\n")])
+    assert "(“NULL and NaN cells”)" in test.error[0].value
+    assert "NULL and NaN cells" in [each.label for each in test.selectbox]
 
 
 def test_renaming_and_deleting(store, tmp_path):

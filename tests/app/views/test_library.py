@@ -9,6 +9,7 @@ import pytest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
+from shuffleproof.app.received_files import in_words
 from shuffleproof.app.views.library import chosen_entries as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core import job_kinds, jobs
@@ -112,6 +113,20 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
 def test_filters_narrow_what_is_shown(shown, wanted, names):
     found = doors.filter_entries(doors.entries(), wanted)
     assert {entry.name for entry in found} == names
+
+
+def test_every_name_is_shown_and_found(own):
+    store, data, *_ = own
+    for name in ("zz second", "aa first"):
+        store.set_name(name, data.key)
+    for word in ("second", "aa", tables.DATA):
+        (row,) = opened(kind="data", find=word).dataframe[0].value.to_dict("records")
+        assert row["name"].split(", ") == sorted(["zz second", "aa first", tables.DATA])
+    test = opened(chosen=keys(data))
+    test.button(key="delete").click().run()
+    told = words(test).replace("\\", "")
+    assert f"aa first, {tables.DATA}, zz second**, {in_words(data.size)}, is removed" in told
+    assert "0.0 MB" not in told
 
 
 def test_filters_are_controls_that_answer(shown):
