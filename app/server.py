@@ -13,7 +13,7 @@ import secrets
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -34,8 +34,10 @@ from streamlit.runtime import Runtime, exists, get_instance
 from shuffleproof.app.door import Door
 from shuffleproof.app.page_style import LOOKS
 from shuffleproof.app.spool import Spool
+from shuffleproof.core.errors import JobError
 from shuffleproof.core.jobs import ensure_running, jobs_of
 from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.words import counted
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (
@@ -330,8 +332,19 @@ def main(given: Sequence[str]) -> None:
     application(arguments.base_path, arguments.allow_host).run(config=configuration(arguments))
 
 
+def _going_on() -> str:
+    """What is said of jobs that outlive the server; empty where none does."""
+    with suppress(JobError):  # the page Jobs tells it
+        running = len(jobs_of(default_store()).list("running"))
+        if running:
+            go = "goes" if running == 1 else "go"
+            return f"{counted(running, 'job')} {go} on; the next dashboard shows or cancels that\n"
+    return ""
+
+
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
     except KeyboardInterrupt:  # raised once more when the server has ended
+        sys.stderr.write(_going_on())
         sys.exit(130)

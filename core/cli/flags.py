@@ -157,18 +157,18 @@ def baselines(command: argparse.ArgumentParser) -> None:
 def max_seconds(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add `--max-seconds`, with what else its help says."""
     help_ = f"begin nothing after so many seconds and answer from what is finished{more}"
-    command.add_argument("--max-seconds", type=_seconds, help=help_)
+    command.add_argument("--max-seconds", type=seconds, help=help_)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     """A number of seconds above 0."""
     try:
-        seconds = number(text)
+        value = number(text)
     except ValueError:
-        seconds = 0.0
-    if seconds <= 0:
+        value = 0.0
+    if value <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
+    return value
 
 
 def dry_run(command: argparse.ArgumentParser, answer: str) -> None:
@@ -186,7 +186,7 @@ def workers(command: argparse.ArgumentParser) -> None:
         "--executor",
         metavar="WHERE",
         help="let workers make what is missing, on a store that all see: processes:4, "
-        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here)",
+        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here); without --max-seconds",
     )
     command.add_argument(
         "--workers", type=count, help="with --executor: how many (default: the cores; 8 elsewhere)"

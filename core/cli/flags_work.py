@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from shuffleproof.core.cli import flags
-from shuffleproof.core.numerals import number, whole
+from shuffleproof.core.numerals import whole
 
 BENCH_JOBS = (
     "lambdamart", "rankboost", "cluster", "dlcm-train", "figure3", "gpu-train", "gpu-score",
@@ -43,7 +43,7 @@ def add(commands: flags.Commands) -> None:
         type=flags.count,
         help="jobs at once (default: one a GPU, or by cores), and one short one beside them",
     )
-    worker.add_argument("--idle", type=number, help="end after so many seconds without work")
+    worker.add_argument("--idle", type=flags.seconds, help="end after so many seconds without work")
     worker.add_argument(
         "--until-empty",
         action="store_true",

@@ -122,9 +122,7 @@ def _first_line(error: Exception) -> str:
 def _imported() -> Any:
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # which aborts at SIGTERM
     if any(os.environ.get(name) for name in TOKENS) or TOKEN.is_file():
-        os.environ.setdefault(
-            "RAY_AUTH_MODE", "token"
-        )  # as `ray start` does then
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does then
     try:
         import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
     except ImportError as error:

@@ -169,7 +169,10 @@ def configured(folder: Path | None = None) -> ExecutorSettings | None:
     """
     where, workers = settings(folder).values()
     if not where and workers:
-        raise UsageError(f"{WORKERS} is {quoted(workers)} and {EXECUTOR} is not set: set it too")
+        raise UsageError(
+            f"{WORKERS} is {quoted(workers)}, but {EXECUTOR} is not set: set that too, or leave "
+            f"{WORKERS} out"
+        )
     if not where:
         return None
     if workers and not (is_count(workers) and int(workers)):

@@ -182,7 +182,7 @@ def test_why_a_worker_ended_early_stands_in_the_log_and_the_job_is_done_all_the_
     monkeypatch.setattr(sharing, "_hand_out", of_another_version)
     result = run_to_end(job_process.do_job("train", store, SHORT))
     assert not result["cached"]
-    assert "install the same version on every machine" in caplog.text
+    assert "install the same versions on every machine" in caplog.text
     assert left(store) == []
 
 
