@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from shuffleproof.app import study_access
-from shuffleproof.app.figures.tuning import parallel
+from shuffleproof.app.figures.tuning import best_so_far, parallel
 from shuffleproof.app.views import tune as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
@@ -176,3 +176,17 @@ def test_every_line_of_the_parallel_coordinates_is_one_trial():
     assert lines == {"trial 1": [0, 1, 1], "trial 3": [1, 0, 0]}
     ends = [note.text for note in figure.layout.annotations]
     assert ends == ["8", "128", "adam", "sgd", "0.250", "0.500"]
+
+
+def test_few_trials_have_a_tick_each_and_one_value_has_room_above_and_below():
+    one = best_so_far(trial_rows([0.551])).layout
+    assert (one.xaxis.dtick, list(one.xaxis.range)) == (1, [0.5, 1.5])
+    assert list(one.yaxis.range) == pytest.approx([0.501, 0.601])
+    three = best_so_far(trial_rows([0.5, 0.625, math.nan])).layout
+    assert (three.xaxis.dtick, three.yaxis.range) == (1, None)
+    assert best_so_far(trial_rows([0.5] * 40)).layout.xaxis.dtick is None
+
+
+def trial_rows(values):
+    rows = [(at, "search", "done", value) for at, value in enumerate(values, start=1)]
+    return view.pd.DataFrame(rows, columns=view.GIVEN)
