@@ -31,7 +31,10 @@ from shuffleproof.core.words import counted, duration, listed, number
 
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
 CONVENTION = Measure("NDCG", 10).convention()
-PANEL = job_panel.Panel("tune", "search")
+PANEL = job_panel.Panel(
+    "tune", "search",
+    title=lambda job: f"Search for {with_display_names(jobs.tuned_preset(job))} · ",
+)  # fmt: skip
 TUNED = "tuned"
 """In addresses: the preset whose search is shown."""
 
@@ -69,6 +72,7 @@ def _searches(names: Sequence[str]) -> bool:
             f"The search for {with_display_names(name)} stopped before its end: Tune with the same "
             "settings goes on where it was."
         )
+    missing = state.missing_option(TUNED, known)
     if not known and not stopped:
         st.info(
             "Nothing has been tuned on this data set yet. Choose a ranker and press Tune: every "
@@ -76,11 +80,14 @@ def _searches(names: Sequence[str]) -> bool:
             icon=":material/tune:",
         )
     if not known:
+        named = [with_display_names(name) for name in missing if name not in stopped]
+        state.instead("search", named)
         return False
     shown = parts.select(
         "Search", TUNED, known, known[0], format_func=with_display_names,
         help="By the preset that it made, or will make.",
     )  # fmt: skip
+    state.instead("search", [*map(with_display_names, missing)], with_display_names(shown))
     if shown in under_way:
         st.fragment(_watched, run_every=jobs.FAST)(under_way[shown].id)
     elif shown in stored:

@@ -114,9 +114,47 @@ def test_a_search_that_was_cancelled_can_go_on_and_the_page_says_so(table):
     assert "Nothing has been tuned" not in said
 
 
+ABSENT = "Not found here: search LambdaMART tuned_sample, which the address asks for."
+
+
+def test_an_address_that_names_a_search_that_is_not_stored_is_told_so(table):
+    assert ABSENT in app_pages.words(opened(query={"tuned": "lambdamart@tuned_sample"}))
+    tuned_ranksvm(table, 4)
+    page = opened(query={"tuned": "lambdamart@tuned_sample"})
+    assert f"{ABSENT} Shown instead: RankSVM tuned_sample." in app_pages.words(page)
+    assert "Not found here" not in app_pages.words(opened())
+
+
+def test_the_bar_of_a_search_says_whose_it_is_where_another_is_shown(table):
+    tuned_ranksvm(table, 4)
+    page = opened()
+    click(page, "tune now")
+    page.selectbox(key="tuned").set_value("ranksvm@tuned_sample").run()
+    assert "RankSVM tuned_sample is the best of 4 trials" in app_pages.words(page)
+    waiting = page.get("progress")[0].proto.text.replace("\\", "")
+    assert waiting.startswith("Search for LambdaMART tuned_sample · Waiting for a free worker")
+    table.jobs.cancel(table.jobs.list("waiting")[0].id)
+    page.selectbox(key="tuned").set_value("ranksvm@tuned_sample").run()
+    assert not page.get("progress")
+
+
+def test_a_search_that_was_cancelled_while_it_was_shown_is_not_replaced_without_a_word(table):
+    tuned_ranksvm(table, 4)
+    page = opened()
+    click(page, "tune now")
+    assert page.selectbox(key="tuned").value == "lambdamart@tuned_sample"
+    table.jobs.cancel(table.jobs.list("waiting")[0].id)
+    page.run()
+    assert f"{ABSENT} Shown instead: RankSVM tuned_sample." in app_pages.words(page)
+
+
+def tuned_ranksvm(table, trials):
+    asked = tuning.Tuning("ranksvm", trials=trials)
+    return run_to_end(tuning.tune(asked, Scope(table.store, "sample", LISTS)))[0]
+
+
 def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
-    asked = tuning.Tuning("ranksvm", trials=5)
-    preset, _ = run_to_end(tuning.tune(asked, Scope(table.store, "sample", LISTS)))
+    preset = tuned_ranksvm(table, 5)
     page = opened()
     said = app_pages.words(page)
     assert page.query_params["tuned"] == "ranksvm@tuned_sample"
@@ -162,7 +200,7 @@ def test_the_toast_of_a_search_leads_to_it(table):
 def test_before_the_first_search_the_form_is_open_and_below_one_it_is_folded(table):
     (form,) = (one for one in opened().expander if one.label == "New search")
     assert form.proto.expanded
-    run_to_end(tuning.tune(tuning.Tuning("ranksvm", trials=4), Scope(table.store, "sample", LISTS)))
+    tuned_ranksvm(table, 4)
     (form,) = (one for one in opened().expander if one.label == "New search")
     assert not form.proto.expanded
 
