@@ -143,7 +143,7 @@ def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
 def _stored(preset: NamedPreset) -> None:
     """A search that is over: the preset, every trial, and the one look at the test part."""
     frame, fields = tuning.table(preset), list(preset.asked["search"])
-    best, looked = preset.best, counted(preset.looks, "time")
+    best, looked = preset.best, "once" if preset.looks == 1 else f"{preset.looks} times"
     beside = ", ".join(
         f"{name} {number(value)}"
         for name, value in preset.usual_values.items()
@@ -224,9 +224,7 @@ def _form(data: str, names: Sequence[str]) -> None:
         help="Small letters, digits and _. It stands behind the ranker: "
         f"{ranker}@{tuning.name_for(on)}.",
     )  # fmt: skip
-    presets = registry.RANKERS[ranker].presets
-    presets_first = [preset for preset in (*tuning.FIRST, usual) if preset in presets]
-    st.caption(_cost(data, base, limit, most, list(dict.fromkeys(presets_first))))
+    st.caption(_cost(data, base, limit, most, "" if on == data else " a fold"))
     lacking = _lacking(fields)
     if lacking:
         st.caption(lacking)
@@ -272,9 +270,11 @@ def _range(ends: Sequence[Any]) -> str:
     return "–".join(f"{end:g}" for end in ends)
 
 
-def _cost(data: str, base: RankerName, limit: str, most: int, presets_first: Sequence[str]) -> str:
-    """What comes first, and how long it takes here."""
-    names = listed(presets_first).capitalize()
+def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
+    """What comes first, and how long it takes here; `each` says of which of several data sets."""
+    presets = registry.RANKERS[base.base].presets
+    presets_first = [name for name in (*tuning.FIRST, base.preset) if name in presets]
+    names = listed(list(dict.fromkeys(presets_first))).capitalize()
     words = f"{names} come first: the result is never worse on validation. "
     fitting = training.fit_size(data)
     plan = training.plan_training(fitting, training.usual_lists(data), base.base, base.preset, {})
@@ -285,7 +285,7 @@ def _cost(data: str, base: RankerName, limit: str, most: int, presets_first: Seq
     spans = " to ".join(dict.fromkeys((duration(times * low), duration(times * high))))
     what = counted(most, "trial") if limit == TRIALS else "one trial"
     return escaped_sentence(
-        f"{words}{what} like @{base.preset}: {spans} a fold. Those that fall behind stop early."
+        f"{words}{what} like @{base.preset}: {spans}{each}. Those that fall behind stop early."
     )
 
 

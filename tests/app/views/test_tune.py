@@ -52,6 +52,17 @@ def test_the_form_hands_in_what_the_command_says(table):
     assert "No trial has ended yet." in app_pages.words(page)
 
 
+def test_the_estimate_is_of_a_fold_where_there_are_folds(table):
+    said = app_pages.words(opened())
+    assert "20 trials like @small" in said
+    assert "a fold." not in said
+    table.store.set_name("two-fold1", find("sample", table.store).key)
+    page = app_pages.opened("tune", data="two-fold1")
+    assert "a fold." not in app_pages.words(page)
+    page.button_group(key="folds").set_value("two").run()
+    assert "a fold. Those that fall behind stop early." in app_pages.words(page)
+
+
 def test_a_search_that_workers_make_proposes_a_trial_for_each(table, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
     page = opened()
@@ -159,7 +170,7 @@ def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     said = app_pages.words(page)
     assert page.query_params["tuned"] == "ranksvm@tuned_sample"
     assert "RankSVM tuned_sample is the best of 5 trials: trial" in said
-    assert "Looked at 1 time for this search, when it was over." in said
+    assert "Looked at once for this search, when it was over." in said
     tests, every = (frame.value for frame in page.dataframe)
     assert list(tests["ranker"])[-1] == "RankSVM tuned_sample"
     assert len(tests) == 4
