@@ -99,7 +99,11 @@ def _watched(identifier: str) -> None:
     """The trials of a search under way, drawn anew every second."""
     frame = trials(jobs.table().history(identifier))
     if frame.empty:
-        st.caption("No trial has ended yet.")
+        st.caption(
+            "No trial has ended yet. Candidate lists that are not stored are made first: their "
+            "initial ranker is fitted, then cross-fitted in parts (“part 1 of 5”), each without "
+            "some of the training queries."
+        )
         return
     done = frame[frame["state"] == tuning.DONE]
     _drawn(frame, [name for name in frame.columns if name not in GIVEN])

@@ -49,7 +49,8 @@ def test_the_form_hands_in_what_the_command_says(table):
     assert job.kind == "tune"
     assert given.items() <= job.parameters.items()
     assert page.query_params["tuned"] == "lambdamart@mine"
-    assert "No trial has ended yet." in app_pages.words(page)
+    said = app_pages.words(page)
+    assert "No trial has ended yet. Candidate lists that are not stored are made first" in said
 
 
 def test_the_estimate_is_of_a_fold_where_there_are_folds(table):
