@@ -169,7 +169,7 @@ def _stored(preset: NamedPreset) -> None:
     columns = (
         Column("trial", "Trial", COUNT), Column("of", "From", help="A preset, or the search."),
         Column("state", "State"), Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
-        Column("seconds", "Seconds", ",.1f"),
+        Column("seconds", "Seconds", ",.1f", "Of its training, also where that was stored before."),
         *(
             Column(name, name.replace("_", " "), SHORT if is_numeric_dtype(frame[name]) else TEXT)
             for name in fields

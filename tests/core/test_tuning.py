@@ -92,6 +92,14 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
     assert without_times(more.history[:6]) == without_times(preset.history)
 
 
+def test_a_trial_takes_the_seconds_of_its_training_also_where_its_lists_had_made_it(tmp_path):
+    lists = LISTS | {"initial": ("ranksvm@paper",)}
+    preset, _ = run_to_end(tune(replace(ASKED, trials=4), Scope(Store(tmp_path), "sample", lists)))
+    for row in preset.history:
+        (key,) = row["rankers"]
+        assert row["seconds"] == Store(tmp_path).resolve(key, "ranker").facts["seconds"]
+
+
 def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_trials(whole):
     root, preset = whole
     asked = Benchmark((str(preset), "feature:3"), 1, ("NDCG@10",))
