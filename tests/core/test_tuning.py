@@ -1,10 +1,12 @@
 """A search for a recipe: presets first, validation alone, one look at the test part, resumable."""
 
+import shutil
 from dataclasses import asdict, replace
 
 import pytest
 
 from shuffleproof.core import search_space, sharing, tuning
+from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
 from shuffleproof.core.data.catalogue import resolve
@@ -12,6 +14,7 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.jobs import jobs_of, submit
+from shuffleproof.core.library import entries as library
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
@@ -98,6 +101,28 @@ def test_a_trial_takes_the_seconds_of_its_training_also_where_its_lists_had_made
     for row in preset.history:
         (key,) = row["rankers"]
         assert row["seconds"] == Store(tmp_path).resolve(key, "ranker").facts["seconds"]
+
+
+def test_trials_are_no_rankers_to_choose_and_the_best_is_called_by_its_preset(whole, tmp_path):
+    root, preset = whole
+    store = Store(shutil.copytree(root, tmp_path / "copy"))
+    best = preset.history[-1] | {"value": 1.0}
+    as_small = preset.history[-1] | {"trial": 7, "rankers": preset.history[2]["rankers"]}
+    named_presets.save(replace(preset, history=(*preset.history[:-1], best, as_small)), store)
+    (paper,), (tuned,), (small,), (fourth,), (fifth,), (last,) = (
+        row["rankers"] for row in preset.history
+    )
+    fold = resolve("sample", store)
+    rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint, "small")
+    assert {ranker.key: ranker.label for ranker in rankers if ranker.name == "ranksvm"} == {
+        paper: "ranksvm@paper", tuned: "ranksvm@tuned", small: "ranksvm",
+        last: "ranksvm@tuned_sample",
+    }  # fmt: skip
+    names = {str(entry.key): entry.name for entry in library.entries(store)}
+    assert [names[key] for key in (small, fourth, fifth, last)] == [
+        "ranksvm", "ranksvm · trial 4", "ranksvm · trial 5", "ranksvm@tuned_sample",
+    ]  # fmt: skip
+    named_presets.know(Store(root))  # as other tests find it
 
 
 def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_trials(whole):
