@@ -7,7 +7,7 @@ from shuffleproof.app import proposals, services, state
 from shuffleproof.app.study_access import compute, place
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
@@ -41,14 +41,18 @@ class RecentWork:
 def recent_work(count: int) -> list[RecentWork]:
     """The latest studies and rankers that were made here, newest first.
 
-    Parts of a cross-fitting are left out, and what a benchmark keeps of rankers that learn nothing.
+    Parts of a cross-fitting and trials of searches are left out, and what a benchmark keeps of
+    rankers that learn nothing.
     """
-    root = services.store().root
+    root, searched = services.store().root, named_presets.searched_rankers(services.store())
+    trials = {key for key, (_, trial) in searched.items() if trial is not None}
     artefacts = [
         artefact
         for kind in ("study", "ranker")
         for artefact in services.artefacts(kind)
-        if artefact.path.is_relative_to(root) and (kind == "study" or _is_whole(artefact))
+        if artefact.path.is_relative_to(root)
+        and (kind == "study" or _is_whole(artefact))
+        and str(artefact.key) not in trials
     ]
     artefacts.sort(key=lambda artefact: artefact.created, reverse=True)
     return [_study(one) if one.key.kind == "study" else _ranker(one) for one in artefacts[:count]]

@@ -13,6 +13,7 @@ from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.name import remember_file_name
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store, default_store
@@ -26,7 +27,7 @@ from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import limits
 
-KEPT = ("artefacts", "names")
+KEPT = ("artefacts", "names", named_presets.FOLDER)
 
 StoreState = tuple[tuple[str, int], ...]
 """The folders of the store and when each changed last."""

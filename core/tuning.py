@@ -177,7 +177,7 @@ class Search:
     def _worked(
         self, proposal: "Proposal", curve: "Curve"
     ) -> Generator[Progress, None, dict[str, Any]]:
-        start, values, keys = time.perf_counter(), [], []
+        start, values, keys, took = time.perf_counter(), [], [], []
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
             work = workbench.train(str(proposal.name), proposal.texts)
@@ -191,8 +191,9 @@ class Search:
                 break
             values.append(float(trained.artefact.facts["valid"].get(MEASURE, float("nan"))))
             keys.append(str(trained.artefact.key))
+            took.append(float(trained.artefact.facts["seconds"]))  # also where it was there before
         value = fsum(values) / len(values) if state == DONE else None
-        seconds = time.perf_counter() - start
+        seconds = fsum(took) if state == DONE else time.perf_counter() - start
         points = curve.ended()
         return {
             "state": state, "value": value, "seconds": seconds, "why": why,
@@ -312,10 +313,9 @@ def stored_search(tuning: Tuning, scope: Scope) -> NamedPreset | None:
     return named_presets.find(scope.store, base, tuning.name or name_for(scope.data))
 
 
-def with_trials_at_once(tuning: Tuning, scope: Scope, workers: int) -> Tuning:
-    """As many trials proposed at a time as the stored search had, else one for each worker."""
-    before = stored_search(tuning, scope)
-    return replace(tuning, at_once=before.asked.get("at_once", 1) if before else workers)
+def trials_at_once(before: NamedPreset | None, workers: int) -> int:
+    """How many trials are proposed at a time: as the stored search had it, or one each worker."""
+    return int(before.asked.get("at_once", 1)) if before else workers
 
 
 def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:

@@ -31,6 +31,12 @@ STOPPED = {"pruned": "stopped early", "failed": "failed"}
 SPAN = 8
 """A field whose values differ by this factor or more has a logarithmic axis."""
 
+MOST_TICKS = 10
+"""Up to so many trials, each has its tick; an axis of more has whole numbers by itself."""
+
+ROOM = 0.05
+"""Above and below a value that is the only one."""
+
 WORDS = "validation NDCG@10"
 
 
@@ -67,8 +73,14 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
             hovertemplate=f"trial %{{x}}, %{{text}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
-    xaxes(figure, title="trial", tickformat="d", range=[0.5, max(frame["trial"], default=1) + 0.5])
+    trials, values = max(frame["trial"], default=1), frame["valid"].dropna()
+    xaxes(
+        figure, title="trial", tickformat="d", range=[0.5, trials + 0.5],
+        dtick=1 if trials <= MOST_TICKS else None,
+    )  # fmt: skip
     yaxes(figure, title=WORDS)
+    if len(values) and values.min() == values.max():
+        yaxes(figure, range=[values.iloc[0] - ROOM, values.iloc[0] + ROOM])
     return figure
 
 

@@ -51,11 +51,13 @@ class Panel:
         kind: of the jobs and of the studies.
         noun: what the page calls one.
         draw_partial: draws what an announced study has found so far.
+        title: stands before how far a job is, where the page shows another's result too.
     """
 
     kind: str
     noun: str
     draw_partial: Callable[[RunningStudy], None] = lambda _study: None
+    title: Callable[[Job], str] = lambda _job: ""
 
     @property
     def session_key(self) -> str:
@@ -138,7 +140,7 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
     words = (
         f"Waiting for a free worker, {queue_text(job)}" if waiting else f"Running: {reached.words}"
     )
-    st.progress(reached.share, text=escaped_sentence(words))
+    st.progress(reached.share, text=escaped_sentence(f"{panel.title(job)}{words}"))
     with st.container(horizontal=True):
         if waiting and before(job):
             key = f"sooner {job.id[:16]}"

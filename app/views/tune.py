@@ -30,7 +30,10 @@ from shuffleproof.core.words import counted, duration, listed, number
 
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
 CONVENTION = Measure("NDCG", 10).convention()
-PANEL = job_panel.Panel("tune", "search")
+PANEL = job_panel.Panel(
+    "tune", "search",
+    title=lambda job: f"Search for {with_display_names(jobs.tuned_preset(job))} · ",
+)  # fmt: skip
 TUNED = "tuned"
 """In addresses: the preset whose search is shown."""
 
@@ -68,6 +71,7 @@ def _searches(names: Sequence[str]) -> bool:
             f"The search for {with_display_names(name)} stopped before its end: Tune with the same "
             "settings goes on where it was."
         )
+    missing = state.missing_option(TUNED, known)
     if not known and not stopped:
         st.info(
             "Nothing has been tuned on this data set yet. Choose a ranker and press Tune: every "
@@ -75,11 +79,14 @@ def _searches(names: Sequence[str]) -> bool:
             icon=":material/tune:",
         )
     if not known:
+        named = [with_display_names(name) for name in missing if name not in stopped]
+        state.instead("search", named)
         return False
     shown = parts.select(
         "Search", TUNED, known, known[0], format_func=with_display_names,
         help="By the preset that it made, or will make.",
     )  # fmt: skip
+    state.instead("search", [*map(with_display_names, missing)], with_display_names(shown))
     if shown in under_way:
         st.fragment(_watched, run_every=jobs.FAST)(under_way[shown].id)
     elif shown in stored:
@@ -91,7 +98,11 @@ def _watched(identifier: str) -> None:
     """The trials of a search under way, drawn anew every second."""
     frame = trials(jobs.table().history(identifier))
     if frame.empty:
-        st.caption("No trial has ended yet.")
+        st.caption(
+            "No trial has ended yet. Candidate lists that are not stored are made first: their "
+            "initial ranker is fitted, then cross-fitted in parts (“part 1 of 5”), each without "
+            "some of the training queries."
+        )
         return
     done = frame[frame["state"] == tuning.DONE]
     _drawn(frame, [name for name in frame.columns if name not in GIVEN])
@@ -135,7 +146,7 @@ def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
 def _stored(preset: NamedPreset) -> None:
     """A search that is over: the preset, every trial, and the one look at the test part."""
     frame, fields = tuning.table(preset), list(preset.asked["search"])
-    best, looked = preset.best, counted(preset.looks, "time")
+    best, looked = preset.best, "once" if preset.looks == 1 else f"{preset.looks} times"
     beside = ", ".join(
         f"{name} {number(value)}"
         for name, value in preset.usual_values.items()
@@ -157,7 +168,7 @@ def _stored(preset: NamedPreset) -> None:
     columns = (
         Column("trial", "Trial", COUNT), Column("of", "From", help="A preset, or the search."),
         Column("state", "State"), Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
-        Column("seconds", "Seconds", ",.1f"),
+        Column("seconds", "Seconds", ",.1f", "Of its training, also where that was stored before."),
         *(
             Column(name, name.replace("_", " "), SHORT if is_numeric_dtype(frame[name]) else TEXT)
             for name in fields
@@ -216,16 +227,17 @@ def _form(data: str, names: Sequence[str]) -> None:
         help="Small letters, digits and _. It stands behind the ranker: "
         f"{ranker}@{tuning.name_for(on)}.",
     )  # fmt: skip
-    presets = registry.RANKERS[ranker].presets
-    presets_first = [preset for preset in (*tuning.FIRST, usual) if preset in presets]
-    st.caption(_cost(data, base, limit, most, list(dict.fromkeys(presets_first))))
+    st.caption(_cost(data, base, limit, most, "" if on == data else " a fold"))
     if not fields:
         st.caption("Choose at least one field.")
+    called, stored = name.strip() or None, named_presets.stored_presets(services.store())
+    taken = (ranker, called or tuning.name_for(on))
+    before = next((one for one in stored if (one.ranker, one.name) == taken), None)
     job = {
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
-        "budget": 60.0 * most if limit == MINUTES else None, "name": name.strip() or None,
-        "at_once": sharing.jobs_workers(services.store()),
+        "budget": 60.0 * most if limit == MINUTES else None, "name": called,
+        "at_once": tuning.trials_at_once(before, sharing.jobs_workers(services.store())),
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)
@@ -256,9 +268,11 @@ def _range(ends: Sequence[Any]) -> str:
     return "–".join(f"{end:g}" for end in ends)
 
 
-def _cost(data: str, base: RankerName, limit: str, most: int, presets_first: Sequence[str]) -> str:
-    """What comes first, and how long it takes here."""
-    names = listed(presets_first).capitalize()
+def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
+    """What comes first, and how long it takes here; `each` says of which of several data sets."""
+    presets = registry.RANKERS[base.base].presets
+    presets_first = [name for name in (*tuning.FIRST, base.preset) if name in presets]
+    names = listed(list(dict.fromkeys(presets_first))).capitalize()
     words = f"{names} come first: the result is never worse on validation. "
     fitting = training.fit_size(data)
     plan = training.plan_training(fitting, training.usual_lists(data), base.base, base.preset, {})
@@ -269,7 +283,7 @@ def _cost(data: str, base: RankerName, limit: str, most: int, presets_first: Seq
     spans = " to ".join(dict.fromkeys((duration(times * low), duration(times * high))))
     what = counted(most, "trial") if limit == TRIALS else "one trial"
     return escaped_sentence(
-        f"{words}{what} like @{base.preset}: {spans} a fold. Those that fall behind stop early."
+        f"{words}{what} like @{base.preset}: {spans}{each}. Those that fall behind stop early."
     )
 
 

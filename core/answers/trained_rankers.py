@@ -8,7 +8,7 @@ from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.experiment.list_sources import has_lists_of, recipe_of
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, remember_file_name
@@ -63,7 +63,8 @@ def trained_on(
     """The rankers fitted on a data set's training part, newest first, by their keys alone.
 
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
-    come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
+    come out as filed were fitted on these parts. Models fitted for cross-fitting are left out, and
+    the trials of searches; the one that a tuned preset stands for is called by it.
 
     Args:
         store: where they are kept.
@@ -72,24 +73,33 @@ def trained_on(
         usual: the preset that a name alone means on this data set, which labels leave out; none:
             labels name no preset.
     """
+    searched = named_presets.searched_rankers(store)
+    trials = {key for key, (_, trial) in searched.items() if trial is not None}
     by_arrival = sorted(
         (
             (arrival(store, artefact), artefact)
             for artefact in store.artefacts("ranker")
-            if _is_complete(artefact.recipe)
+            if str(artefact.key) not in trials
+            and _is_complete(artefact.recipe)
             and key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
         ),
         key=itemgetter(0),
     )
     labels: set[str] = set()
-    rankers = [_ranker(artefact, arrived, labels, usual) for arrived, artefact in by_arrival]
+    rankers = [
+        _ranker(artefact, arrived, labels, usual, searched.get(str(artefact.key), ("", None))[0])
+        for arrived, artefact in by_arrival
+    ]
     return sorted(rankers, key=attrgetter("created", "key"), reverse=True)
 
 
 def _ranker(
-    artefact: Artefact, arrived: Arrival, labels: set[str], usual: str | None
+    artefact: Artefact, arrived: Arrival, labels: set[str], usual: str | None, tuned: str
 ) -> TrainedRanker:
-    """A stored ranker; the first of a name takes it, so that no later one changes its label."""
+    """A stored ranker; the first of a name takes it, so that no later one changes its label.
+
+    What a tuned preset stands for is called by it.
+    """
     recipe = artefact.recipe
     name = str(artefact.facts.get("name") or recipe["ranker"]["name"])
     file = str(recipe["ranker"].get("file", "")) if name in FILES else ""
@@ -97,8 +107,8 @@ def _ranker(
         remember_file_name(artefact.key.digest, file)
     preset = _preset(name, canonical_json(recipe["ranker"]))
     label = f"{name}:{file}" if file else name
-    if usual and preset not in {None, usual}:
-        label = f"{name}@{preset}"
+    if usual and (tuned or preset not in {None, usual}):
+        label = tuned or f"{name}@{preset}"
     label = f"{name}#{artefact.key.digest[:6]}" if label in labels else label
     labels.add(label)
     return TrainedRanker(

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
@@ -14,7 +14,13 @@ from shuffleproof.core.words import counted
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
     from shuffleproof.core.sharing import afterwards, workers_of  # noqa: PLC0415 (who has work to do)
-    from shuffleproof.core.tuning import Tuning, refuse, tune, with_trials_at_once  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.tuning import (  # noqa: PLC0415 (who has work to do)
+        Tuning,
+        refuse,
+        stored_search,
+        trials_at_once,
+        tune,
+    )
 
     use_device(arguments)
     scope, start = scope_of(arguments), time.monotonic()
@@ -30,7 +36,7 @@ def tune(arguments: argparse.Namespace) -> Answer:
     if not arguments.at_once:
         shared = arguments.executor is not None
         workers = workers_of(arguments.executor, arguments.workers) if shared else 1
-        tuning = with_trials_at_once(tuning, scope, workers)
+        tuning = replace(tuning, at_once=trials_at_once(stored_search(tuning, scope), workers))
     if arguments.executor is not None:
         refuse(tuning, scope)
         share("tune", asdict(tuning), scope, arguments)

@@ -14,7 +14,7 @@ from shuffleproof.core.experiment.list_sources import (
     sources,
     test_rankers,
 )
-from shuffleproof.core.rankers import preset_digests
+from shuffleproof.core.rankers import named_presets, preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
@@ -121,12 +121,19 @@ def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
     for name, key in store.names().items():
         names[key] = (*names.get(key, ()), name)
     artefacts = [artefact for artefact in store.artefacts() if artefact.key.kind in KINDS]
+    searched = named_presets.searched_rankers(store)
     needs = _dependencies(artefacts)
     described, undescribable = [], []
     for artefact in artefacts:
         try:
             described.append(
-                _entry(artefact, names.get(artefact.key, ()), frozenset(needs[artefact.key]), store)
+                _entry(
+                    artefact,
+                    names.get(artefact.key, ()),
+                    frozenset(needs[artefact.key]),
+                    store,
+                    searched.get(str(artefact.key), ("", None)),
+                )
             )
         except STRANGE:
             undescribable.append(artefact)
@@ -134,11 +141,12 @@ def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
 
 
 def _entry(
-    artefact: Artefact, names: tuple[str, ...], needs: frozenset[ArtefactKey], store: Store
-) -> Entry:
+    artefact: Artefact, names: tuple[str, ...], needs: frozenset[ArtefactKey], store: Store,
+    searched: tuple[str, int | None],
+) -> Entry:  # fmt: skip
     return Entry(
         artefact=artefact,
-        name=names[0] if names else _own_name(artefact),
+        name=names[0] if names else _searched_name(*searched) or _own_name(artefact),
         names=names,
         summary=summary_of(artefact),
         tags=Tags(store.root).of(artefact.key),
@@ -281,6 +289,15 @@ def _of_file(artefact: Artefact) -> str:
             name = {"valid": "validation", "test": "test"}[part]
             return f"{text}; {name} NDCG@10 {quality:.3f}"
     return text
+
+
+def _searched_name(preset: str, trial: int | None) -> str:
+    """What a ranker of a search is called.
+
+    >>> _searched_name("lambdamart@tuned_mq2008", 3), _searched_name("mart@mine", None)
+    ('lambdamart · trial 3', 'mart@mine')
+    """
+    return preset if trial is None else f"{preset.partition('@')[0]} · trial {trial}"
 
 
 def _own_name(artefact: Artefact) -> str:

@@ -131,6 +131,25 @@ def stored_presets(store: Store) -> list[NamedPreset]:
     return _read_all(store)[0]
 
 
+def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
+    """The rankers that searches proposed, by key as printed: of which preset, and which trial.
+
+    The one that a preset stands for is no trial. Those of built-in presets, which are tried first,
+    are left out.
+    """
+    trials: dict[str, tuple[str, int | None]] = {}
+    best: dict[str, tuple[str, int | None]] = {}
+    built_in: set[str] = set()
+    for preset in stored_presets(store):
+        for row in preset.history:
+            if row["of"] != "search":
+                built_in.update(row["rankers"])
+                continue
+            of, trial = (best, None) if row == preset.best else (trials, int(row["trial"]))
+            of.update(dict.fromkeys(row["rankers"], (str(preset), trial)))
+    return {key: found for key, found in (trials | best).items() if key not in built_in}
+
+
 def _read_all(store: Store) -> tuple[list[NamedPreset], dict[str, Path]]:
     """The presets of a store, and the files of the damaged ones by `ranker@preset`."""
     presets, damaged = [], {}

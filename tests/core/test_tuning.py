@@ -1,10 +1,12 @@
 """A search for a recipe: presets first, validation alone, one look at the test part, resumable."""
 
+import shutil
 from dataclasses import asdict, replace
 
 import pytest
 
 from shuffleproof.core import search_space, sharing, tuning
+from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
 from shuffleproof.core.data.catalogue import resolve
@@ -12,6 +14,7 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.jobs import jobs_of, submit
+from shuffleproof.core.library import entries as library
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
@@ -23,7 +26,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.tuning import Tuning, table, tune, with_trials_at_once
+from shuffleproof.core.tuning import Tuning, stored_search, table, trials_at_once, tune
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
@@ -90,6 +93,36 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
     more, _ = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
     assert (more.looks, len(fits)) == (2, before + 3)
     assert without_times(more.history[:6]) == without_times(preset.history)
+
+
+def test_a_trial_takes_the_seconds_of_its_training_also_where_its_lists_had_made_it(tmp_path):
+    lists = LISTS | {"initial": ("ranksvm@paper",)}
+    preset, _ = run_to_end(tune(replace(ASKED, trials=4), Scope(Store(tmp_path), "sample", lists)))
+    for row in preset.history:
+        (key,) = row["rankers"]
+        assert row["seconds"] == Store(tmp_path).resolve(key, "ranker").facts["seconds"]
+
+
+def test_trials_are_no_rankers_to_choose_and_the_best_is_called_by_its_preset(whole, tmp_path):
+    root, preset = whole
+    store = Store(shutil.copytree(root, tmp_path / "copy"))
+    best = preset.history[-1] | {"value": 1.0}
+    as_small = preset.history[-1] | {"trial": 7, "rankers": preset.history[2]["rankers"]}
+    named_presets.save(replace(preset, history=(*preset.history[:-1], best, as_small)), store)
+    (paper,), (tuned,), (small,), (fourth,), (fifth,), (last,) = (
+        row["rankers"] for row in preset.history
+    )
+    fold = resolve("sample", store)
+    rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint, "small")
+    assert {ranker.key: ranker.label for ranker in rankers if ranker.name == "ranksvm"} == {
+        paper: "ranksvm@paper", tuned: "ranksvm@tuned", small: "ranksvm",
+        last: "ranksvm@tuned_sample",
+    }  # fmt: skip
+    names = {str(entry.key): entry.name for entry in library.entries(store)}
+    assert [names[key] for key in (small, fourth, fifth, last)] == [
+        "ranksvm", "ranksvm · trial 4", "ranksvm · trial 5", "ranksvm@tuned_sample",
+    ]  # fmt: skip
+    named_presets.know(Store(root))  # as other tests find it
 
 
 def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_trials(whole):
@@ -166,8 +199,8 @@ def test_rounds_are_part_of_what_is_searched(whole):
     root, _ = whole
     with pytest.raises(UsageError, match="something else: at-once was 1, now 2;"):
         run_to_end(tune(replace(ASKED, at_once=2), scope(root)))
-    assert with_trials_at_once(ASKED, scope(root), 2) == ASKED, "the stored search goes on"
-    assert with_trials_at_once(replace(ASKED, name="new"), scope(root), 2).at_once == 2
+    assert trials_at_once(stored_search(ASKED, scope(root)), 2) == 1, "the stored search goes on"
+    assert trials_at_once(stored_search(replace(ASKED, name="new"), scope(root)), 2) == 2
 
 
 def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):

@@ -10,16 +10,27 @@ import pytest
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import benchmarks, proposals, runs, scoring, training
+from shuffleproof.app import (
+    benchmarks,
+    library,
+    proposals,
+    recent_work,
+    runs,
+    scoring,
+    training,
+)
 from shuffleproof.app.views.train.form import _span
+from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import interval, p_value
 from tests import app_disturbed
@@ -153,6 +164,20 @@ def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
 def test_where_nothing_stands_out_the_best_stand_side_by_side(own, monkeypatch):
     monkeypatch.setattr(proposals, "standing_out", lambda _: set())
     assert opened(train_script).get("plotly_chart")
+
+
+def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(table):
+    lists = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
+    asked = tuning.Tuning("ranksvm", trials=6)
+    preset, _ = run_to_end(tuning.tune(asked, Scope(table.store, "sample", lists)))
+    trials = {row["rankers"][0] for row in preset.history[3:]} - set(preset.best["rankers"])
+    assert trials
+    assert "RankSVM · trial 4" in set(library.table(library.entries(), library.entries())["name"])
+    page = opened(train_script)
+    assert page.get("plotly_chart")[0].proto.alt.count("RankSVM") == len(preset.history) - len(
+        trials
+    )
+    assert len(recent_work.recent_work(20)) == len(preset.history) - len(trials)
 
 
 def test_where_nothing_is_trained_the_cheapest_is_proposed(table):

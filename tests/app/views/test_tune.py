@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from shuffleproof.app import study_access
-from shuffleproof.app.figures.tuning import parallel
+from shuffleproof.app.figures.tuning import best_so_far, parallel
 from shuffleproof.app.views import tune as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
@@ -49,7 +49,19 @@ def test_the_form_hands_in_what_the_command_says(table):
     assert job.kind == "tune"
     assert given.items() <= job.parameters.items()
     assert page.query_params["tuned"] == "lambdamart@mine"
-    assert "No trial has ended yet." in app_pages.words(page)
+    said = app_pages.words(page)
+    assert "No trial has ended yet. Candidate lists that are not stored are made first" in said
+
+
+def test_the_estimate_is_of_a_fold_where_there_are_folds(table):
+    said = app_pages.words(opened())
+    assert "20 trials like @small" in said
+    assert "a fold." not in said
+    table.store.set_name("two-fold1", find("sample", table.store).key)
+    page = app_pages.opened("tune", data="two-fold1")
+    assert "a fold." not in app_pages.words(page)
+    page.button_group(key="folds").set_value("two").run()
+    assert "a fold. Those that fall behind stop early." in app_pages.words(page)
 
 
 def test_a_search_that_workers_make_proposes_a_trial_for_each(table, monkeypatch):
@@ -107,14 +119,52 @@ def test_a_search_that_was_cancelled_can_go_on_and_the_page_says_so(table):
     assert "Nothing has been tuned" not in said
 
 
+ABSENT = "Not found here: search LambdaMART tuned_sample, which the address asks for."
+
+
+def test_an_address_that_names_a_search_that_is_not_stored_is_told_so(table):
+    assert ABSENT in app_pages.words(opened(query={"tuned": "lambdamart@tuned_sample"}))
+    tuned_ranksvm(table, 4)
+    page = opened(query={"tuned": "lambdamart@tuned_sample"})
+    assert f"{ABSENT} Shown instead: RankSVM tuned_sample." in app_pages.words(page)
+    assert "Not found here" not in app_pages.words(opened())
+
+
+def test_the_bar_of_a_search_says_whose_it_is_where_another_is_shown(table):
+    tuned_ranksvm(table, 4)
+    page = opened()
+    click(page, "tune now")
+    page.selectbox(key="tuned").set_value("ranksvm@tuned_sample").run()
+    assert "RankSVM tuned_sample is the best of 4 trials" in app_pages.words(page)
+    waiting = page.get("progress")[0].proto.text.replace("\\", "")
+    assert waiting.startswith("Search for LambdaMART tuned_sample · Waiting for a free worker")
+    table.jobs.cancel(table.jobs.list("waiting")[0].id)
+    page.selectbox(key="tuned").set_value("ranksvm@tuned_sample").run()
+    assert not page.get("progress")
+
+
+def test_a_search_that_was_cancelled_while_it_was_shown_is_not_replaced_without_a_word(table):
+    tuned_ranksvm(table, 4)
+    page = opened()
+    click(page, "tune now")
+    assert page.selectbox(key="tuned").value == "lambdamart@tuned_sample"
+    table.jobs.cancel(table.jobs.list("waiting")[0].id)
+    page.run()
+    assert f"{ABSENT} Shown instead: RankSVM tuned_sample." in app_pages.words(page)
+
+
+def tuned_ranksvm(table, trials):
+    asked = tuning.Tuning("ranksvm", trials=trials)
+    return run_to_end(tuning.tune(asked, Scope(table.store, "sample", LISTS)))[0]
+
+
 def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
-    asked = tuning.Tuning("ranksvm", trials=5)
-    preset, _ = run_to_end(tuning.tune(asked, Scope(table.store, "sample", LISTS)))
+    preset = tuned_ranksvm(table, 5)
     page = opened()
     said = app_pages.words(page)
     assert page.query_params["tuned"] == "ranksvm@tuned_sample"
     assert "RankSVM tuned_sample is the best of 5 trials: trial" in said
-    assert "Looked at 1 time for this search, when it was over." in said
+    assert "Looked at once for this search, when it was over." in said
     tests, every = (frame.value for frame in page.dataframe)
     assert list(tests["ranker"])[-1] == "RankSVM tuned_sample"
     assert len(tests) == 4
@@ -155,7 +205,7 @@ def test_the_toast_of_a_search_leads_to_it(table):
 def test_before_the_first_search_the_form_is_open_and_below_one_it_is_folded(table):
     (form,) = (one for one in opened().expander if one.label == "New search")
     assert form.proto.expanded
-    run_to_end(tuning.tune(tuning.Tuning("ranksvm", trials=4), Scope(table.store, "sample", LISTS)))
+    tuned_ranksvm(table, 4)
     (form,) = (one for one in opened().expander if one.label == "New search")
     assert not form.proto.expanded
 
@@ -169,3 +219,17 @@ def test_every_line_of_the_parallel_coordinates_is_one_trial():
     assert lines == {"trial 1": [0, 1, 1], "trial 3": [1, 0, 0]}
     ends = [note.text for note in figure.layout.annotations]
     assert ends == ["8", "128", "adam", "sgd", "0.250", "0.500"]
+
+
+def test_few_trials_have_a_tick_each_and_one_value_has_room_above_and_below():
+    one = best_so_far(trial_rows([0.551])).layout
+    assert (one.xaxis.dtick, list(one.xaxis.range)) == (1, [0.5, 1.5])
+    assert list(one.yaxis.range) == pytest.approx([0.501, 0.601])
+    three = best_so_far(trial_rows([0.5, 0.625, math.nan])).layout
+    assert (three.xaxis.dtick, three.yaxis.range) == (1, None)
+    assert best_so_far(trial_rows([0.5] * 40)).layout.xaxis.dtick is None
+
+
+def trial_rows(values):
+    rows = [(at, "search", "done", value) for at, value in enumerate(values, start=1)]
+    return view.pd.DataFrame(rows, columns=view.GIVEN)
