@@ -106,7 +106,7 @@ class AnswerWithdrawn(BaseException):
     """Nobody wants the answer any more."""
 
 
-class Shared(NamedTuple):
+class WorkersOutcome(NamedTuple):
     """What workers came to.
 
     Attributes:
@@ -131,7 +131,7 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     *,
     workers: int | None = None,
     modules: Sequence[str] = (),
-) -> Generator[Progress, None, Shared]:
+) -> Generator[Progress, None, WorkersOutcome]:
     """Let workers make what a question needs; yields how far they are.
 
     Args:
@@ -150,7 +150,7 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     logs = store.root / LOGS / name
     place = executor(where, count, logs)
     item = {"store": address_of(store), "mark": board.mark(), "assignment": name}
-    shared = Shared((), 0)
+    shared = WorkersOutcome((), 0)
     try:
         with closing(asking), asking.working(asker(name)):
             _hand_out(board, kind, parameters, modules, name)
@@ -163,7 +163,7 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
 
 def _heard(
     ear: "_Ear", place: Executor, items: Sequence[Mapping[str, Any]]
-) -> Generator[Progress, None, Shared]:
+) -> Generator[Progress, None, WorkersOutcome]:
     """Let workers do an assignment, which is taken back at the end; as `share_work`."""
     board, name = ear.board, ear.name
     outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -200,7 +200,7 @@ def _heard(
         stop.set()  # who waits in a queue, or does not look
         watcher.join(STOPPING)
         board.take_back(name)  # what was told meanwhile
-    return Shared(tuple(failures), units)
+    return WorkersOutcome(tuple(failures), units)
 
 
 class _Ear:

@@ -186,7 +186,7 @@ def workers(command: argparse.ArgumentParser) -> None:
         "--executor",
         metavar="WHERE",
         help="let workers make what is missing, on a store that all see: processes:4, "
-        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here); without --max-seconds",
+        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here); not with --max-seconds",
     )
     command.add_argument(
         "--workers", type=count, help="with --executor: how many (default: the cores; 8 elsewhere)"

@@ -203,7 +203,7 @@ MISTAKES = """
 1 | library show nosuch | nosuch | list stored
 1 | library import words.txt | words.txt | Give a file that the library exported
 2 | app --port 0 | '0' | 1 to 65535
-2 | worker --idle soon | 'soon' | decimal number
+2 | worker --idle soon | 'soon' | seconds above 0
 2 | study initial-ranking --rankers dlcm mart | mart | one word, with commas: dlcm,mart
 2 | study initial-ranking --rankers feature:1 --queries 99999999999999999999 | --queries | 18 digits
 2 | study initial-ranking --rankers feature:1 --draws 99999999999999999999 | --draws | 18 digits
