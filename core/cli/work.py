@@ -25,7 +25,7 @@ from shuffleproof.core.execution.executor import configured, keep_settings
 from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_supervisor import supervise
 from shuffleproof.core.job_kinds import SHORT
-from shuffleproof.core.jobs import WORKER, jobs_of
+from shuffleproof.core.jobs import WORKER, is_running, jobs_of
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.sharing import address_of, work
 from shuffleproof.core.store.artefacts import Store
@@ -130,7 +130,9 @@ def worker(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
         return _shared_work(store, arguments)
-    _keep_settings(store)
+    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
+    if not is_running(store):  # else another worker does the jobs, as it was told
+        keep_settings(folder_of(store.root))
     warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
     ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
     jobs = jobs_of(store)
@@ -139,12 +141,6 @@ def worker(arguments: argparse.Namespace) -> Answer:
         text = f"another worker is doing the jobs of {store.root} already"
         return Answer({"ran": False, **counts}, text)
     return Answer({"ran": True, **counts})
-
-
-def _keep_settings(store: Store) -> None:
-    """Where jobs go from now on; a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it."""
-    configured()
-    keep_settings(folder_of(store.root))
 
 
 def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
@@ -190,8 +186,9 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
-    _keep_settings(store_of(arguments))
+    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     _check_free(arguments.host, arguments.port)
+    keep_settings(folder_of(store_of(arguments).root))
     command = [sys.executable, "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]
     if arguments.allow_host:

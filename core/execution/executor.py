@@ -157,7 +157,7 @@ def settings(folder: Path | None = None) -> dict[str, str]:
         return here
     try:
         return here | json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):  # not there, or damaged
         return here
 
 

@@ -117,7 +117,7 @@ class _Lane:
             if answer is not None:
                 return outcome(answer)
             how, words = self.worker.last_words()
-            LOG.warning("a worker process %s; another takes its place", how)
+            LOG.warning("a worker process %s", how)
             failure = Failure(f"its worker process died ({how}), {ATTEMPTS} times", words)
             self.worker = None
         return failure
