@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,13 @@ SPARE = 1 << 28
 
 PARTS = ("train", "valid", "test")
 WHOLE, FOLDER, UNSORTED = "whole", "folder", "unsorted"
+
+
+@lru_cache(maxsize=16)
+def _has_parts(path: Path, changed: int) -> bool:
+    """As `table_text.has_parts`, which reads the first rows: a page asks at every run."""
+    del changed  # part of the memory's key alone
+    return table_text.has_parts(path)
 
 
 @dataclass(frozen=True)
@@ -121,8 +129,11 @@ class Draft:
         """Whether the only file chosen is a table that names the part of every row itself."""
         file = self.only_file if how == PARTS else self._only(*how)
         try:
-            return file is not None and table_text.has_parts(self.path(file))
-        except DataError:
+            if file is None:
+                return False
+            path = self.path(file)
+            return _has_parts(path, path.stat().st_mtime_ns)
+        except (DataError, OSError):
             return False  # `fault` names it
 
     @property
