@@ -214,18 +214,18 @@ def _form(data: str, names: Sequence[str]) -> None:
     )
     base = RankerName.parse(f"{ranker}@{usual}")
     space = search_space.space_of(base)
-    fields = st.multiselect(
-        "Fields that are searched", list(space), default=list(space), wrap=True,
-        key=f"fields {ranker}",
-        format_func=lambda name: f"{name.replace('_', ' ')} {_range(space[name])}",
-        help="All others stay as the preset has them.",
-    )  # fmt: skip
     with middle:
         limit, most = _limit()
     name = right.text_input(
         "Name of the preset", placeholder=tuning.name_for(on), key="name",
         help="Small letters, digits and _. It stands behind the ranker: "
         f"{ranker}@{tuning.name_for(on)}.",
+    )  # fmt: skip
+    fields = st.multiselect(
+        "Fields that are searched", list(space), default=list(space), wrap=True,
+        key=f"fields {ranker}",
+        format_func=lambda name: f"{name.replace('_', ' ')} {_range(space[name])}",
+        help="All others stay as the preset has them.",
     )  # fmt: skip
     st.caption(_cost(data, base, limit, most, "" if on == data else " a fold"))
     if not fields:
