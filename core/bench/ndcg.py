@@ -37,7 +37,7 @@ def ndcg(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (the si
         theirs.build,
         theirs.evaluate,
         lambda: np.sort(matrix, axis=1),
-        repeats=3,
+        repeats=7,
     )
     job, note = f"ndcg {lists} × {length}", f"values equal within {largest:.0e}"
     rows = [

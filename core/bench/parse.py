@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core.bench.result import BenchRow, interleave
+from shuffleproof.core.bench.result import BenchRow, interleave, touch_memory
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import read as letor
@@ -70,6 +70,7 @@ def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
             partial(with_peer, path),
             lambda: _lines_counted(path),
             repeats=turns,
+            before=partial(touch_memory, path.stat().st_size),
         )
         note = (
             f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s, "

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class BenchRow:
@@ -32,20 +34,34 @@ class BenchRow:
     note: str = ""
 
 
-def interleave(*jobs: Callable[[], object], repeats: int = 5) -> tuple[float, ...]:
+def interleave(
+    *jobs: Callable[[], object], repeats: int = 5, before: Callable[[], object] | None = None
+) -> tuple[float, ...]:
     """Least seconds of each job, run in turn A B A B …, after one warm-up of each.
 
-    On a machine with other work the least time is nearest to what a job takes by itself.
+    On a machine with other work the least time is nearest to what a job takes by itself. What is
+    done `before` each turn takes no part in it.
     """
     for job in jobs:
         job()
     seconds = [float("inf")] * len(jobs)
     for _ in range(repeats):
         for index, job in enumerate(jobs):
+            if before is not None:
+                before()
             start = time.perf_counter()
             job()
             seconds[index] = min(seconds[index], time.perf_counter() - start)
     return tuple(seconds)
+
+
+def touch_memory(size: int) -> None:
+    """Write so many bytes of memory and give them back, so that the next work finds them written.
+
+    The first writing of a page costs a virtual machine up to as much as all else that is done with
+    it, and how many were written before depends on what ran before.
+    """
+    np.ones(size, np.uint8)
 
 
 def comparison_row(

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.bench.result import BenchRow, touch_memory
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
@@ -88,8 +88,7 @@ CHILD = (
 TINY = Shape(10, 40, 136)
 
 TOUCHED = 2**30
-"""Bytes of memory that are written before anything is timed, or the size of the text if less: the
-first writing of a page costs a virtual machine as much as all else that is done with it, and a
+"""Bytes of memory that are touched before anything is timed, or the size of the text if less: a
 small set finds pages enough that were written before."""
 
 
@@ -167,7 +166,7 @@ def _bytes_of(shape: Shape) -> int:
 
 def steps(data: Path, root: Path) -> dict[str, dict[str, float]]:
     """Seconds and the most memory of its own (bytes) of every step, on the files of a folder."""
-    np.ones(min(sum(path.stat().st_size for path in data.iterdir()), TOUCHED), np.uint8)
+    touch_memory(min(sum(path.stat().st_size for path in data.iterdir()), TOUCHED))
     store, figures = Store(root), dict[str, dict[str, float]]()
 
     def done(name: str, work: Generator[Any, None, Any]) -> Any:

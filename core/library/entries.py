@@ -32,6 +32,7 @@ from shuffleproof.core.studies.kinds.preferences.sections import label as aggreg
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.listless.retrievers import label as retriever
 from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.studies.result import TIMES
 from shuffleproof.core.words import counted
 
 KINDS = {
@@ -404,10 +405,13 @@ def _rankers_named(artefact: Artefact) -> set[str]:
 
 def trials_of(artefact: Artefact) -> Trials:
     """What the trials of a stored study say; nothing where they cannot be read."""
+    times = artefact.path / TIMES
     try:
         frame = plain_json.read_json(artefact.path / "trials.json", MOST_TRIALS)
         columns = {name: [row[at] for row in frame["data"]]
                    for at, name in enumerate(frame["columns"])}  # fmt: skip
+        if times.exists():
+            columns |= plain_json.read_json(times, MOST_TRIALS)["trials"]
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return Trials(frozenset(), None)
     texts = [text for name in TRAINED for text in columns.get(name, ())]

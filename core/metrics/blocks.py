@@ -102,6 +102,10 @@ def _dcg(
     labels: np.ndarray, bounds: np.ndarray, cutoff: int, exp2: int, discounts: np.ndarray
 ) -> float:
     total = 0.0
+    if bounds[-1] == len(bounds) - 1:  # no ties
+        for i in range(min(bounds[-1], cutoff)):
+            total += _gain(labels[i], exp2) * (discounts[i + 1] - discounts[i])
+        return total
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
         if start >= cutoff:
@@ -331,8 +335,6 @@ def _value(  # noqa: PLR0911 (a line a kind)
 ) -> float:
     """One measure of one list before any division by what the query could have."""
     kind, cutoff = code[KIND], code[CUTOFF]
-    if kind in (NDCG, DCG):
-        return _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[DISCOUNT]])
     if kind == ERR:
         return _cascade(labels, bounds, cutoff, code[TOP], room)
     if kind == AP:
@@ -347,6 +349,29 @@ def _value(  # noqa: PLR0911 (a line a kind)
     if kind == JUDGED:
         return _found(labels, bounds, cutoff, 0.0)
     return _found(labels, bounds, cutoff, code[RELEVANT])
+
+
+@no_type_check
+@compiled()
+def _of_judged(
+    code: np.ndarray,
+    ranked: tuple[np.ndarray, np.ndarray],
+    query: tuple[np.ndarray, np.ndarray, float],
+    discounts: np.ndarray,
+    room: np.ndarray,
+) -> float:
+    """A measure that reads the query's judged labels too.
+
+    Of the query: these, the keys of what is shown, and how many are relevant.
+    """
+    (labels, bounds), (judged, keys, relevant_count) = ranked, query
+    if code[KIND] == MEAN:
+        ideal = _falling(judged, keys, code[SHOWN])
+        return _mean_ndcg(labels, bounds, code, ideal, discounts[code[DISCOUNT]])
+    counts = np.empty(2, np.int64)
+    counts[0] = relevant_count
+    counts[1] = _not_relevant(judged, keys, code[SHOWN], code[RELEVANT])
+    return _preferred(labels, bounds, code, counts, room)
 
 
 @no_type_check
@@ -376,7 +401,7 @@ def measure_blocks(
         longest = max(longest, offsets[index + 1] - offsets[index])
     ranked, bounds = np.empty((2, longest)), np.empty(longest + 1, dtype=np.int64)
     single, room = np.arange(longest + 1), np.empty(longest + 1)
-    values, counts = np.zeros((len(codes), len(starts)), dtype=np.float32), np.empty(2, np.int64)
+    values = np.zeros((len(codes), len(starts)), dtype=np.float32)
     for index in range(len(starts)):
         inside = keys[offsets[index] : offsets[index + 1]]
         blocks = _prefix(inside, labels[starts[index] : stops[index]], depth, ranked, bounds)
@@ -385,18 +410,16 @@ def measure_blocks(
             if normaliser == 0.0 or (code[SHORT] and len(inside) < code[CUTOFF] < WHOLE):
                 continue
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
-            if code[KIND] == MEAN:
-                ideal = _falling(labels[starts[index] : stops[index]], inside, code[SHOWN])
+            row = ranked[code[AVERAGED]]
+            if code[KIND] in (MEAN, BPREF):
+                query = labels[starts[index] : stops[index]], inside, normaliser
+                values[m, index] = _of_judged(code, (row, ends), query, discounts, room)
+                continue
+            if code[KIND] in (NDCG, DCG):  # by far the most asked for: one call less
                 sums = discounts[code[DISCOUNT]]
-                values[m, index] = _mean_ndcg(ranked[code[AVERAGED]], ends, code, ideal, sums)
-                continue
-            if code[KIND] == BPREF:
-                query_labels = labels[starts[index] : stops[index]]
-                counts[0] = normaliser
-                counts[1] = _not_relevant(query_labels, inside, code[SHOWN], code[RELEVANT])
-                values[m, index] = _preferred(ranked[code[AVERAGED]], ends, code, counts, room)
-                continue
-            value = _value(code, ranked[code[AVERAGED]], ends, discounts, room)
+                value = _dcg(row, ends, code[CUTOFF], code[EXP2], sums)
+            else:
+                value = _value(code, row, ends, discounts, room)
             if code[KIND] in (NDCG, AP, R):
                 value /= normaliser
             elif code[KIND] == JUDGED:

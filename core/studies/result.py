@@ -40,6 +40,12 @@ SUMMARY = (
 """The columns of a summary."""
 
 
+TIMES = "times.json"
+"""What a clock measured: a file of its own, so that all others are the same bytes wherever and
+however often a study is done."""
+CLOCKED = ("seconds", "training_seconds")
+CLOCKED_FACTS = ("training_seconds", "effort")
+
 STORED_FILE = re.compile(rf"\b(?:{'|'.join(FILES)})#(?P<digits>[0-9a-f]+)")
 """The label of a ranker that was brought as a file."""
 
@@ -169,15 +175,22 @@ class StudyResult:
         return pd.DataFrame(rows, columns=tables.keys(SUMMARY))
 
     def save(self, directory: Path, summary: pd.DataFrame | None = None) -> None:
-        """Write values.npz (compressed), trials.json, study.json and files into an empty directory.
+        """Write values.npz (compressed), trials, facts, times and files into an empty directory.
 
         Args:
             directory: where.
             summary: what is written as such; by default `summary()`.
         """
         np.savez_compressed(directory / "values.npz", values=self.values)
-        self.trials.to_json(directory / "trials.json", orient="split", index=False)
-        head = {"recipe": self.recipe, "query_ids": self.query_ids, "facts": self.facts}
+        facts = dict(self.facts)
+        times = {
+            "trials": {name: self.trials[name].tolist() for name in CLOCKED if name in self.trials},
+            "facts": {name: facts.pop(name) for name in CLOCKED_FACTS if name in facts},
+        }
+        (directory / TIMES).write_text(json.dumps(times))
+        trials = self.trials.drop(columns=[*times["trials"]])
+        trials.to_json(directory / "trials.json", orient="split", index=False)
+        head = {"recipe": self.recipe, "query_ids": self.query_ids, "facts": facts}
         (directory / "study.json").write_text(json.dumps(head, indent=1))
         summary = self.summary() if summary is None else summary
         summary.to_json(directory / "summary.json", orient="split", index=False)
@@ -188,14 +201,14 @@ class StudyResult:
     def open(cls: type[AnyResult], directory: Path) -> AnyResult:  # noqa: PYI019 (checked at run time, where Self means nothing)
         """Open a stored result."""
         text = (directory / "study.json").read_text()
-        head = json.loads(text)
+        head, times = json.loads(text), _times(directory)
         _learn_file_names(text, directory.parent)
         return cls(
             recipe=head["recipe"],
-            trials=_frame(directory / "trials.json"),
+            trials=_frame(directory / "trials.json").assign(**times["trials"]),
             values=np.load(directory / "values.npz")["values"],
             query_ids=tuple(head["query_ids"]),
-            facts=head["facts"],
+            facts=head["facts"] | times["facts"],
             directory=directory,
         )
 
@@ -251,9 +264,17 @@ def stored_summary(directory: Path) -> pd.DataFrame:
 
 def seconds_of(directory: Path) -> float:
     """What the trials of a stored result took in all, trainings left out."""
-    trials = _frame(directory / "trials.json")
+    trials = _frame(directory / "trials.json").assign(**_times(directory)["trials"])
     trained = trials.get("training_seconds", 0.0)
     return float((trials["seconds"] - trained).clip(lower=0.0).sum())
+
+
+def _times(directory: Path) -> dict[str, dict[str, Any]]:
+    """What a clock measured; nothing where it stands among the rest, as it once did."""
+    try:
+        return json.loads((directory / TIMES).read_text())
+    except FileNotFoundError:
+        return {"trials": {}, "facts": {}}
 
 
 def _frame(path: Path) -> pd.DataFrame:
