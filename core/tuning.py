@@ -119,6 +119,11 @@ class Search:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
+    def preset(self) -> str:
+        """What it comes to, as commands take it."""
+        return f"{self.base.base}@{self.tuning.name or name_for(self.scope.data)}"
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What determines every trial but how many there are."""
         spec, workbench = registry.spec(self.base), self.folds[0]
@@ -343,6 +348,7 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
         why = next(row["why"] for row in search.history)
         raise DataError(str(base), f"no trial was finished ({why})", "Search other fields.")
     if before is not None and len(search.history) <= before.trials:
+        named_presets.forget_trials(scope.store, search.preset)
         return before, True
     made = NamedPreset(
         base.base, name, best["of"] if best["of"] != SEARCH else base.preset, best["fields"],
@@ -356,6 +362,7 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
         tests += [{"ranker": label, **(yield from _looked(search, row))}]
     made = replace(made, test=tuple(tests))
     named_presets.save(made, scope.store)
+    named_presets.forget_trials(scope.store, search.preset)
     return made, False
 
 
@@ -436,6 +443,7 @@ def _round(
         if not late:
             rows.append(row)
             search.history.append({"trial": len(search.history) + 1, **row})
+            named_presets.note_trials(search.scope.store, search.preset, search.history)
             yield _reported(search, wanted)
     if claimed is not None:
         raise claimed

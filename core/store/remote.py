@@ -30,6 +30,8 @@ COPIES = "copies"
 FRESH = 2.0
 """Seconds for which a listing is believed."""
 
+PAGES = ("http://", "https://")
+
 ANSWER = "Check the address, the network, the credentials and whether the bucket is there."
 
 
@@ -50,12 +52,19 @@ class Remote:
         """The file system, which believes no old listing, and the path in it."""
         import fsspec  # noqa: PLC0415 (stores on a disk need none of it)
 
+        if self.url.startswith(PAGES):
+            raise UsageError(
+                f"{self.url} is the address of a page, which nothing can be stored under: name a "
+                "folder, or an address such as s3://bucket/store"
+            )
         try:
             return fsspec.url_to_fs(self.url, use_listings_cache=False)
         except ImportError as error:
-            raise UsageError(
-                f"{self.url}: {error}; for S3: pip install 'shuffleproof[s3]'"
-            ) from error
+            of_s3 = self.url.startswith("s3")
+            remedy = "pip install 'shuffleproof[s3]'" if of_s3 else "install it beside Shuffleproof"
+            raise UsageError(f"{self.url}: {error}; {remedy}") from error
+        except OSError as error:  # of those that connect at once
+            raise ArtefactError(self.url, _silence(error), ANSWER) from error
         except ValueError as error:
             raise UsageError(
                 f"{self.url} is no address of a store ({error}): name a folder, or an address such "
@@ -226,12 +235,15 @@ class Remote:
             if isinstance(error, OSError) and error.errno in manifest.DISK_FULL:
                 raise  # of the disk here
             # Whatever its library raises: what is meant to be missing is caught inside.
-            finding = f"the object store does not answer as it should ({error})"
-            raise ArtefactError(self.url, finding, ANSWER) from error
+            raise ArtefactError(self.url, _silence(error), ANSWER) from error
 
 
 _LISTED: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
 """Listings by address and folder, with their age."""
+
+
+def _silence(error: Exception) -> str:
+    return f"the object store does not answer as it should ({error})"
 
 
 def _is_folder(files: Any) -> bool:

@@ -81,8 +81,11 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
             work.close()  # as a kill: four trials are stored, the fifth had begun
     before = len(fits)
     assert (before, looks) == (5, [])
+    searched = named_presets.searched_rankers(Store(tmp_path))
+    assert [*searched.values()] == [("ranksvm@tuned_sample", 4)]  # the presets are none
     again, _ = run_to_end(tune(ASKED, scope(tmp_path)))
     assert len(fits) == before + 2  # the fifth again, and the sixth
+    assert not [*(tmp_path / named_presets.UNDER_WAY).iterdir()]
     assert without_times(again.history) == without_times(preset.history)
     assert (again.looks, len(looks)) == (1, len(preset.test))
     assert [row["ranker"] for row in again.test] == [

@@ -206,7 +206,15 @@ def test_a_damaged_copy_is_fetched_anew_and_damage_there_is_told(homes, tmp_path
 def test_what_is_no_address_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    for place in ("nonsense://bucket", "s3://", "s3:/bucket", "file://host/x", "memory://x", ""):
+    for place in (
+        "nonsense://bucket",
+        "s3://",
+        "s3:/bucket",
+        "file://host/x",
+        "memory://x",
+        "http://h",
+        "",
+    ):
         with pytest.raises(UsageError, match="name a folder, or an address"):
             store_at(place)
     assert not list(tmp_path.iterdir())
@@ -219,3 +227,8 @@ def test_the_users_own_store_may_be_an_address(tmp_path, monkeypatch):
     assert store.remote.url == f"file://{tmp_path}/bucket"
     assert store.root.is_relative_to(tmp_path / "data" / "shuffleproof" / "copies")
     assert store.bundled
+
+
+def test_what_does_not_answer_at_once_is_named(tmp_path):
+    with pytest.raises(ArtefactError, match=r"127\.0\.0\.1:1/x: the object store"):
+        remote.copy_of("ftp://127.0.0.1:1/x", tmp_path)
