@@ -129,13 +129,19 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
     """The folds at a place; those of an archive lie in the store until the block ends."""
     if isinstance(place, Parts):
         yield [place]
-    elif place.is_dir():
+    elif place.is_dir() and not table_text.tables_of_parts(place):
         yield layout.find(place)
     elif place.is_file() and len(archive_members(place)) > 1:
-        with _unpacked_folder(place, store, unpack_archive) as folder:
-            inside = layout.find(folder)
-            yield [replace(inside[0], name=place.stem)] if len(inside) == 1 else inside
-    elif place.is_file() and table_text.has_parts(place):
+        with (
+            _unpacked_folder(place, store, unpack_archive) as folder,
+            _folds(folder, store) as inside,
+        ):
+            match inside:
+                case [Parts() as only]:
+                    yield [replace(only, name=place.stem)]
+                case _:
+                    yield inside
+    elif place.is_dir() or (place.is_file() and table_text.has_parts(place)):
         with _unpacked_folder(place, store, table_text.write_parts) as folder:
             yield [replace(layout.find(folder)[0], name=place.stem)]
     else:

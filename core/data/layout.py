@@ -1,10 +1,12 @@
 """Which files of a folder are which parts, told by their names alone.
 
-A folder holds one file for each part (`train.txt`, `vali.txt.gz`, `set1.test.txt`, …), folders
-`Fold1` … `FoldK` that do, or LETOR's five parts `S1.txt` … `S5.txt`, of which five folds are made.
+A folder holds one file for each part (`train.txt`, `vali.txt.gz`, `set1.test.txt`, …), or one in
+shards (`train-00000-of-00002.parquet`, …), folders `Fold1` … `FoldK` that do, or LETOR's five parts
+`S1.txt` … `S5.txt`, of which five folds are made.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +34,7 @@ FRACTIONS = (0.6, 0.2, 0.2)
 """Of a single file's queries, for training, validation and test."""
 
 _FOLD = re.compile(r"(?i)fold[ _-]?[0-9]{1,6}")
+_SHARD = re.compile(r"(.+)-([0-9]{1,6})-of-([0-9]{1,6})(\..*)?")
 _NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")
 
 
@@ -120,13 +123,29 @@ def _words(path: Path) -> set[str]:
     return {PART_WORDS[word] for word in words if word in PART_WORDS}
 
 
+def _are_shards(paths: Sequence[Path]) -> bool:
+    """Whether files, sorted by name, are those of one in shards.
+
+    Raises:
+        DataError: they are, and some are missing.
+    """
+    shards = [shard for path in paths if (shard := _SHARD.fullmatch(path.name))]
+    if not shards or len(shards) < len(paths) or len({each.group(1, 3, 4) for each in shards}) > 1:
+        return False
+    numbers, total = [int(shard[2]) for shard in shards], int(shards[0][3])
+    if len(numbers) < total:
+        finding = f"{len(numbers)} of the {total} files of {shards[0][1]}"
+        raise DataError(str(paths[0].parent), finding, "Add those that are missing.")
+    return numbers in ([*range(total)], [*range(1, total + 1)])
+
+
 def _parts_in(folder: Path) -> Parts:
     files: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
     for path in _visible_files(folder):
         for part in _words(path):
             files[part].append(path)
     for part, paths in files.items():
-        if len(paths) > 1:
+        if not _are_shards(paths) and len(paths) > 1:
             names = ", ".join(path.name for path in paths[:4])
             remedy = "Keep one of them, or name the files of each part (--train, --valid, --test)."
             raise DataError(str(folder), f"several {part} files ({names})", remedy)

@@ -10,7 +10,7 @@ would.
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,19 +81,38 @@ def start_of_parts(path: Path, name: str) -> bytes | None:
     return _lines_of(frame.drop(columns=PART), name, gaps=True)
 
 
-def write_parts(path: Path, folder: Path) -> None:
-    """Write the rows of each part of such a table as LETOR text: train.txt, valid.txt, test.txt.
+def tables_of_parts(folder: Path) -> list[Path]:
+    """The files of a folder, or of the only one in it, where all are such tables; else none.
 
     Raises:
-        DataError: it is damaged, no table of documents, names other parts, or lacks one of two.
+        DataError: one is damaged.
     """
-    written = set[str]()
-    for frame, _ in _same_columns(_frames_in(path, str(path)), str(path)):
-        parts = _parts_of(frame, str(path))
-        for part, rows in frame.drop(columns=PART).groupby(parts, sort=False):
-            with (folder / f"{part!s}.txt").open("ab") as text:
-                text.write(_lines_of(rows, str(path), gaps=True))
-            written.add(str(part))
+    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    if len(files) == 1 and files[0].is_dir():
+        return tables_of_parts(files[0])
+    return files if all(path.is_file() and has_parts(path) for path in files) else []
+
+
+def write_parts(path: Path, folder: Path) -> None:
+    """Write the rows of each part of such tables as LETOR text: train.txt, valid.txt, test.txt.
+
+    Args:
+        path: a table, or a folder of nothing else.
+        folder: of the files that are made.
+
+    Raises:
+        DataError: one is damaged, no table of documents, names other parts or columns; or all of
+            them lack one of two parts.
+    """
+    written, columns = set[str](), list[str]()
+    for table in tables_of_parts(path) if path.is_dir() else [path]:
+        for frame, _ in _same_columns(_frames_in(table, str(table)), str(table), columns):
+            columns = columns or [*frame.columns]
+            parts = _parts_of(frame, str(table))
+            for part, rows in frame.drop(columns=PART).groupby(parts, sort=False):
+                with (folder / f"{part!s}.txt").open("ab") as text:
+                    text.write(_lines_of(rows, str(table), gaps=True))
+                written.add(str(part))
     for part in ("train", "test"):
         if part not in written:
             others = ", ".join(sorted(written)) or "nothing"
@@ -188,23 +207,28 @@ class TableText(io.RawIOBase):
 
 
 def _same_columns(
-    frames: Iterator[tuple["pd.DataFrame", float]], name: str
+    frames: Iterator[tuple["pd.DataFrame", float]], name: str, columns: Sequence[str] = ()
 ) -> Iterator[tuple["pd.DataFrame", float]]:
-    """Frames whose rows are numbered from 1 on and have the columns of the first, in its order.
+    """Frames whose rows are numbered from 1 on and have the same columns in the same order.
+
+    Args:
+        frames: of one table.
+        name: of the table.
+        columns: by default those of the first frame.
 
     Raises:
         DataError: other columns.
     """
-    first, columns = 1, list[str]()
+    first = 1
     for frame, share in frames:
         frame.index = np.arange(first, first + len(frame))
         first += len(frame)
-        columns = columns or list(map(str, frame.columns))
+        columns = columns or [*map(str, frame.columns)]
         if sorted(map(str, frame.columns)) != sorted(columns):
             odd = sorted(set(columns) ^ set(map(str, frame.columns)))
             finding = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
             raise DataError(name, finding, "Give every row the same columns.")
-        yield frame[columns], share
+        yield frame[[*columns]], share
 
 
 def _lines_of(frame: "pd.DataFrame", name: str, *, gaps: bool) -> bytes:

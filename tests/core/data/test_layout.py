@@ -200,3 +200,26 @@ def test_broken_archives_say_so(tmp_path):
     (tmp_path / "again").mkdir()
     with pytest.raises(DataError, match="two files of one name"):
         catalogue.unpack_archive(tmp_path / "double.zip", tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("names", "refusal"),
+    [
+        (("train-00000-of-00002.txt", "train-00001-of-00002.txt", "test-1-of-1.txt"), ""),
+        (("train-1-of-2.txt", "train-2-of-2.txt", "test.txt"), ""),
+        (("train-00001-of-00002.txt", "test.txt"), "1 of the 2 files of train"),
+        (("train-0-of-2.txt", "train-2-of-2.txt", "test.txt"), "several train files"),
+        (("train-0-of-2.txt", "train-1-of-2.csv", "test.txt"), "several train files"),
+        (("train-0-of-2.txt", "train.txt", "test.txt"), "several train files"),
+    ],
+)
+def test_the_shards_of_a_file_are_its_part(tmp_path, names, refusal):
+    for name in names:
+        (tmp_path / name).touch()
+    if refusal:
+        with pytest.raises(DataError, match=refusal):
+            layout.find(tmp_path)
+        return
+    (found,) = layout.find(tmp_path)
+    assert [path.name for path in found.train] == list(names[:-1])
+    assert [path.name for path in found.test] == [names[-1]]

@@ -2,7 +2,9 @@
 
 import io
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -116,6 +118,27 @@ def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch
     assert ingested.facts["fingerprint"] == before.fold.fingerprint
     assert ingested.facts["name"] == "all"
     assert not [*(store.root / "incoming").iterdir()]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_tables_that_all_name_their_parts_are_one_data_set(exported, tmp_path, folder, packed):
+    """In a folder or an archive of it; columns may stand in another order, but are the same."""
+    exported(tmp_path / "all.parquet")
+    table = pd.read_parquet(tmp_path / "all.parquet")
+    shards = tmp_path / "split" / "shards"
+    shards.mkdir(parents=True)
+    half = len(table) // 2
+    table[:half].to_parquet(shards / "0.parquet")
+    table[half:][list(table.columns[::-1])].to_parquet(shards / "1.parquet")
+    place = tmp_path / "split"
+    if packed:
+        place = Path(shutil.make_archive(tmp_path / "shards", "zip", place))
+    (ingested,) = run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "other")))
+    (before,) = source.load(folder)
+    assert ingested.facts["fingerprint"] == before.fold.fingerprint
+    table[half:].rename(columns={table.columns[-1]: "z"}).to_parquet(shards / "1.parquet")
+    with pytest.raises(DataError, match=r"1\.parquet: rows 1 to [0-9]+ differ in column"):
+        run_to_end(catalogue.ingest(tmp_path / "split", "other", Store(tmp_path / "third")))
 
 
 @pytest.mark.parametrize(
