@@ -58,7 +58,7 @@ def triads(beaten: Bool[np.ndarray, "items items"]) -> tuple[int, int]:
 
 def _words(rows: np.ndarray) -> np.ndarray:
     """Rows of bits as words of 64."""
-    bits = np.packbits(rows, axis=1)
+    bits = np.packbits(np.ascontiguousarray(rows), axis=1)
     room = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     room[:, : bits.shape[1]] = bits
     return room.view(np.uint64)
