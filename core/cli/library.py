@@ -14,6 +14,7 @@ from shuffleproof.core.library import cleaning, imports, side_by_side
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.library.entries import Entry
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import DamagedEntry
@@ -236,10 +237,10 @@ def tag(arguments: argparse.Namespace) -> Answer:
 
 
 def delete(arguments: argparse.Namespace) -> Answer:
-    """`library delete`: an artefact with what was made from it, or a damaged one.
+    """`library delete`: an artefact with what was made from it, or a damaged one alone.
 
     Raises:
-        UsageError: something was made from it and --with-dependents was not said.
+        UsageError: something was made from it, it is whole, and --with-dependents was not said.
     """
     store = store_of(arguments)
     broken = [entry for entry in library.damaged_entries(store) if arguments.what == entry.name]
@@ -249,6 +250,10 @@ def delete(arguments: argparse.Namespace) -> Answer:
         return Answer({"deleted": [arguments.what], "bytes": freed})
     entries, (chosen,) = _entries(store, [arguments.what])
     dependents = [entry for entry in library.dependents(entries, chosen.key) if not entry.bundled]
+    there = store.remote is not None
+    damaged = run_to_end(verify_files(store, [chosen.artefact], there=there))
+    if damaged:
+        dependents = []  # what was made from it stays: it is made again with the same key
     if dependents and not arguments.with_dependents:
         keys = ", ".join(f"{entry.name} {entry.key}" for entry in dependents[:5])
         more = ", …" if len(dependents) > 5 else ""

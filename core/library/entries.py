@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.preset_differences import from_preset, from_usual_lists, in_words
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.store.damaged_entries import damaged_entries as unreadable
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -112,6 +112,10 @@ def damaged_entries(store: Store) -> list[DamagedEntry]:
         *(
             DamagedEntry(artefact.path, "artefact", _cannot_describe(artefact), artefact.size)
             for artefact in undescribable
+        ),
+        *(
+            DamagedEntry(path, "preset", finding, size_of(path))
+            for path, finding in named_presets.damaged_presets(store)
         ),
     ]
 

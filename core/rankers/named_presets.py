@@ -20,6 +20,7 @@ FOLDER = "presets"
 UNDER_WAY = Path("tunings", "searches")
 """Folder of the trials of searches that have not ended, a file each."""
 BUILT_IN = frozenset({"paper", "released", "tuned", "small"})
+DAMAGE = "is no preset"
 NAME = re.compile(r"[a-z0-9]\w{0,59}", re.ASCII)
 
 
@@ -160,6 +161,11 @@ def stored_presets(store: Store) -> list[NamedPreset]:
     return _read_all(store)[0]
 
 
+def damaged_presets(store: Store) -> list[tuple[Path, str]]:
+    """The files of presets that cannot be read, and what is wrong with each."""
+    return [(path, DAMAGE) for path in _read_all(store)[1].values()]
+
+
 def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
     """The rankers that searches proposed, by key as printed: of which preset, and which trial.
 
@@ -233,4 +239,4 @@ def _read(path: Path) -> NamedPreset:
         lists = {name: tuple(values[name]) for name in ("history", "test")}
         return NamedPreset(**values | lists)
     except (ValueError, TypeError, KeyError) as error:
-        raise ArtefactError(str(path), "is no preset", "Remove the file and tune again.") from error
+        raise ArtefactError(str(path), DAMAGE, "Remove the file and tune again.") from error

@@ -17,7 +17,7 @@ class DamagedEntry:
 
     Attributes:
         path: what to remove.
-        what: artefact, name or tags.
+        what: artefact, name, tags, record or preset.
         found: what is wrong with it.
         size: bytes of its files.
     """

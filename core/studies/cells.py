@@ -17,7 +17,13 @@ from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies.engine import Work
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import CellResult, DescribedPlan, Trial, TrialRecords
+from shuffleproof.core.studies.study import (
+    CellResult,
+    DescribedPlan,
+    Trial,
+    TrialRecords,
+    as_stored,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,8 @@ def run_cells(
                     stored = records.get(cell.digest)  # who had the claim before may be done
                     if stored is None:
                         facts, arrays = yield from compute(cell)
-                        stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
+                        facts |= {"seconds": time.perf_counter() - start}
+                        stored = (as_stored(facts), arrays)
                         records.put(cell.digest, *stored)
             except claims.ClaimTakenError as claim:
                 claimed = claim

@@ -20,7 +20,7 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import CellResult, Study, Trial, TrialRecords, plan
+from shuffleproof.core.studies.study import CellResult, Study, Trial, TrialRecords, as_stored, plan
 
 Scores = Float32[np.ndarray, " _"]
 Answers = Callable[[JudgedLists, Scores, JudgedLists, Scores], Float32[np.ndarray, "facts lists"]]
@@ -170,7 +170,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
                 for trial, meta, value in _measured_trials(
                     base, rankers[label], missing, point, measured
                 ):
-                    record = (meta, {"values": value})
+                    record = (as_stored(meta), {"values": value})
                     records.put(study.digest_of(trial), *record)
                     by_digest[study.digest_of(trial)] = record
             count += len(batch)

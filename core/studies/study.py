@@ -1,5 +1,6 @@
 """What a study is: a frozen description, and the pure plan of trials that follows from it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
@@ -19,7 +20,7 @@ import numpy as np
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.registry import attack_target, entry_of
-from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.keys import canonical_json, key_of
 from shuffleproof.core.studies.result import StudyResult
 
 AnyPlan = TypeVar("AnyPlan")
@@ -115,6 +116,15 @@ def _of_type(kind: Any, value: Any) -> Any:
 
 CellResult = tuple[dict[str, Any], dict[str, np.ndarray]]
 """A record: plain facts, and arrays by name."""
+
+
+def as_stored(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts as a record gives them back, so that a result is the same before and after.
+
+    >>> as_stored({"tau": 1.0, "set_size": (2, 3)})
+    {'set_size': [2, 3], 'tau': 1.0}
+    """
+    return dict(json.loads(canonical_json(facts)))
 
 
 @runtime_checkable

@@ -224,7 +224,7 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
         run_to_end(tune(replace(ASKED, ranker="ranksvm@tuned_sample"), scope(root)))
 
 
-def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path):
+def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path, capsys):
     (tmp_path / "presets").mkdir()
     (tmp_path / "presets" / "mart@mine.json").write_text("{")
     named_presets.know(Store(tmp_path))
@@ -235,6 +235,10 @@ def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path):
     ):
         with pytest.raises(ArtefactError, match="Remove the file"):
             ask()
+    assert main(["library", "verify", "--store", str(tmp_path)]) == 1
+    assert "mart@mine.json" in capsys.readouterr().out
+    assert main(["library", "delete", "mart@mine.json", "--store", str(tmp_path)]) == 0
+    assert not [*(tmp_path / "presets").iterdir()]
 
 
 class Stops:

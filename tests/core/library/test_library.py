@@ -1,7 +1,9 @@
 """The library: what needs what, names and tags, and archives that another machine opens."""
 
 import json
+import os
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -87,6 +89,19 @@ def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_delete
         assert str(study.key) in said
         assert "--with-dependents" in said
         assert store.find(one.key) is not None
+
+
+def test_a_damaged_ranker_is_deleted_alone_and_what_was_made_from_it_stays(
+    fitted, tmp_path, capsys
+):
+    store, ranker, study, _ = fitted
+    copy = Store(shutil.copytree(store.root, tmp_path / "copy"))
+    damaged = next(path for path in copy.find(ranker.key).path.iterdir() if path.suffix != ".json")
+    os.truncate(damaged, 10)
+    assert main(["library", "delete", str(ranker.key), "--store", str(copy.root)]) == 0
+    assert str(ranker.key) in capsys.readouterr().out
+    assert copy.find(ranker.key) is None
+    assert copy.find(study.key) is not None
 
 
 def imported(fitted, folder):

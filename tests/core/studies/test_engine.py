@@ -14,12 +14,13 @@ from shuffleproof.core.errors import UnfinishedError, UsageError
 from shuffleproof.core.progress import Progress, limit_seconds, run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import engine, reproduce, study
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import TIMES, StudyResult
 from shuffleproof.core.studies.study import Memory, Plan, Study, plan
 from tests import places
 from tests.golden import written
@@ -191,3 +192,28 @@ def test_a_study_without_time_for_anything_says_so(store):
 def whole_at_its_last_report():
     yield Progress(9, 9, "trials")
     return STUDY.assemble({digest: record(0.5) for digest in STUDY.digests(2)}, IDS, {})
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_a_study_of_stored_trials_is_the_same_bytes_as_one_made_at_once(
+    kind, every_study, tmp_path
+):
+    made, studies, _ = every_study
+    store = Store(shutil.copytree(made.root, tmp_path / "copy"))
+    stored, before = studies[kind], stored_files(store, studies[kind].key)
+    store.remove(stored.key)
+    question = STUDIES[kind].of(stored.recipe, stored.facts)
+    facts = stored.facts
+    again = question.study(Scope(store, facts["data"], facts["lists"], facts["preset"]))
+    assert run_to_end(again).key == stored.key
+    assert stored_files(store, stored.key) == before
+
+
+def stored_files(store, key):
+    """What is stored of a study, but for what a clock measured and when it was stored."""
+    folder = store.find(key).path
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name not in {TIMES, MANIFEST}
+    }
