@@ -82,15 +82,14 @@ def start_of_parts(path: Path, name: str) -> bytes | None:
 
 
 def tables_of_parts(folder: Path) -> list[Path]:
-    """The files of a folder, or of the only one in it, where all are such tables; else none.
-
-    Raises:
-        DataError: one is damaged.
-    """
+    """The files of a folder, or of the only one in it, where all are such tables; else none."""
     files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
     if len(files) == 1 and files[0].is_dir():
         return tables_of_parts(files[0])
-    return files if all(path.is_file() and has_parts(path) for path in files) else []
+    try:
+        return files if all(path.is_file() and has_parts(path) for path in files) else []
+    except DataError:  # another JSON, or a damaged table: told by who reads the folder
+        return []
 
 
 def write_parts(path: Path, folder: Path) -> None:
