@@ -116,6 +116,8 @@ class _Lane:
             answer = self.worker.ask(request)
             if answer is not None:
                 return outcome(answer)
+            if self.stopped:  # it was us who killed it
+                break
             how, words = self.worker.last_words()
             LOG.warning("a worker process %s", how)
             failure = Failure(f"its worker process died ({how}), {ATTEMPTS} times", words)

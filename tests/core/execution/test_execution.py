@@ -205,7 +205,9 @@ def test_a_job_of_a_cluster_that_dies_is_handed_in_once_more_then_reported(tmp_p
 
 
 @pytest.mark.parametrize("name", ["processes", "slurm:local", "ray"])
-def test_what_is_stopped_by_another_thread_ends_with_what_waits(tmp_path, monkeypatch, name):
+def test_what_is_stopped_by_another_thread_ends_with_what_waits(
+    tmp_path, monkeypatch, name, caplog
+):
     """Of four items two are under way; the other two never begin."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
     if name.startswith("slurm"):
@@ -220,6 +222,7 @@ def test_what_is_stopped_by_another_thread_ends_with_what_waits(tmp_path, monkey
     thread.join(15)
     assert not thread.is_alive()
     assert sum(Path(mark).exists() for mark in marks) <= 2
+    assert "killed" not in caplog.text, "nobody else did that"
 
 
 def test_a_slots_cores_are_the_threads_of_its_work(tmp_path, monkeypatch):
