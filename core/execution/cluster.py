@@ -121,7 +121,8 @@ def _first_line(error: Exception) -> str:
 
 def _imported() -> Any:
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # which aborts at SIGTERM
-    if any(os.environ.get(name) for name in TOKENS) or TOKEN.is_file():
+    has_token = any(os.environ.get(name) for name in TOKENS) or TOKEN.is_file()
+    if has_token and "ray" not in sys.modules:  # which reads it once
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does then
     try:
         import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
