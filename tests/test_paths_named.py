@@ -17,6 +17,7 @@ NOT_THERE = {
     "app/pages/": "a folder that must not be",
     "jobs/executor.json": "in a store",
     "jobs/jobs.sqlite": "in a store",
+    "tunings/searches/": "in a store",
     ".venv/bin/shuffleproof": "made by `make setup`",
     ".streamlit/secrets.toml": "written where there is a login",
 }
