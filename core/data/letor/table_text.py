@@ -19,6 +19,7 @@ import numpy as np
 
 from shuffleproof.core.data.layout import PART_WORDS
 from shuffleproof.core.errors import DataError, quoted
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +55,8 @@ def features_in(path: Path, name: str) -> tuple[str, ...] | None:
     """
     from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
 
-    frame = next((frame for frame, _ in _frames_in(path, name)), None)
-    return None if frame is None else tuple(features_of(_spread(frame, name)))
+    frame = next((frame for frame, _ in _same_columns(_frames_in(path, name), name)), None)
+    return None if frame is None else tuple(features_of(frame))
 
 
 def has_parts(path: Path) -> bool:
@@ -68,8 +69,13 @@ def has_parts(path: Path) -> bool:
     return frame is not None and PART in frame.columns
 
 
-def start_of_parts(path: Path, name: str) -> bytes | None:
+def start_of_parts(path: Path, name: str, *, gaps: bool) -> bytes | None:
     """The first rows of such a table as LETOR text, all parts together; None: no such table.
+
+    Args:
+        path: of the table.
+        name: what errors call it.
+        gaps: whether features may have empty cells, which become NULL.
 
     Raises:
         DataError: it is damaged, no table of documents, or names other parts.
@@ -78,7 +84,7 @@ def start_of_parts(path: Path, name: str) -> bytes | None:
     if frame is None or PART not in frame.columns:
         return None
     _parts_of(frame, name)
-    return _lines_of(frame.drop(columns=PART), name, gaps=True)
+    return _lines_of(frame.drop(columns=PART), name, gaps=gaps)
 
 
 def tables_of_parts(folder: Path) -> list[Path]:
@@ -93,16 +99,17 @@ def tables_of_parts(folder: Path) -> list[Path]:
     return files if all(path.is_file() and has_parts(path) for path in files) else []
 
 
-def write_parts(path: Path, folder: Path) -> None:
+def write_parts(path: Path, folder: Path, *, gaps: bool = True) -> None:
     """Write the rows of each part of such tables as LETOR text: train.txt, valid.txt, test.txt.
 
     Args:
         path: a table, or a folder of nothing else.
         folder: of the files that are made.
+        gaps: whether features may have empty cells, which become NULL.
 
     Raises:
-        DataError: one is damaged, no table of documents, names other parts or columns; or all of
-            them lack one of two parts.
+        DataError: one is damaged, no table of documents, names other parts or columns, has empty
+            cells against `gaps`; or all of them lack one of two parts.
     """
     written, columns = set[str](), list[str]()
     for table in tables_of_parts(path) if path.is_dir() else [path]:
@@ -111,7 +118,7 @@ def write_parts(path: Path, folder: Path) -> None:
             parts = _parts_of(frame, str(table))
             for part, rows in frame.drop(columns=PART).groupby(parts, sort=False):
                 with (folder / f"{part!s}.txt").open("ab") as text:
-                    text.write(_lines_of(rows, str(table), gaps=True))
+                    text.write(_lines_of(rows, str(table), gaps=gaps))
                 written.add(str(part))
     for part in ("train", "test"):
         if part not in written:
@@ -211,18 +218,21 @@ def _same_columns(
 ) -> Iterator[tuple["pd.DataFrame", float]]:
     """Frames whose rows are numbered from 1 on and have the same columns in the same order.
 
+    Lists of features are columns.
+
     Args:
         frames: of one table.
         name: of the table.
         columns: by default those of the first frame.
 
     Raises:
-        DataError: other columns.
+        DataError: other columns, or lists of different lengths.
     """
     first = 1
-    for frame, share in frames:
-        frame.index = np.arange(first, first + len(frame))
-        first += len(frame)
+    for rows, share in frames:
+        rows.index = np.arange(first, first + len(rows))
+        first += len(rows)
+        frame = _spread(rows, name)
         columns = columns or [*map(str, frame.columns)]
         if sorted(map(str, frame.columns)) != sorted(columns):
             odd = sorted(set(columns) ^ set(map(str, frame.columns)))
@@ -236,7 +246,7 @@ def _lines_of(frame: "pd.DataFrame", name: str, *, gaps: bool) -> bytes:
     from shuffleproof.core.data.frames import dataset_of  # noqa: PLC0415 (pandas)
     from shuffleproof.core.data.letor.write import lines  # noqa: PLC0415 (only tables need it)
 
-    dataset = dataset_of(name, _spread(frame, name), {}, text=True, gaps=gaps)
+    dataset = dataset_of(name, frame, {}, text=True, gaps=gaps)
     return b"".join(lines(dataset, name, finite=False))
 
 
@@ -301,16 +311,27 @@ OPENERS = {PARQUET: _parquet, ARROW: _arrow, JSON: _json}
 
 
 def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """A column of lists as so many columns."""
+    """A column of lists as so many columns.
+
+    Raises:
+        DataError: a list of another length than the first, or with something else than numbers.
+    """
     if LISTS not in frame.columns or not len(frame):
         return frame
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
-    try:
-        cells = np.stack([np.asarray(values, dtype=np.float64) for values in frame[LISTS]])
-    except (ValueError, TypeError) as error:
-        finding = f"lists of different lengths, or no numbers, in rows from {frame.index[0]} on"
-        raise DataError(name, finding, "Give every document as many features.") from error
+    lists: list[np.ndarray] = []
+    for row, values in frame[LISTS].items():
+        try:
+            lists.append(np.asarray(values, dtype=np.float64))
+        except (ValueError, TypeError) as error:
+            finding = f"row {row} of column {LISTS} holds no list of numbers"
+            raise DataError(name, finding, "Give every document a list of numbers.") from error
+        if lists[-1].shape != lists[0].shape:
+            finding = f"row {row} of column {LISTS} holds {counted(lists[-1].size, 'number')}"
+            finding += f", row {frame.index[0]} {lists[0].size}"
+            raise DataError(name, finding, "Give every document as many features.")
+    cells = np.stack(lists)
     if cells.ndim != 2:
         return frame
     wide = pd.DataFrame(cells, index=frame.index, columns=range(1, cells.shape[1] + 1))

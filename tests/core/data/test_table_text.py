@@ -221,3 +221,63 @@ def test_tables_without_a_policy_cut_large_values_and_refuse_infinite_ones(tmp_p
     _parquet(wide, tmp_path / "a.parquet")
     filled = read(tmp_path / "a.parquet", missing="largest").dataset.features
     assert filled[:, 1].tolist() == [4.0] * 35
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([0.5, 1, "x", True, 2.0], r"row 3 of column a holds 'x' \(str\), no number.*Correct"),
+        ([0.5, None, 1.0, True, "x"], r"row 4 of column a holds True \(bool\)"),
+        ([0.5, 1.0, 2.0, [1.0], 3.0], r"row 4 of column a holds \[1\.0\] \(list\)"),
+        ([0.5, 1.0, 2.0, 10**400, 3.0], r"row 4 of column a holds 10+ \(int\)"),
+    ],
+)
+def test_a_cell_that_is_no_number_is_told_with_its_row(tmp_path, cells, said):
+    rows = [{"qid": 1, "label": 0, "a": cell} for cell in cells]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(DataError, match=said):
+        read(tmp_path / "a.jsonl", missing="zero")
+
+
+def test_integers_beyond_64_bits_are_numbers(tmp_path):
+    rows = [{"qid": 1, "label": 0, "a": cell, "b": 1} for cell in (10**30, None, 0.5)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = read(tmp_path / "a.jsonl", missing="zero").dataset.features
+    assert found[:, 0].tolist() == [np.float32(1e30), 0, 0.5]
+
+
+@pytest.mark.parametrize("rows", [3, 4096])
+def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(table_text, "ROWS", rows)
+    for cell, said in (
+        ([1.0], r"row 6 of column features holds 1 number, row [14] 2\. Give"),
+        (["x", 1.0], "row 6 of column features holds no list of numbers"),
+        (None, "row 6 of column features holds"),
+    ):
+        lists = [[0.5, 1.0]] * 5 + [cell, [0.5, 1.0]]
+        lines = [json.dumps({"qid": 1, "label": 0, "features": each}) for each in lists]
+        (tmp_path / "a.jsonl").write_text("\n".join(lines))
+        for reads in (read, source.load):
+            with pytest.raises(DataError, match=said):
+                reads(tmp_path / "a.jsonl")
+    lists[5:] = [[1.0]] * 2
+    lines = [json.dumps({"qid": 1, "label": 0, "features": each}) for each in lists * 2]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"row 6 of column|differ in column features 2"):
+        read(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("missing", ["error", "zero", "mean", "largest"])
+def test_an_infinite_cell_is_told_with_a_remedy_that_works(tmp_path, missing):
+    table = frame().assign(clicks=1.0)
+    table.loc[5, "clicks"] = np.inf
+    table.loc[[7, 8], "clicks"] = np.nan
+    _parquet(table, tmp_path / "a.parquet")
+    with pytest.raises(
+        DataError, match=r"row 6 .* is inf\. Write a finite number instead; --nulls"
+    ):
+        read(tmp_path / "a.parquet", missing=missing)
+    table.loc[5, "clicks"] = 2.0
+    _parquet(table.assign(relevance=np.inf), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"relevance is inf .*finite number instead, of at most"):
+        read(tmp_path / "a.parquet", missing=missing)

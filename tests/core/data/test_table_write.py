@@ -169,6 +169,24 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
 
 
+def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
+    """And not by a line of the text that is made of it; a policy fills it."""
+    parts = ["train", "train", "test", "test", "valid"]
+    table = pd.DataFrame({"part": parts, "qid": [1, 1, 2, 3, 4], "label": 1, "x": 0.5, "y": 1})
+    table.loc[3, "x"] = np.nan
+    path = tmp_path / "t.parquet"
+    table.to_parquet(path)
+    store = Store(tmp_path / "store")
+    with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
+        run_to_end(catalogue.ingest(path, "t", store))
+    with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
+        letor_table.start_of_parts(path, str(path), gaps=False)
+    assert b"NULL" in letor_table.start_of_parts(path, str(path), gaps=True)
+    reading = catalogue.ReadingOptions(missing="zero")
+    run_to_end(catalogue.ingest(path, "t", store, reading))
+    assert catalogue.resolve("t", store).test.features[:, 0].tolist() == [0.5, 0.0]
+
+
 def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys):
     store = ("--store", str(tmp_path / "store"), "--part", "all")
     assert main(["export", str(folder), str(tmp_path / "all.txt"), *store]) == 2
