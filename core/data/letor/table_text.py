@@ -1,5 +1,7 @@
 """Tables of documents as LETOR text, block by block: Parquet, Arrow (Feather) and JSON lines.
 
+Arrow's files and its streams are read, and what is read from front to back may be packed too.
+
 A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
 one for the document's id and one `comment`; all others are features, 1 being the first, or one
 column `features` holds lists of them. A column `part` says what the names of a folder's files say
@@ -11,6 +13,7 @@ would.
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +27,16 @@ from shuffleproof.core.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-PARQUET, ARROW, JSON = "parquet", "arrow", "json"
-HEADS = {b"PAR1": PARQUET, b"ARROW1": ARROW, b"{": JSON}
+PARQUET, ARROW, STREAM, JSON = "parquet", "arrow", "arrow stream", "json"
+UTF8_MARK = b"\xef\xbb\xbf"
+HEADS = {
+    b"PAR1": PARQUET, b"ARROW1": ARROW, b"\xff\xff\xff\xff": STREAM,
+    b"{": JSON, UTF8_MARK + b"{": JSON,
+}  # fmt: skip
 """By its first bytes what a file is; LETOR text begins with a number."""
+
+SEQUENTIAL = (STREAM, JSON)
+"""Kinds that are read from front to back, so that a packed file of them needs no unpacking."""
 
 ROWS = 4096
 """Of a table that are read at a time."""
@@ -149,15 +159,24 @@ def _part(value: Any) -> str | None:
 
 
 def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:
-    """The frames of a table; none of another file, or of one that cannot be read: reading tells."""
-    try:
-        with path.open("rb", buffering=0) as file:
-            kind = kind_of(file.read(6))
-            file.seek(0)
-            if kind is not None:
-                yield from reader_errors(OPENERS[kind](file), name)
-    except OSError:
-        return
+    """The frames of a table; none of another file, or of one that cannot be read: reading tells.
+
+    Raises:
+        DataError: it is damaged, or grows like a decompression bomb.
+    """
+    from shuffleproof.core.data.letor import stream  # noqa: PLC0415 (which makes text of tables)
+
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(stream.opened(path, name))
+        except (DataError, OSError):
+            return
+        kind = kind_of(file.head)
+        if kind is None or (file.packed and kind not in SEQUENTIAL):
+            return
+        for frame in reader_errors(OPENERS[kind](file.stream), name):
+            stream.check_size(file, file.stream.tell(), name, stream.Limits())
+            yield frame
 
 
 class TableText(io.RawIOBase):
@@ -287,6 +306,15 @@ def _arrow(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
                 )
 
 
+def _stream(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
+    import pyarrow as pa  # noqa: PLC0415 (only tables need it)
+
+    with pa.ipc.open_stream(file) as table:
+        for batch in table:
+            for start in range(0, batch.num_rows, ROWS):
+                yield batch.slice(start, ROWS).to_pandas(), 0.0
+
+
 def _json(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
@@ -307,7 +335,7 @@ def _row(number: int, line: bytes) -> dict[str, Any]:
     return fields
 
 
-OPENERS = {PARQUET: _parquet, ARROW: _arrow, JSON: _json}
+OPENERS = {PARQUET: _parquet, ARROW: _arrow, STREAM: _stream, JSON: _json}
 
 
 def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":

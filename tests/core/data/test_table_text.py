@@ -50,7 +50,13 @@ def _json_gz(table, path):
     path.write_bytes(gzip.compress(table.to_json(orient="records", lines=True).encode()))
 
 
-WRITERS = {"a.parquet": _parquet, "a.arrow": _feather, "a.jsonl": _json}
+def _stream(table, path):
+    rows = pa.Table.from_pandas(table, preserve_index=False)
+    with pa.ipc.new_stream(path, rows.schema) as file:
+        file.write_table(rows, max_chunksize=8)
+
+
+WRITERS = {"a.parquet": _parquet, "a.arrow": _feather, "a.arrows": _stream, "a.jsonl": _json}
 
 
 @pytest.mark.parametrize("rows", [3, 8, 4096])
@@ -281,3 +287,59 @@ def test_an_infinite_cell_is_told_with_a_remedy_that_works(tmp_path, missing):
     _parquet(table.assign(relevance=np.inf), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"relevance is inf .*finite number instead, of at most"):
         read(tmp_path / "a.parquet", missing=missing)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.arrows"])
+def test_tables_that_are_read_from_front_to_back_may_be_packed(tmp_path, name):
+    WRITERS[name](frame(), tmp_path / name)
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert read(packed).dataset.fingerprint == read(tmp_path / name).dataset.fingerprint
+    assert table_text.features_in(packed, "") == ("bm25", "clicks")
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[: len(whole) // 2])
+    for reads in (read, lambda path: table_text.features_in(path, str(path))):
+        with pytest.raises(DataError, match="damaged"):
+            reads(packed)
+
+
+def test_a_byte_order_mark_before_json_lines_is_no_text(tmp_path):
+    _json(frame(), tmp_path / "a.jsonl")
+    text = (tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + text)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + text))
+    due = read(tmp_path / "a.jsonl").dataset.fingerprint
+    assert read(tmp_path / "b.jsonl").dataset.fingerprint == due
+    assert read(tmp_path / "b.jsonl.gz").dataset.fingerprint == due
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"query,label,x\n1,0,0.5\n",
+        b"\xef\xbb\xbfquery;label;x\r\n1;0;0,5\r\n",
+        b"query id\tlabel\tx\n1\t0\t0.5\n",
+        b'"query","label","x"\n',
+        b",query,label,x\n0,1,0,0.5\n",
+        b"0,10,0.5\n1,10,0.25\n",
+    ],
+)
+def test_csv_is_told_with_a_remedy(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(DataError, match=r"a\.csv: CSV, which is not read.*to_parquet") as told:
+        read(tmp_path / "a.csv")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        (b"1 qid:a,b,c 1:2\n", None),
+        (b"0\t\t\n1\t1:2\t2:1\n", b"2\n"),
+        (b"1 1:2 # a, b, c\n", b"1\n"),
+        (b"# a, b, c\n0 1:1\n", b"1\n"),
+    ],
+)
+def test_commas_and_tabs_in_letor_text_are_no_csv(text, groups):
+    sizes = None if groups is None else io.BytesIO(groups)
+    assert read(io.BytesIO(text), groups=sizes, name="a").dataset.documents > 0

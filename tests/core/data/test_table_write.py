@@ -1,5 +1,6 @@
 """Data sets as tables and folders: every number reads back, all parts or the one asked for."""
 
+import gzip
 import io
 import json
 import shutil
@@ -167,6 +168,34 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         return
     with pytest.raises(DataError, match=said):
         letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["gz", "zip", "folder"])
+def test_packed_json_lines_that_name_their_parts_are_read_as_unpacked_ones(
+    exported, tmp_path, folder, form
+):
+    exported(tmp_path / "all.parquet")
+    table = pd.read_parquet(tmp_path / "all.parquet")
+    place = tmp_path / "packed" / "all.jsonl.gz"
+    place.parent.mkdir()
+    table.to_json(place, orient="records", lines=True, double_precision=15)
+    if form == "folder":
+        place = place.parent
+    elif form == "zip":
+        table.to_json(place.parent / "all.jsonl", orient="records", lines=True, double_precision=15)
+        place.unlink()
+        place = Path(shutil.make_archive(tmp_path / "all", "zip", place.parent))
+    (ingested,) = run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "other")))
+    (before,) = source.load(folder)
+    assert ingested.facts["fingerprint"] == before.fold.fingerprint
+
+
+def test_a_packed_table_of_parts_that_grows_like_a_bomb_is_refused(tmp_path, monkeypatch):
+    line = b'{"part": "train", "qid": 1, "label": 1, "x": 0.5}' + b" " * 900_000 + b"\n"
+    (tmp_path / "all.jsonl.gz").write_bytes(gzip.compress(line * 100))
+    monkeypatch.setattr(letor_table, "ROWS", 8)
+    with pytest.raises(DataError, match="decompression bomb"):
+        run_to_end(catalogue.ingest(tmp_path / "all.jsonl.gz", "all", Store(tmp_path / "store")))
 
 
 def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
