@@ -58,7 +58,7 @@ def kind_of(head: bytes) -> str | None:
 
 
 def features_in(path: Path, name: str) -> tuple[str, ...] | None:
-    """The names of a table's features, in their order; None where a file is no plain table.
+    """The names of a table's features, in their order; None where a file is no table.
 
     Raises:
         DataError: it is damaged.
@@ -66,7 +66,10 @@ def features_in(path: Path, name: str) -> tuple[str, ...] | None:
     from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
 
     frame = next((frame for frame, _ in _same_columns(_frames_in(path, name), name)), None)
-    return None if frame is None else tuple(features_of(frame))
+    if frame is None:
+        return None
+    names = features_of(frame)
+    return tuple(name for name in names if name != PART or not _says_parts(frame))
 
 
 def has_parts(path: Path) -> bool:
@@ -77,6 +80,17 @@ def has_parts(path: Path) -> bool:
     """
     frame = next((frame for frame, _ in _frames_in(path, str(path))), None)
     return frame is not None and PART in frame.columns
+
+
+def check_part(path: Path, name: str, part: str) -> None:
+    """Refuse a table given for one part whose first rows say another; reading checks the others.
+
+    Raises:
+        DataError: they do, or it is damaged.
+    """
+    frame = next((frame for frame, _ in _same_columns(_frames_in(path, name), name)), None)
+    if frame is not None and _says_parts(frame):
+        _check_same_part(frame, name, part)
 
 
 def start_of_parts(path: Path, name: str, *, gaps: bool) -> bytes | None:
@@ -150,6 +164,32 @@ def _parts_of(frame: "pd.DataFrame", name: str) -> "pd.Series[str]":
         remedy = "It says train, valid or test of every row; call it otherwise if it does not."
         raise DataError(name, finding, remedy)
     return parts
+
+
+def _says_parts(frame: "pd.DataFrame") -> bool:
+    """Whether there is a column `part` that is no feature, since it holds no numbers."""
+    return PART in frame.columns and frame[PART].dtype.kind not in "biuf"
+
+
+def _check_same_part(frame: "pd.DataFrame", name: str, part: str | None) -> str:
+    """The part of all rows.
+
+    Args:
+        frame: with a column of parts.
+        name: what errors call it.
+        part: that its rows must say; None: that of the first row.
+
+    Raises:
+        DataError: a row says another, or none.
+    """
+    parts = _parts_of(frame, name)
+    due = part or next(iter(parts), "")
+    if (parts != due).any():
+        row = parts.index[parts != due][0]
+        finding = f"row {row} of column {PART} says {parts[row]} in a file that is read as {due}"
+        remedy = "Give it for the part that its rows say, or a table of several parts by itself."
+        raise DataError(name, finding, remedy)
+    return str(due)
 
 
 def _part(value: Any) -> str | None:
@@ -227,8 +267,12 @@ class TableText(io.RawIOBase):
         self, opened: Callable[[Any], Iterator[tuple["pd.DataFrame", float]]], file: Any
     ) -> Iterator[bytes]:
         frames = reader_errors(opened(file), self._name)
-        for frame, share in _same_columns(frames, self._name):
-            self.share = share
+        part: str | None = None
+        for rows, share in _same_columns(frames, self._name):
+            self.share, frame = share, rows
+            if _says_parts(rows):  # in a file that is given for one of them
+                part = _check_same_part(rows, self._name, part)
+                frame = rows.drop(columns=PART)
             yield _lines_of(frame, self._name, gaps=self._gaps)
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, csv_text, frames, source
+from shuffleproof.core.data import catalogue, csv_text, frames, layout, source
 from shuffleproof.core.data.letor import table_text as letor_table
+from shuffleproof.core.data.letor.read import read
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
@@ -198,6 +200,32 @@ def test_a_packed_table_of_parts_that_grows_like_a_bomb_is_refused(tmp_path, mon
         run_to_end(catalogue.ingest(tmp_path / "all.jsonl.gz", "all", Store(tmp_path / "store")))
 
 
+@pytest.mark.parametrize("rows", [2, 4096])
+def test_files_for_parts_may_have_a_column_that_says_the_same(
+    exported, tmp_path, folder, monkeypatch, rows
+):
+    paths = {}
+    for part in PARTS:
+        paths[part] = tmp_path / f"{part}.parquet"
+        exported(paths[part], "--part", part)
+    named = layout.Parts("ours", *((paths[part],) for part in ("train", "valid", "test")))
+    (before,) = source.load(folder)
+    assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
+    table = pd.read_parquet(paths["test"])
+    table.drop(columns="part").to_parquet(paths["test"])
+    assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
+    monkeypatch.setattr(letor_table, "ROWS", rows)
+    for row in (0, 4):
+        table.loc[row:, "part"] = "train"
+        table.loc[: row - 1, "part"] = "test"
+        table.to_parquet(paths["test"])
+        with pytest.raises(DataError, match=f"row {row + 1} of column part says train in .* test"):
+            source.load_parts(named)
+    table.assign(part=1.5).to_parquet(paths["test"])
+    with pytest.raises(DataError, match="its features are part, "):
+        source.load_parts(named)
+
+
 def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
     """And not by a line of the text that is made of it; a policy fills it."""
     parts = ["train", "train", "test", "test", "valid"]
@@ -254,3 +282,15 @@ def test_a_line_break_in_a_cell_ends_no_row(kind):
             tables.infer_columns(pd.DataFrame({"a": ["x", "w"]}), ""), kind
         ).splitlines()
     )
+
+
+def test_a_table_of_parts_without_rows_is_told(tmp_path):
+    empty = pd.DataFrame({"part": [], "qid": [], "label": [], "x": []}).astype({"part": "str"})
+    empty.to_parquet(tmp_path / "t.parquet")
+    with pa.ipc.new_stream(tmp_path / "t.arrows", pa.Schema.from_pandas(empty)) as file:
+        file.write_batch(pa.RecordBatch.from_pandas(empty))
+    for name in ("t.parquet", "t.arrows"):
+        with pytest.raises(DataError, match=r"no rows|no documents"):
+            read(tmp_path / name)
+        with pytest.raises(DataError, match="no "):
+            run_to_end(catalogue.ingest(tmp_path / name, "t", Store(tmp_path / "store")))
