@@ -103,7 +103,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedFile:
     """A file that is read unpacked.
 
     Attributes:
@@ -138,7 +138,7 @@ def blocks(
         LetorError: a line longer than the limits.
     """
     lines_in = _line_counter(compiled=documents)
-    with opened(source, name) as file:
+    with unpacked_file(source, name) as file:
         decoded = _as_text(file, name, gaps=gaps) if documents else file
         text = bytearray(limits.block_bytes + SLACK)
         held, total, line = 0, 0, 1
@@ -250,7 +250,7 @@ def _check_no_csv(head: bytes, name: str) -> None:
         raise DataError(name, finding, remedy)
 
 
-def check_size(decoded: Decoded, total: int, name: str, limits: Limits) -> None:
+def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
     """Refuse what grows beyond the limits.
 
     Args:
@@ -277,7 +277,7 @@ def check_size(decoded: Decoded, total: int, name: str, limits: Limits) -> None:
 
 
 @contextmanager
-def opened(source: Source, name: str) -> Iterator[Decoded]:
+def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
     """The decompressed stream of a file, told by its first bytes and not by its name.
 
     Raises:
@@ -321,7 +321,7 @@ def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
     return cast("bytes", head)
 
 
-def _as_text(decoded: Decoded, name: str, *, gaps: bool) -> Decoded:
+def _as_text(decoded: DecodedFile, name: str, *, gaps: bool) -> DecodedFile:
     """The text itself; that of a table is made of its rows.
 
     Args:
@@ -339,17 +339,17 @@ def _as_text(decoded: Decoded, name: str, *, gaps: bool) -> Decoded:
         raise DataError(name, f"a packed table of {kind}", "Unpack it: it is compressed in itself.")
     table, size = TableText(decoded.stream, kind, name, gaps=gaps), decoded.size
     read = decoded.consumed if kind in SEQUENTIAL else lambda: int(size * min(table.share, 1.0))
-    return Decoded(cast("BinaryFile", table), read, 0)
+    return DecodedFile(cast("BinaryFile", table), read, 0)
 
 
-def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> Decoded:
+def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
     file = cast("IO[bytes]", raw)
     if head.startswith(b"\x1f\x8b"):
-        return Decoded(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
+        return DecodedFile(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
     if head.startswith(b"BZh"):
-        return Decoded(stack.enter_context(bz2.BZ2File(file)), raw.tell, 0)
+        return DecodedFile(stack.enter_context(bz2.BZ2File(file)), raw.tell, 0)
     if head.startswith(b"\xfd7zXZ\x00"):
-        return Decoded(stack.enter_context(lzma.LZMAFile(file)), raw.tell, 0)
+        return DecodedFile(stack.enter_context(lzma.LZMAFile(file)), raw.tell, 0)
     if head.startswith(b"PK\x03\x04"):
         archive = stack.enter_context(zipfile.ZipFile(file))
         members = [member for member in archive.infolist() if not member.is_dir()]
@@ -357,8 +357,8 @@ def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> Decode
             names = ", ".join(member.filename for member in members[:5])
             raise DataError(name, f"{len(members)} files in the archive ({names})", "Pack one.")
         member = stack.enter_context(archive.open(members[0]))
-        return Decoded(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
-    return Decoded(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
+        return DecodedFile(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
+    return DecodedFile(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
 
 
 def line_end(block: Block, start: int) -> int:

@@ -208,7 +208,7 @@ def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:
 
     with ExitStack() as stack:
         try:
-            file = stack.enter_context(stream.opened(path, name))
+            file = stack.enter_context(stream.unpacked_file(path, name))
         except (DataError, OSError):
             return
         kind = kind_of(file.head)
