@@ -168,7 +168,9 @@ class Draft:
         if is_group(file.name):
             return ""
         try:
-            text = table_text.start_of_parts(path, file.name) if file == self.only_file else None
+            gaps, text = missing != ReadingOptions.missing, None
+            if file == self.only_file:
+                text = table_text.start_of_parts(path, file.name, gaps=gaps)
             source = path if text is None else io.BytesIO(text)
             letor.check_start(source, file.name, missing, with_query=group_file(path) is None)
         except DataError as error:

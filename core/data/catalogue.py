@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from shuffleproof.core.data import document_texts, layout, mapped_file
@@ -78,7 +79,8 @@ def ingest(
     """
     reading = reading or ReadingOptions()
     artefacts = []
-    with _folds(place, store) as all_folds:
+    gaps = MissingCells(reading.missing) is not MissingCells.ERROR
+    with _folds(place, store, gaps=gaps) as all_folds:
         folds = all_folds if fold is None else [_fold_of_number(all_folds, fold)]
         for index, parts in enumerate(folds):
             yield Progress(index, len(folds), "folds")
@@ -105,7 +107,7 @@ def find(text: str, store: Store) -> Artefact:
     if text in store.names() or not (path.exists() or layout.fold_at(path)):
         first_fold = f"{text}-fold1"
         return store.resolve(first_fold if first_fold in store.names() else text, KIND)
-    with _folds(path, store) as folds:
+    with _folds(path, store, gaps=False) as folds:
         return run_to_end(_store_fold(folds[0], store, ReadingOptions()))
 
 
@@ -125,8 +127,14 @@ def _fold_of_number(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
 
 
 @contextmanager
-def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]]:
-    """The folds at a place; those of an archive lie in the store until the block ends."""
+def _folds(place: Path | Parts, store: Store, *, gaps: bool) -> Iterator[Sequence[Path | Parts]]:
+    """The folds at a place; those of an archive lie in the store until the block ends.
+
+    Args:
+        place: see `ingest`.
+        store: where an archive is unpacked.
+        gaps: whether tables that name their parts may have empty cells.
+    """
     if isinstance(place, Parts):
         yield [place]
     elif place.is_dir() and not table_text.tables_of_parts(place):
@@ -134,7 +142,7 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
     elif place.is_file() and len(archive_members(place)) > 1:
         with (
             _unpacked_folder(place, store, unpack_archive) as folder,
-            _folds(folder, store) as inside,
+            _folds(folder, store, gaps=gaps) as inside,
         ):
             match inside:
                 case [Parts() as only]:
@@ -142,7 +150,7 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
                 case _:
                     yield inside
     elif place.is_dir() or (place.is_file() and table_text.has_parts(place)):
-        with _unpacked_folder(place, store, table_text.write_parts) as folder:
+        with _unpacked_folder(place, store, partial(table_text.write_parts, gaps=gaps)) as folder:
             yield [replace(layout.find(folder)[0], name=place.stem)]
     else:
         yield [layout.fold_at(place) or place]

@@ -5,6 +5,7 @@ the same content is, and one that was read in before is found again.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -19,7 +20,7 @@ from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.errors import LONGEST_QUOTE, DataError, ParameterError, quoted
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "query": ("query", "qid", "query_id", "q_id"),
@@ -34,6 +35,7 @@ COMMENT = "comment"
 _CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
 FILLED = ", as in frame.fillna(0)."
+NOT_NULL, AT_MOST = "; --nulls fills empty cells alone.", ", of at most 3.4e38."
 
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 
@@ -198,11 +200,12 @@ def _numbers(
         DataError: text, an infinite number, or what is not allowed of the two.
     """
     column = frame[name]
-    if gaps and column.isna().all():
-        return np.full(len(column), np.nan, dtype=np.float32)
+    if column.isna().all():
+        column = pd.Series(np.nan, index=column.index)
+    elif column.dtype == object and column.map(_is_number).all():  # as integers beyond 64 bits
+        column = column.where(column.notna(), np.nan).astype(np.float64)
     if not pd.api.types.is_numeric_dtype(column):
-        finding = f"column {name} holds {column.dtype}, for example {column.iloc[0]!r}"
-        raise DataError(place, finding, "Features and labels are numbers: drop it or encode it.")
+        raise _no_number(place, frame, name)
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
@@ -211,10 +214,34 @@ def _numbers(
         wrong = np.isinf(exact) | (np.isnan(exact) & (not gaps)) | (np.isinf(values) & (not large))
     if wrong.any():
         finding = f"row {frame.index[wrong][0]} of column {name} is {column[wrong].iloc[0]}"
-        more = f" ({wrong.sum():,} rows are such)" if wrong.sum() > 1 else ""
-        remedy = "Fill it in" + (", or say what is missing (--nulls)." if large else FILLED)
+        empty = np.isnan(values)
+        such = wrong & (empty == empty[wrong][0])
+        more = f" ({such.sum():,} rows are such)" if such.sum() > 1 else ""
+        if empty[wrong][0]:
+            remedy = "Fill it in" + (", or say what is missing (--nulls)." if large else FILLED)
+        else:
+            remedy = "Write a finite number instead" + (NOT_NULL if large else AT_MOST)
         raise DataError(place, finding + more, remedy)
     return values
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a cell of a column of objects holds a number that float64 can hold, or nothing."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return value is None or value is pd.NA or isinstance(value, float | np.number)
+
+
+def _no_number(place: str, frame: pd.DataFrame, name: str) -> DataError:
+    """The error of a column with something else than numbers: its first such cell."""
+    column, objects = frame[name], frame[name].dtype == object
+    wrong = ~column.map(_is_number) if objects else column.notna()
+    value = column[wrong].iloc[0]
+    shown = quoted(value) if isinstance(value, str) else repr(value)[:LONGEST_QUOTE]
+    kind = type(value).__name__ if objects else column.dtype
+    finding = f"row {frame.index[wrong][0]} of column {name} holds {shown} ({kind}), no number"
+    remedy = "Correct the cell; if the column is no feature, drop it or encode it as numbers."
+    return DataError(place, finding, remedy)
 
 
 def write_csv(parts: Parts, path: Path) -> None:

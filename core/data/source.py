@@ -24,7 +24,7 @@ from shuffleproof.core.data.layout import (
     group_file,
 )
 from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
-from shuffleproof.core.data.letor.table_text import features_in
+from shuffleproof.core.data.letor.table_text import check_part, features_in
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.seeds import generator
@@ -139,6 +139,9 @@ def loading_parts(
     present = {part: files for part, files in files_of_parts.items() if files}
     if not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
+    for part, files in present.items():
+        for file in files:
+            check_part(file, str(file), part)
     if VALID in present:
         parsed_parts = yield from _read_parts(list(present.values()), missing, limits)
     else:

@@ -3,6 +3,7 @@
 import gc
 import io
 
+import pandas as pd
 import pytest
 
 from shuffleproof.app import uploads
@@ -232,3 +233,10 @@ def test_hostile_uploads_give_a_sentence_and_leave_nothing(store):
     assert list(store.artefacts()) == []
     assert store.names() == {}
     assert folders(store) == []
+
+
+def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row_unless_it_is_filled(draft):
+    table = pd.DataFrame({"part": ["train", "test"], "qid": [1, 2], "label": 1, "x": [0.5, None]})
+    file = draft.add("train", "all.parquet", io.BytesIO(table.to_parquet()))
+    assert "all.parquet: row 2 of column x is nan" in draft.fault(file, "error")
+    assert draft.fault(file, "zero") == ""

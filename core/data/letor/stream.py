@@ -8,14 +8,14 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
 
-from shuffleproof.core.data.letor.table_text import JSON, TableText, kind_of
+from shuffleproof.core.data.letor.table_text import SEQUENTIAL, UTF8_MARK, TableText, kind_of
 from shuffleproof.core.errors import DataError, LetorError
 
 START = 1 << 16
@@ -23,7 +23,8 @@ START = 1 << 16
 
 SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
 NEWLINE = 10
-BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+UNPACKING = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+BROKEN = (OSError, *UNPACKING)
 PACKED = {
     b"\x1f\x8b": "gzip file", b"BZh": "bzip2 file", b"\xfd7zXZ\x00": "xz file",
     b"PK\x03\x04": "zip file",
@@ -31,7 +32,6 @@ PACKED = {
 """By its first bytes how a file is packed."""
 
 BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-UTF8_MARK = b"\xef\xbb\xbf"
 LONE_RETURN = (
     "a carriage return that ends no line",
     "Save the file with line ends LF or CR LF; CR alone ends no line.",
@@ -103,10 +103,22 @@ class Block:
 
 
 @dataclass(frozen=True)
-class _Decoded:
+class DecodedFile:
+    """A file that is read unpacked.
+
+    Attributes:
+        stream: of its bytes.
+        consumed: bytes of the file, as stored, that were read so far.
+        size: decoded bytes, 0 when unknown.
+        head: the first decoded bytes.
+        packed: whether it is.
+    """
+
     stream: BinaryFile
-    consumed: Callable[[], int]  # bytes of the file as stored
-    size: int  # decoded bytes, 0 when unknown
+    consumed: Callable[[], int]
+    size: int
+    head: bytes = b""
+    packed: bool = False
 
 
 def blocks(
@@ -126,7 +138,8 @@ def blocks(
         LetorError: a line longer than the limits.
     """
     lines_in = _line_counter(compiled=documents)
-    with _decoded(source, name, documents=documents, gaps=gaps) as decoded:
+    with unpacked_file(source, name) as file:
+        decoded = _as_text(file, name, gaps=gaps) if documents else file
         text = bytearray(limits.block_bytes + SLACK)
         held, total, line = 0, 0, 1
         while True:
@@ -135,8 +148,10 @@ def blocks(
             count = _filled(decoded.stream, text, held, name)
             if total == 0:
                 count = _without_mark(text, count, name)
+                if documents:
+                    _check_no_csv(bytes(text[: min(count, 4096)]), name)
             total += count
-            _check_size(decoded, total, name, limits)
+            check_size(decoded, total, name, limits)
             end = held + count
             if count == 0 and held:
                 text[end] = NEWLINE
@@ -218,7 +233,35 @@ def _without_mark(text: bytearray, count: int, name: str) -> int:
     return count
 
 
-def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> None:
+def _check_no_csv(head: bytes, name: str) -> None:
+    """Refuse a file that begins with names or numbers between commas, semicolons or tabs.
+
+    Raises:
+        DataError: it does.
+    """
+    line = head.split(b"\n", 1)[0].split(b"#", 1)[0]
+    words = line.split() or [b""]
+    number = words[0][:1] in {b"", *(bytes([one]) for one in b"0123456789+-.")}
+    marked = words[0] if number else line  # LETOR text begins with a label, and has colons
+    marks = (b",", b";") if number else (b",", b";", b"\t")
+    if b":" not in marked and any(marked.count(mark) > 1 for mark in marks):
+        finding = "CSV, which is not read as a data set"
+        remedy = "Write it as Parquet or JSON lines, as pandas.read_csv(…).to_parquet(…) does."
+        raise DataError(name, finding, remedy)
+
+
+def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
+    """Refuse what grows beyond the limits.
+
+    Args:
+        decoded: the file.
+        total: its decoded bytes so far.
+        name: what errors call it.
+        limits: what it may ask for.
+
+    Raises:
+        DataError: it does.
+    """
     if total > limits.decoded_bytes:
         raise DataError(
             name, f"more than {limits.decoded_bytes:,} bytes of text", "Split the file."
@@ -234,8 +277,12 @@ def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> Non
 
 
 @contextmanager
-def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Iterator[_Decoded]:
-    """The decompressed stream of a file, told by its first bytes and not by its name."""
+def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
+    """The decompressed stream of a file, told by its first bytes and not by its name.
+
+    Raises:
+        DataError: it cannot be read, is damaged, or packed twice.
+    """
     with ExitStack() as stack:
         try:
             raw = (
@@ -246,19 +293,17 @@ def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Itera
             head = raw.read(6)
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
-            if decoded.stream is not raw:
-                _check_packed_once(decoded.stream, name)
-            if documents:
-                decoded = _as_text(decoded, (raw, head), name, gaps=gaps)
-            yield decoded
+            if packed := decoded.stream is not raw:
+                head = _unpacked_head(decoded.stream, name)
+            yield replace(decoded, head=head, packed=packed)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        except (*UNPACKING, NotImplementedError) as error:
             raise _damaged(name, error) from error
 
 
-def _check_packed_once(stream: BinaryFile, name: str) -> None:
-    """Refuse what is packed in something packed, whose bytes are no text.
+def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
+    """The first bytes of what was packed; it is refused if they are packed themselves.
 
     Raises:
         DataError: it is, or it is damaged.
@@ -273,42 +318,38 @@ def _check_packed_once(stream: BinaryFile, name: str) -> None:
             f"{stream.name}, a {kind}" if isinstance(stream, zipfile.ZipExtFile) else f"a {kind}"
         )
         raise DataError(name, f"packed twice: it holds {inner}", "Unpack that first.")
+    return cast("bytes", head)
 
 
-def _as_text(
-    decoded: _Decoded, stored: tuple[BinaryFile, bytes], name: str, *, gaps: bool
-) -> _Decoded:
+def _as_text(decoded: DecodedFile, name: str, *, gaps: bool) -> DecodedFile:
     """The text itself; that of a table is made of its rows.
 
     Args:
         decoded: what was decoded.
-        stored: the file as it is stored, and its first bytes.
         name: what errors call it.
         gaps: whether empty cells may be.
+
+    Raises:
+        DataError: a packed table that cannot be read from front to back.
     """
-    raw, head = stored
-    packed = decoded.stream is not raw
-    try:
-        kind = kind_of(cast("Any", decoded.stream).peek(6) if packed else head)
-    except BROKEN as error:
-        raise _damaged(name, error) from error
+    kind = kind_of(decoded.head)
     if kind is None:
         return decoded
-    if packed and kind != JSON:
+    if decoded.packed and kind not in SEQUENTIAL:
         raise DataError(name, f"a packed table of {kind}", "Unpack it: it is compressed in itself.")
     table, size = TableText(decoded.stream, kind, name, gaps=gaps), decoded.size
-    read = decoded.consumed if kind == JSON else lambda: int(size * min(table.share, 1.0))
-    return _Decoded(cast("BinaryFile", table), read, 0)
+    read = decoded.consumed if kind in SEQUENTIAL else lambda: int(size * min(table.share, 1.0))
+    return DecodedFile(cast("BinaryFile", table), read, 0)
 
 
-def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decoded:
+def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
     file = cast("IO[bytes]", raw)
     if head.startswith(b"\x1f\x8b"):
-        return _Decoded(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
+        return DecodedFile(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
     if head.startswith(b"BZh"):
-        return _Decoded(stack.enter_context(bz2.BZ2File(file)), raw.tell, 0)
+        return DecodedFile(stack.enter_context(bz2.BZ2File(file)), raw.tell, 0)
     if head.startswith(b"\xfd7zXZ\x00"):
-        return _Decoded(stack.enter_context(lzma.LZMAFile(file)), raw.tell, 0)
+        return DecodedFile(stack.enter_context(lzma.LZMAFile(file)), raw.tell, 0)
     if head.startswith(b"PK\x03\x04"):
         archive = stack.enter_context(zipfile.ZipFile(file))
         members = [member for member in archive.infolist() if not member.is_dir()]
@@ -316,8 +357,8 @@ def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decod
             names = ", ".join(member.filename for member in members[:5])
             raise DataError(name, f"{len(members)} files in the archive ({names})", "Pack one.")
         member = stack.enter_context(archive.open(members[0]))
-        return _Decoded(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
-    return _Decoded(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
+        return DecodedFile(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
+    return DecodedFile(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
 
 
 def line_end(block: Block, start: int) -> int:

@@ -1,5 +1,7 @@
 """Tables of documents as LETOR text, block by block: Parquet, Arrow (Feather) and JSON lines.
 
+Arrow's files and its streams are read, and what is read from front to back may be packed too.
+
 A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
 one for the document's id and one `comment`; all others are features, 1 being the first, or one
 column `features` holds lists of them. A column `part` says what the names of a folder's files say
@@ -11,6 +13,7 @@ would.
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +22,21 @@ import numpy as np
 
 from shuffleproof.core.data.layout import PART_WORDS
 from shuffleproof.core.errors import DataError, quoted
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PARQUET, ARROW, JSON = "parquet", "arrow", "json"
-HEADS = {b"PAR1": PARQUET, b"ARROW1": ARROW, b"{": JSON}
+PARQUET, ARROW, STREAM, JSON = "parquet", "arrow", "arrow stream", "json"
+UTF8_MARK = b"\xef\xbb\xbf"
+HEADS = {
+    b"PAR1": PARQUET, b"ARROW1": ARROW, b"\xff\xff\xff\xff": STREAM,
+    b"{": JSON, UTF8_MARK + b"{": JSON,
+}  # fmt: skip
 """By its first bytes what a file is; LETOR text begins with a number."""
+
+SEQUENTIAL = (STREAM, JSON)
+"""Kinds that are read from front to back, so that a packed file of them needs no unpacking."""
 
 ROWS = 4096
 """Of a table that are read at a time."""
@@ -47,15 +58,18 @@ def kind_of(head: bytes) -> str | None:
 
 
 def features_in(path: Path, name: str) -> tuple[str, ...] | None:
-    """The names of a table's features, in their order; None where a file is no plain table.
+    """The names of a table's features, in their order; None where a file is no table.
 
     Raises:
         DataError: it is damaged.
     """
     from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
 
-    frame = next((frame for frame, _ in _frames_in(path, name)), None)
-    return None if frame is None else tuple(features_of(_spread(frame, name)))
+    frame = next((frame for frame, _ in _same_columns(_frames_in(path, name), name)), None)
+    if frame is None:
+        return None
+    names = features_of(frame)
+    return tuple(name for name in names if name != PART or not _says_parts(frame))
 
 
 def has_parts(path: Path) -> bool:
@@ -68,8 +82,24 @@ def has_parts(path: Path) -> bool:
     return frame is not None and PART in frame.columns
 
 
-def start_of_parts(path: Path, name: str) -> bytes | None:
+def check_part(path: Path, name: str, part: str) -> None:
+    """Refuse a table given for one part whose first rows say another; reading checks the others.
+
+    Raises:
+        DataError: they do, or it is damaged.
+    """
+    frame = next((frame for frame, _ in _same_columns(_frames_in(path, name), name)), None)
+    if frame is not None and _says_parts(frame):
+        _check_same_part(frame, name, part)
+
+
+def start_of_parts(path: Path, name: str, *, gaps: bool) -> bytes | None:
     """The first rows of such a table as LETOR text, all parts together; None: no such table.
+
+    Args:
+        path: of the table.
+        name: what errors call it.
+        gaps: whether features may have empty cells, which become NULL.
 
     Raises:
         DataError: it is damaged, no table of documents, or names other parts.
@@ -78,7 +108,7 @@ def start_of_parts(path: Path, name: str) -> bytes | None:
     if frame is None or PART not in frame.columns:
         return None
     _parts_of(frame, name)
-    return _lines_of(frame.drop(columns=PART), name, gaps=True)
+    return _lines_of(frame.drop(columns=PART), name, gaps=gaps)
 
 
 def tables_of_parts(folder: Path) -> list[Path]:
@@ -92,16 +122,17 @@ def tables_of_parts(folder: Path) -> list[Path]:
         return []
 
 
-def write_parts(path: Path, folder: Path) -> None:
+def write_parts(path: Path, folder: Path, *, gaps: bool = True) -> None:
     """Write the rows of each part of such tables as LETOR text: train.txt, valid.txt, test.txt.
 
     Args:
         path: a table, or a folder of nothing else.
         folder: of the files that are made.
+        gaps: whether features may have empty cells, which become NULL.
 
     Raises:
-        DataError: one is damaged, no table of documents, names other parts or columns; or all of
-            them lack one of two parts.
+        DataError: one is damaged, no table of documents, names other parts or columns, has empty
+            cells against `gaps`; or all of them lack one of two parts.
     """
     written, columns = set[str](), list[str]()
     for table in tables_of_parts(path) if path.is_dir() else [path]:
@@ -110,7 +141,7 @@ def write_parts(path: Path, folder: Path) -> None:
             parts = _parts_of(frame, str(table))
             for part, rows in frame.drop(columns=PART).groupby(parts, sort=False):
                 with (folder / f"{part!s}.txt").open("ab") as text:
-                    text.write(_lines_of(rows, str(table), gaps=True))
+                    text.write(_lines_of(rows, str(table), gaps=gaps))
                 written.add(str(part))
     for part in ("train", "test"):
         if part not in written:
@@ -134,6 +165,32 @@ def _parts_of(frame: "pd.DataFrame", name: str) -> "pd.Series[str]":
     return parts
 
 
+def _says_parts(frame: "pd.DataFrame") -> bool:
+    """Whether there is a column `part` that is no feature, since it holds no numbers."""
+    return PART in frame.columns and frame[PART].dtype.kind not in "biuf"
+
+
+def _check_same_part(frame: "pd.DataFrame", name: str, part: str | None) -> str:
+    """The part of all rows.
+
+    Args:
+        frame: with a column of parts.
+        name: what errors call it.
+        part: that its rows must say; None: that of the first row.
+
+    Raises:
+        DataError: a row says another, or none.
+    """
+    parts = _parts_of(frame, name)
+    due = part or next(iter(parts), "")
+    if (parts != due).any():
+        row = parts.index[parts != due][0]
+        finding = f"row {row} of column {PART} says {parts[row]} in a file that is read as {due}"
+        remedy = "Give it for the part that its rows say, or a table of several parts by itself."
+        raise DataError(name, finding, remedy)
+    return str(due)
+
+
 def _part(value: Any) -> str | None:
     """The part that a cell names, by the words that name files of parts; None: none."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
@@ -141,15 +198,24 @@ def _part(value: Any) -> str | None:
 
 
 def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:
-    """The frames of a table; none of another file, or of one that cannot be read: reading tells."""
-    try:
-        with path.open("rb", buffering=0) as file:
-            kind = kind_of(file.read(6))
-            file.seek(0)
-            if kind is not None:
-                yield from reader_errors(OPENERS[kind](file), name)
-    except OSError:
-        return
+    """The frames of a table; none of another file, or of one that cannot be read: reading tells.
+
+    Raises:
+        DataError: it is damaged, or grows like a decompression bomb.
+    """
+    from shuffleproof.core.data.letor import stream  # noqa: PLC0415 (which makes text of tables)
+
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(stream.unpacked_file(path, name))
+        except (DataError, OSError):
+            return
+        kind = kind_of(file.head)
+        if kind is None or (file.packed and kind not in SEQUENTIAL):
+            return
+        for frame in reader_errors(OPENERS[kind](file.stream), name):
+            stream.check_size(file, file.stream.tell(), name, stream.Limits())
+            yield frame
 
 
 class TableText(io.RawIOBase):
@@ -200,8 +266,12 @@ class TableText(io.RawIOBase):
         self, opened: Callable[[Any], Iterator[tuple["pd.DataFrame", float]]], file: Any
     ) -> Iterator[bytes]:
         frames = reader_errors(opened(file), self._name)
-        for frame, share in _same_columns(frames, self._name):
-            self.share = share
+        part: str | None = None
+        for rows, share in _same_columns(frames, self._name):
+            self.share, frame = share, rows
+            if _says_parts(rows):  # in a file that is given for one of them
+                part = _check_same_part(rows, self._name, part)
+                frame = rows.drop(columns=PART)
             yield _lines_of(frame, self._name, gaps=self._gaps)
 
 
@@ -210,18 +280,21 @@ def _same_columns(
 ) -> Iterator[tuple["pd.DataFrame", float]]:
     """Frames whose rows are numbered from 1 on and have the same columns in the same order.
 
+    Lists of features are columns.
+
     Args:
         frames: of one table.
         name: of the table.
         columns: by default those of the first frame.
 
     Raises:
-        DataError: other columns.
+        DataError: other columns, or lists of different lengths.
     """
     first = 1
-    for frame, share in frames:
-        frame.index = np.arange(first, first + len(frame))
-        first += len(frame)
+    for rows, share in frames:
+        rows.index = np.arange(first, first + len(rows))
+        first += len(rows)
+        frame = _spread(rows, name)
         columns = columns or [*map(str, frame.columns)]
         if sorted(map(str, frame.columns)) != sorted(columns):
             odd = sorted(set(columns) ^ set(map(str, frame.columns)))
@@ -235,7 +308,7 @@ def _lines_of(frame: "pd.DataFrame", name: str, *, gaps: bool) -> bytes:
     from shuffleproof.core.data.frames import dataset_of  # noqa: PLC0415 (pandas)
     from shuffleproof.core.data.letor.write import lines  # noqa: PLC0415 (only tables need it)
 
-    dataset = dataset_of(name, _spread(frame, name), {}, text=True, gaps=gaps)
+    dataset = dataset_of(name, frame, {}, text=True, gaps=gaps)
     return b"".join(lines(dataset, name, finite=False))
 
 
@@ -276,6 +349,15 @@ def _arrow(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
                 )
 
 
+def _stream(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
+    import pyarrow as pa  # noqa: PLC0415 (only tables need it)
+
+    with pa.ipc.open_stream(file) as table:
+        for batch in table:
+            for start in range(0, batch.num_rows, ROWS):
+                yield batch.slice(start, ROWS).to_pandas(), 0.0
+
+
 def _json(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
@@ -296,20 +378,31 @@ def _row(number: int, line: bytes) -> dict[str, Any]:
     return fields
 
 
-OPENERS = {PARQUET: _parquet, ARROW: _arrow, JSON: _json}
+OPENERS = {PARQUET: _parquet, ARROW: _arrow, STREAM: _stream, JSON: _json}
 
 
 def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """A column of lists as so many columns."""
+    """A column of lists as so many columns.
+
+    Raises:
+        DataError: a list of another length than the first, or with something else than numbers.
+    """
     if LISTS not in frame.columns or not len(frame):
         return frame
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
-    try:
-        cells = np.stack([np.asarray(values, dtype=np.float64) for values in frame[LISTS]])
-    except (ValueError, TypeError) as error:
-        finding = f"lists of different lengths, or no numbers, in rows from {frame.index[0]} on"
-        raise DataError(name, finding, "Give every document as many features.") from error
+    lists: list[np.ndarray] = []
+    for row, values in frame[LISTS].items():
+        try:
+            lists.append(np.asarray(values, dtype=np.float64))
+        except (ValueError, TypeError) as error:
+            finding = f"row {row} of column {LISTS} holds no list of numbers"
+            raise DataError(name, finding, "Give every document a list of numbers.") from error
+        if lists[-1].shape != lists[0].shape:
+            finding = f"row {row} of column {LISTS} holds {counted(lists[-1].size, 'number')}"
+            finding += f", row {frame.index[0]} {lists[0].size}"
+            raise DataError(name, finding, "Give every document as many features.")
+    cells = np.stack(lists)
     if cells.ndim != 2:
         return frame
     wide = pd.DataFrame(cells, index=frame.index, columns=range(1, cells.shape[1] + 1))

@@ -150,10 +150,10 @@ def test_decompression_bombs_are_stopped(pack):
 def test_text_and_matrix_are_bounded():
     with pytest.raises(DataError, match="more than 1,000 bytes of text"):
         letor.read(io.BytesIO(MANY), limits=letor.Limits(decoded_bytes=1000))
-    plain = letor_stream._Decoded(io.BytesIO(), int, 1)
-    letor_stream._check_size(plain, 274_877_906_944, "x", letor.Limits())  # 256 GiB, none more
+    plain = letor_stream.DecodedFile(io.BytesIO(), int, 1)
+    letor_stream.check_size(plain, 274_877_906_944, "x", letor.Limits())  # 256 GiB, none more
     with pytest.raises(DataError, match="more than 274,877,906,944 bytes of text"):
-        letor_stream._check_size(plain, 274_877_906_945, "x", letor.Limits())
+        letor_stream.check_size(plain, 274_877_906_945, "x", letor.Limits())
     wide = MANY + b"1 qid:x 60000:1 " + b" ".join(b"%d:1" % one for one in range(2, 20000))
     limits = letor.Limits(matrix_bytes=1 << 28, ratio=1e9)
     with pytest.raises(LetorError, match=r"the limit on a table,.* split the file") as caught:

@@ -50,7 +50,13 @@ def _json_gz(table, path):
     path.write_bytes(gzip.compress(table.to_json(orient="records", lines=True).encode()))
 
 
-WRITERS = {"a.parquet": _parquet, "a.arrow": _feather, "a.jsonl": _json}
+def _stream(table, path):
+    rows = pa.Table.from_pandas(table, preserve_index=False)
+    with pa.ipc.new_stream(path, rows.schema) as file:
+        file.write_table(rows, max_chunksize=8)
+
+
+WRITERS = {"a.parquet": _parquet, "a.arrow": _feather, "a.arrows": _stream, "a.jsonl": _json}
 
 
 @pytest.mark.parametrize("rows", [3, 8, 4096])
@@ -221,3 +227,119 @@ def test_tables_without_a_policy_cut_large_values_and_refuse_infinite_ones(tmp_p
     _parquet(wide, tmp_path / "a.parquet")
     filled = read(tmp_path / "a.parquet", missing="largest").dataset.features
     assert filled[:, 1].tolist() == [4.0] * 35
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([0.5, 1, "x", True, 2.0], r"row 3 of column a holds 'x' \(str\), no number.*Correct"),
+        ([0.5, None, 1.0, True, "x"], r"row 4 of column a holds True \(bool\)"),
+        ([0.5, 1.0, 2.0, [1.0], 3.0], r"row 4 of column a holds \[1\.0\] \(list\)"),
+        ([0.5, 1.0, 2.0, 10**400, 3.0], r"row 4 of column a holds 10+ \(int\)"),
+    ],
+)
+def test_a_cell_that_is_no_number_is_told_with_its_row(tmp_path, cells, said):
+    rows = [{"qid": 1, "label": 0, "a": cell} for cell in cells]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(DataError, match=said):
+        read(tmp_path / "a.jsonl", missing="zero")
+
+
+def test_integers_beyond_64_bits_are_numbers(tmp_path):
+    rows = [{"qid": 1, "label": 0, "a": cell, "b": 1} for cell in (10**30, None, 0.5)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = read(tmp_path / "a.jsonl", missing="zero").dataset.features
+    assert found[:, 0].tolist() == [np.float32(1e30), 0, 0.5]
+
+
+@pytest.mark.parametrize("rows", [3, 4096])
+def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(table_text, "ROWS", rows)
+    for cell, said in (
+        ([1.0], r"row 6 of column features holds 1 number, row [14] 2\. Give"),
+        (["x", 1.0], "row 6 of column features holds no list of numbers"),
+        (None, "row 6 of column features holds"),
+    ):
+        lists = [[0.5, 1.0]] * 5 + [cell, [0.5, 1.0]]
+        lines = [json.dumps({"qid": 1, "label": 0, "features": each}) for each in lists]
+        (tmp_path / "a.jsonl").write_text("\n".join(lines))
+        for reads in (read, source.load):
+            with pytest.raises(DataError, match=said):
+                reads(tmp_path / "a.jsonl")
+    lists[5:] = [[1.0]] * 2
+    lines = [json.dumps({"qid": 1, "label": 0, "features": each}) for each in lists * 2]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"row 6 of column|differ in column features 2"):
+        read(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("missing", ["error", "zero", "mean", "largest"])
+def test_an_infinite_cell_is_told_with_a_remedy_that_works(tmp_path, missing):
+    table = frame().assign(clicks=1.0)
+    table.loc[5, "clicks"] = np.inf
+    table.loc[[7, 8], "clicks"] = np.nan
+    _parquet(table, tmp_path / "a.parquet")
+    with pytest.raises(
+        DataError, match=r"row 6 .* is inf\. Write a finite number instead; --nulls"
+    ):
+        read(tmp_path / "a.parquet", missing=missing)
+    table.loc[5, "clicks"] = 2.0
+    _parquet(table.assign(relevance=np.inf), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"relevance is inf .*finite number instead, of at most"):
+        read(tmp_path / "a.parquet", missing=missing)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.arrows"])
+def test_tables_that_are_read_from_front_to_back_may_be_packed(tmp_path, name):
+    WRITERS[name](frame(), tmp_path / name)
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert read(packed).dataset.fingerprint == read(tmp_path / name).dataset.fingerprint
+    assert table_text.features_in(packed, "") == ("bm25", "clicks")
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[: len(whole) // 2])
+    for reads in (read, lambda path: table_text.features_in(path, str(path))):
+        with pytest.raises(DataError, match="damaged"):
+            reads(packed)
+
+
+def test_a_byte_order_mark_before_json_lines_is_no_text(tmp_path):
+    _json(frame(), tmp_path / "a.jsonl")
+    text = (tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + text)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + text))
+    due = read(tmp_path / "a.jsonl").dataset.fingerprint
+    assert read(tmp_path / "b.jsonl").dataset.fingerprint == due
+    assert read(tmp_path / "b.jsonl.gz").dataset.fingerprint == due
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"query,label,x\n1,0,0.5\n",
+        b"\xef\xbb\xbfquery;label;x\r\n1;0;0,5\r\n",
+        b"query id\tlabel\tx\n1\t0\t0.5\n",
+        b'"query","label","x"\n',
+        b",query,label,x\n0,1,0,0.5\n",
+        b"0,10,0.5\n1,10,0.25\n",
+    ],
+)
+def test_csv_is_told_with_a_remedy(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(DataError, match=r"a\.csv: CSV, which is not read.*to_parquet") as told:
+        read(tmp_path / "a.csv")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        (b"1 qid:a,b,c 1:2\n", None),
+        (b"0\t\t\n1\t1:2\t2:1\n", b"2\n"),
+        (b"1 1:2 # a, b, c\n", b"1\n"),
+        (b"# a, b, c\n0 1:1\n", b"1\n"),
+    ],
+)
+def test_commas_and_tabs_in_letor_text_are_no_csv(text, groups):
+    sizes = None if groups is None else io.BytesIO(groups)
+    assert read(io.BytesIO(text), groups=sizes, name="a").dataset.documents > 0

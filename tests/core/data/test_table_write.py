@@ -1,5 +1,6 @@
 """Data sets as tables and folders: every number reads back, all parts or the one asked for."""
 
+import gzip
 import io
 import json
 import shutil
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, csv_text, frames, source
+from shuffleproof.core.data import catalogue, csv_text, frames, layout, source
 from shuffleproof.core.data.letor import table_text as letor_table
+from shuffleproof.core.data.letor.read import read
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
@@ -169,6 +172,78 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
 
 
+@pytest.mark.parametrize("form", ["gz", "zip", "folder"])
+def test_packed_json_lines_that_name_their_parts_are_read_as_unpacked_ones(
+    exported, tmp_path, folder, form
+):
+    exported(tmp_path / "all.parquet")
+    table = pd.read_parquet(tmp_path / "all.parquet")
+    place = tmp_path / "packed" / "all.jsonl.gz"
+    place.parent.mkdir()
+    table.to_json(place, orient="records", lines=True, double_precision=15)
+    if form == "folder":
+        place = place.parent
+    elif form == "zip":
+        table.to_json(place.parent / "all.jsonl", orient="records", lines=True, double_precision=15)
+        place.unlink()
+        place = Path(shutil.make_archive(tmp_path / "all", "zip", place.parent))
+    (ingested,) = run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "other")))
+    (before,) = source.load(folder)
+    assert ingested.facts["fingerprint"] == before.fold.fingerprint
+
+
+def test_a_packed_table_of_parts_that_grows_like_a_bomb_is_refused(tmp_path, monkeypatch):
+    line = b'{"part": "train", "qid": 1, "label": 1, "x": 0.5}' + b" " * 900_000 + b"\n"
+    (tmp_path / "all.jsonl.gz").write_bytes(gzip.compress(line * 100))
+    monkeypatch.setattr(letor_table, "ROWS", 8)
+    with pytest.raises(DataError, match="decompression bomb"):
+        run_to_end(catalogue.ingest(tmp_path / "all.jsonl.gz", "all", Store(tmp_path / "store")))
+
+
+@pytest.mark.parametrize("rows", [2, 4096])
+def test_files_for_parts_may_have_a_column_that_says_the_same(
+    exported, tmp_path, folder, monkeypatch, rows
+):
+    paths = {}
+    for part in PARTS:
+        paths[part] = tmp_path / f"{part}.parquet"
+        exported(paths[part], "--part", part)
+    named = layout.Parts("ours", *((paths[part],) for part in ("train", "valid", "test")))
+    (before,) = source.load(folder)
+    assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
+    table = pd.read_parquet(paths["test"])
+    table.drop(columns="part").to_parquet(paths["test"])
+    assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
+    monkeypatch.setattr(letor_table, "ROWS", rows)
+    for row in (0, 4):
+        table.loc[row:, "part"] = "train"
+        table.loc[: row - 1, "part"] = "test"
+        table.to_parquet(paths["test"])
+        with pytest.raises(DataError, match=f"row {row + 1} of column part says train in .* test"):
+            source.load_parts(named)
+    table.assign(part=1.5).to_parquet(paths["test"])
+    with pytest.raises(DataError, match="its features are part, "):
+        source.load_parts(named)
+
+
+def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
+    """And not by a line of the text that is made of it; a policy fills it."""
+    parts = ["train", "train", "test", "test", "valid"]
+    table = pd.DataFrame({"part": parts, "qid": [1, 1, 2, 3, 4], "label": 1, "x": 0.5, "y": 1})
+    table.loc[3, "x"] = np.nan
+    path = tmp_path / "t.parquet"
+    table.to_parquet(path)
+    store = Store(tmp_path / "store")
+    with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
+        run_to_end(catalogue.ingest(path, "t", store))
+    with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
+        letor_table.start_of_parts(path, str(path), gaps=False)
+    assert b"NULL" in letor_table.start_of_parts(path, str(path), gaps=True)
+    reading = catalogue.ReadingOptions(missing="zero")
+    run_to_end(catalogue.ingest(path, "t", store, reading))
+    assert catalogue.resolve("t", store).test.features[:, 0].tolist() == [0.5, 0.0]
+
+
 def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys):
     store = ("--store", str(tmp_path / "store"), "--part", "all")
     assert main(["export", str(folder), str(tmp_path / "all.txt"), *store]) == 2
@@ -207,3 +282,15 @@ def test_a_line_break_in_a_cell_ends_no_row(kind):
             tables.infer_columns(pd.DataFrame({"a": ["x", "w"]}), ""), kind
         ).splitlines()
     )
+
+
+def test_a_table_of_parts_without_rows_is_told(tmp_path):
+    empty = pd.DataFrame({"part": [], "qid": [], "label": [], "x": []}).astype({"part": "str"})
+    empty.to_parquet(tmp_path / "t.parquet")
+    with pa.ipc.new_stream(tmp_path / "t.arrows", pa.Schema.from_pandas(empty)) as file:
+        file.write_batch(pa.RecordBatch.from_pandas(empty))
+    for name in ("t.parquet", "t.arrows"):
+        with pytest.raises(DataError, match=r"no rows|no documents"):
+            read(tmp_path / name)
+        with pytest.raises(DataError, match="no "):
+            run_to_end(catalogue.ingest(tmp_path / name, "t", Store(tmp_path / "store")))
