@@ -533,6 +533,26 @@ def test_a_defect_met_in_one_question_leaves_the_others_to_be_done(question, tmp
     assert board_of(store).names() == [poison]
 
 
+def test_a_file_that_is_no_assignment_is_passed_over(question, tmp_path, caplog):
+    store = Store(tmp_path)
+    board = board_of(store)
+    foreign = {"kind": "unknown", "parameters": {}, "modules": [], "folder": "."}
+    texts = ['{"a', "[1]", json.dumps(foreign | {"code": sharing.code()})]
+    names = [f"0{number}-foreign.json" for number in range(len(texts))]
+    for name, text in zip(names, texts, strict=True):
+        board.post(name, text)
+    asked = {"ranker": "ranksvm@small", "data": question["data"], "lists": {"initial": []}}
+    sharing._hand_out(board, "train", asked, ())
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert (found["units"], found["assignments"], found["failure"]) == (1, 1, "")
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.split(":")[0] for text in warnings] == ["passed over"] * len(texts)
+    assert all(name in text for name, text in zip(names, warnings, strict=True))
+    assert board.names() == names
+    found = sharing.work({"store": str(tmp_path), "assignment": names[0]})
+    assert "is no assignment" in found["failure"], "who asked for it alone is told"
+
+
 def test_files_are_found_in_the_folder_of_who_asked(question, data, tmp_path, monkeypatch):
     folder, store = Path(data), Store(tmp_path / "store")
     monkeypatch.chdir(folder.parent)
