@@ -614,6 +614,14 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
     assert f"there is no folder {tmp_path}/nowhere" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("flags", [["--until-empty"], ["--idle", "0.1"]], ids=["shared", "jobs"])
+def test_a_worker_makes_no_folder_of_a_slip(tmp_path, capsys, flags):
+    nowhere = tmp_path / "nowhere"
+    assert main(["worker", "--store", str(nowhere), *flags]) == 2
+    assert f"there is no folder {nowhere}" in capsys.readouterr().err
+    assert not nowhere.exists()
+
+
 def test_a_worker_that_is_to_take_some_ends_when_there_are_none(tmp_path, capsys):
     (tmp_path / "store").mkdir()
     words = ["worker", "--take", "1", "--idle", "0.2", "--store", str(tmp_path / "store")]
