@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from shuffleproof.core.cli.answer import warn
+from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import ShuffleproofError, UsageError
@@ -363,6 +363,12 @@ def share(
     )  # fmt: skip
     for why in dict.fromkeys(run_shown(kind.replace("-", " "), work).failures):
         warn(f"shuffleproof: a worker ended early: {why}")
+
+
+def dry_answer(rehearsal: "DryRun", arguments: argparse.Namespace) -> Answer:
+    """What `--dry-run` answers; with --executor it says that the time is of one worker."""
+    text = rehearsal.text(of_one_worker=arguments.executor is not None)
+    return Answer(rehearsal.plain(), text)
 
 
 def one_fold(data: str, store: Store) -> str:
