@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shuffleproof.core.errors import UnfinishedError
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
 from shuffleproof.core.studies.registry import EVERY
@@ -56,6 +57,12 @@ def document(command: str, answer: Any) -> dict[str, Any]:
     return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}
 
 
+def unfinished(error: UnfinishedError) -> Answer:
+    """What a study answers in JSON whose time was up before its first trial was finished."""
+    stopped = {"seconds": error.seconds, "done": 0, "of": None}
+    return Answer({"result": None, "stopped": stopped, "headline": None, "summary": []})
+
+
 def table(rows: Any) -> str:
     """Rows as an aligned table, as wide as the terminal at most; a mapping as a line a field."""
     if isinstance(rows, Mapping):
@@ -88,7 +95,8 @@ def warn(text: str) -> None:
 
 _RESULT = {
     "result": "key of the stored study; null where it was stopped",
-    "stopped": "by --max-seconds: seconds, trials done and of how many; else null",
+    "stopped": "by --max-seconds: seconds, trials done and of how many; else null. Where none was "
+    "done (status 1) of, headline are null, summary is empty, and the other keys are left out",
     "headline": "the answer: text, tier (what becomes of the ranker that loses most), why",
     "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
     "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",

@@ -177,6 +177,24 @@ def test_what_a_stored_study_answers_is_described(answered):
     assert set(answer) == {*ANSWERS["library show"], "schema", "version"}
 
 
+def test_a_study_whose_time_is_up_before_anything_is_finished_answers_that(
+    folder, tmp_path, capsys
+):
+    words = "study initial-ranking --levels 5 --draws 1 --rankers feature:1 --initial mart@small"
+    words = [*words.split(), "--data", str(folder), "--store", str(tmp_path)]
+    words += ["--max-seconds", "0.000001"]
+    assert main([*words, "--json"]) == 1
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert (answer["schema"], answer["result"]) == ("shuffleproof study initial-ranking", None)
+    assert answer["stopped"] == {"seconds": 0.000001, "done": 0, "of": None}
+    assert "before the first trial was finished" in printed.err
+    assert main(words) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "before the first trial was finished" in printed.err
+
+
 def test_runs_and_benchmarks_answer_p_marks_and_differences(answered):
     base = f"study benchmark --seeds 1 {TWO} --measures NDCG@5,AP --against random,feature:2"
     for words, baselines in ((base, ["random", "feature:2"]), (CALLS["runs"], ["x"])):
