@@ -109,6 +109,7 @@ class Search:
         space: the range of every field.
         folds: a workbench each.
         history: a row a trial.
+        start: of the trials, by the monotonic clock.
     """
 
     tuning: Tuning
@@ -117,6 +118,15 @@ class Search:
     space: Mapping[str, Range]
     folds: Sequence[Workbench]
     history: list[dict[str, Any]] = field(default_factory=list)
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float | None:
+        """Share of the budget that is over, where no number of trials ends the search."""
+        if self.tuning.trials is not None or self.tuning.budget is None:
+            return None
+        gone = time.monotonic() - self.start
+        return min(1.0, gone / self.tuning.budget) if self.tuning.budget else 1.0
 
     @property
     def preset(self) -> str:
@@ -393,14 +403,14 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
     declared = fields_with_values(registry.spec(search.base))
     drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
     tuning = search.tuning
-    study, start = _study(tuning.seed, tuning.at_once), claims.began()
+    study, search.start = _study(tuning.seed, tuning.at_once), claims.began()
     entry = registry.entry(search.base.base)
     names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
     presets = [Proposal(name, replace(search.base, preset=name)) for name in dict.fromkeys(names)]
     rows = yield from _round(search, wanted, presets, None)
     for proposal, row in zip(presets, rows, strict=True):
         _tell(study, row, declared_of=fields_with_values(registry.spec(proposal.name)), drawn=drawn)
-    end = None if tuning.budget is None else start + tuning.budget
+    end = None if tuning.budget is None else search.start + tuning.budget
     while wanted is None or len(search.history) < wanted:
         room = tuning.at_once if wanted is None else wanted - len(search.history)
         trials = [study.ask(drawn) for _ in range(min(tuning.at_once, room))]
@@ -492,7 +502,8 @@ def _counted(
     done = len(search.history)
     total = wanted or done + 1
     return with_reports(
-        work, lambda report: Progress(done, total, "trials", {}, min(report.share, 0.99))
+        work,
+        lambda report: Progress(done, total, "trials", {}, min(report.share, 0.99), search.spent),
     )
 
 
@@ -504,7 +515,7 @@ def _reported(search: Search, wanted: int | None) -> Progress:
     values |= {VALID: _shown(row), row["state"]: 1.0}
     numbers = settings(search.base, row, search.space)
     values |= {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
-    return Progress(done, max(wanted or 0, done), "trials", values)
+    return Progress(done, max(wanted or 0, done), "trials", values, spent=search.spent)
 
 
 VALID = "valid"

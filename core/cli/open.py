@@ -426,12 +426,17 @@ class ProgressLine:
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
         known = progress.part > 0 or done - self.first >= max(FEW, EARLY * progress.total)
         open_ = progress.total - done
+        known = known and progress.spent is None
         left = f", {duration(open_ / rate)} left" if rate > 0 and known and open_ else ""
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
         begun = "starting" if open_ else "done"
         pace = f"{_rate(rate)}{left}" if rate > 0 else begun
         far = f"{done:.1f}" if progress.part else f"{progress.done}"
-        return f"{self.title}: {far}/{progress.total} {progress.unit} ({pace})  {values}"
+        if progress.spent is not None:
+            far = f"{far} {progress.unit}, {progress.spent_in_words()}"
+        else:
+            far = f"{far}/{progress.total} {progress.unit}"
+        return f"{self.title}: {far} ({pace})  {values}"
 
     def _print(self, text: str) -> None:
         if self.live:

@@ -190,8 +190,11 @@ def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monke
 
     monkeypatch.setattr(tuning.Search, "_worked", slow)
     asked = replace(ASKED, trials=None, budget=45.0)
-    some, _ = run_to_end(tune(asked, scope(tmp_path)))  # three presets, 30 s, then two more
-    assert some.trials == 5
+    reports = []
+    some, _ = run_to_end(tune(asked, scope(tmp_path)), reports.append)
+    assert some.trials == 5  # three presets, 30 s, then two more
+    ends = [one.spent for one in reports if one.unit == "trials" and not one.part and one.values]
+    assert ends == pytest.approx([10 / 45, 20 / 45, 30 / 45, 40 / 45, 1.0])
     same, cached = run_to_end(tune(replace(asked, budget=0.0), scope(tmp_path)))
     assert (cached, same.trials) == (True, 5)
     more, _ = run_to_end(tune(replace(asked, budget=5.0), scope(tmp_path)))
