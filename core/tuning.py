@@ -604,18 +604,48 @@ def _other(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     'at-once was 4, now 1'
     >>> _other({"ranker": {"trees": 9, "leaves": 8}}, {"ranker": {"trees": 5, "leaves": 8}})
     'trees of its ranker was 9, now 5'
+    >>> _other({"search": {"leaf_documents": [5, 200]}}, {"search": {}})
+    'leaf_documents was searched from 5 to 200 and is not searched now'
     """
     then, here = ({"at_once": 1} | _plain(search) for search in (before, now))
+    old_ends, new_ends = _ends_in_words(then), _ends_in_words(here)
     pairs = {name: (then.get(name), here.get(name)) for name in (*then, *here)}
-    for name in ("ranker", "search", "lists"):
+    for name in ("search", "choices"):
+        pairs.pop(name, None)
+    pairs = {name.replace("_", "-"): values for name, values in pairs.items()}
+    for name, of in (("ranker", "its ranker"), ("lists", "the lists")):
         old, new = (one or {} for one in pairs.pop(name, ({}, {})))
-        of = "its ranker" if name == "ranker" else f"the {name}"
         pairs |= {f"{key} of {of}": (old.get(key), new.get(key)) for key in (*old, *new)}
-    return ", ".join(
-        "the data" if name == "folds" else f"{name.replace('_', '-')} was {old}, now {new}"
+    texts = [
+        "the data" if name == "folds" else f"{name} was {_in_words(old)}, now {_in_words(new)}"
         for name, (old, new) in pairs.items()
         if old != new
-    )
+    ]
+    for name in dict.fromkeys((*old_ends, *new_ends)):
+        was, ends = old_ends.get(name), new_ends.get(name)
+        if was != ends:
+            was_searched, is_searched = (
+                f"searched {one}" if one else "not searched" for one in (was, ends)
+            )
+            texts.append(f"{name} was {was_searched} and is {is_searched} now")
+    return ", ".join(texts)
+
+
+def _ends_in_words(search: Mapping[str, Any]) -> dict[str, str]:
+    """The range or choices of each field that is searched, in words."""
+    words, choices = dict[str, str](), search.get("choices", ())
+    for name, ends in search.get("search", {}).items():
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+        if len(ends) == 2 and numbers and name not in choices:
+            words[name] = f"from {ends[0]} to {ends[1]}"
+        else:
+            words[name] = f"in {', '.join(map(_in_words, ends))}"
+    return words
+
+
+def _in_words(value: Any) -> str:
+    """A value of a recipe or search; what is not set is none."""
+    return "none" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

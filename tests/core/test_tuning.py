@@ -221,6 +221,11 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     mine = replace(scope(tmp_path), data=str(tmp_path / "mine.txt"))
     with pytest.raises(UsageError, match=r"something else: the data, tolerance of its ranker was"):
         run_to_end(tune(ASKED, mine))
+    other = replace(ASKED, search=("tolerance=1e-4..1e-2",))
+    said = r"cost was searched from 0.\S+ to \S+ and is not searched now, "
+    said += "tolerance was not searched and is searched from 0.0001 to 0.01 now;"
+    with pytest.raises(UsageError, match=said):
+        run_to_end(tune(other, scope(root)))
     with pytest.raises(ParameterError, match="none of paper"):
         Tuning("ranksvm", name="tuned")
     with pytest.raises(UsageError, match="built-in preset"):
