@@ -363,7 +363,7 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     made = NamedPreset(
         base.base, name, best["of"] if best["of"] != SEARCH else base.preset, best["fields"],
         search.identity, len(search.history), scope.data, MEASURE, tuple(search.history),
-        looks=1 + (before.looks if before else 0),
+        looks=1 + _looks_before(search),
     )  # fmt: skip
     rows = [row for row in search.history if row["of"] != SEARCH and row["state"] == DONE]
     shown = {f"{base.base}@{row['of']}": row for row in rows} | {str(made): best}
@@ -561,6 +561,13 @@ def _shown(row: Mapping[str, Any]) -> float:
     """What a trial came to on validation, as far as it went; NaN where it never measured."""
     last = row["curve"][-1][1] if row["curve"] else float("nan")
     return float(last if row["value"] is None else row["value"])
+
+
+def _looks_before(search: Search) -> int:
+    """How often the test part was looked at for this very search, under whatever name."""
+    presets, identity = named_presets.stored_presets(search.scope.store), _plain(search.identity)
+    same = (preset.looks for preset in presets if _plain(preset.asked) == identity)
+    return max(same, default=0)
 
 
 def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None, dict[str, Any]]:

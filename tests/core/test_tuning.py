@@ -209,6 +209,16 @@ def test_rounds_are_part_of_what_is_searched(whole):
     assert trials_at_once(stored_search(replace(ASKED, name="new"), scope(root)), 2) == 2
 
 
+def test_looks_at_the_test_part_count_under_whatever_name(whole, tmp_path):
+    named_presets.save(whole[1], Store(tmp_path))
+    assert whole[1].looks == 1
+    two = replace(ASKED, name="two", trials=3)
+    assert run_to_end(tune(two, scope(tmp_path)))[0].looks == 2
+    again = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
+    assert again[0].looks == 3
+    assert run_to_end(tune(replace(two, name="other", seed=1), scope(tmp_path)))[0].looks == 1
+
+
 def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     root, _ = whole
     with monkeypatch.context() as patched:
