@@ -121,7 +121,7 @@ class Search:
     start: float = field(default_factory=time.monotonic)
 
     @property
-    def spent(self) -> float | None:
+    def spent_share(self) -> float | None:
         """Share of the budget that is over, where no number of trials ends the search."""
         if self.tuning.trials is not None or self.tuning.budget is None:
             return None
@@ -503,7 +503,9 @@ def _counted(
     total = wanted or done + 1
     return with_reports(
         work,
-        lambda report: Progress(done, total, "trials", {}, min(report.share, 0.99), search.spent),
+        lambda report: Progress(
+            done, total, "trials", {}, min(report.share, 0.99), search.spent_share
+        ),
     )
 
 
@@ -515,7 +517,7 @@ def _reported(search: Search, wanted: int | None) -> Progress:
     values |= {VALID: _shown(row), row["state"]: 1.0}
     numbers = settings(search.base, row, search.space)
     values |= {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
-    return Progress(done, max(wanted or 0, done), "trials", values, spent=search.spent)
+    return Progress(done, max(wanted or 0, done), "trials", values, spent=search.spent_share)
 
 
 VALID = "valid"

@@ -381,7 +381,7 @@ def test_the_digest_of_the_program_is_of_what_it_computes_with_too(monkeypatch):
         assert (digest() == before) is alike, package
 
 
-def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
+def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys, caplog):
     store = Store(tmp_path)
     name = sharing._hand_out(board_of(store), "benchmark", question, ())
     path = tmp_path / "shared" / name
@@ -398,7 +398,10 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     assert path.exists()
     for damaged in (b"{", b"\xff\xfe", text.replace('"benchmark"', '"nothing"').encode()):
         path.write_bytes(damaged)
-        found = sharing.work({"store": str(tmp_path), "until_empty": True})
+        caplog.clear()
+        assert sharing.work({"store": str(tmp_path), "until_empty": True})["failure"] == ""
+        assert "Remove it and ask again" in caplog.text, "passed over, and told"
+        found = sharing.work({"store": str(tmp_path), "assignment": name})
         assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
 
