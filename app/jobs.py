@@ -5,7 +5,7 @@ Train and Jobs say the same words.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -238,6 +238,9 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
     'waiting for what process 7 on node1 makes'
     >>> job_progress(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
     'attempt 2 · 3 of at most 30 epochs'
+    >>> timed = told | {"unit": "trials", "spent": 0.5}
+    >>> job_progress(Job("0", "tune", {}, state="running", progress=timed))
+    JobProgress(share=0.5, words='3 trials, 50 % of the time budget', seconds=None)
     """
     if job.state == "waiting":
         return JobProgress(0.0, "waiting" + (f": {job.reason}" if job.reason else ""))
@@ -255,18 +258,34 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
     if str(progress["unit"]).startswith(AWAITED):
         maker = str(progress["unit"]).removeprefix(AWAITED)
         return JobProgress(0.0, " · ".join([*again, f"waiting for what {maker}"]))
-    words = [*again, f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
-    values, part = progress.get("values") or {}, progress.get("part", 0.0)
+    words, values = [*again, _far(job)], progress.get("values") or {}
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")
     if values.get(DOCUMENTS_AT_ONCE):
         words.append(f"memory holds {values[DOCUMENTS_AT_ONCE]:,.0f} documents at once")
-    seconds = remaining_seconds(steps, str(progress["unit"]), part)
-    if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
-        seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]
+    seconds = _seconds_left(progress, steps)
     if seconds is not None:
         words.append(f"at most {duration(seconds)} more")
     return JobProgress(_share(job), " · ".join(words), seconds)
+
+
+def _far(job: Job) -> str:
+    """What is done of how much; of a search that time ends, of how much time."""
+    report = _report(job)
+    if report.spent is not None:
+        return f"{report.done:,} {report.unit}, {report.spent_in_words()}"
+    return f"{report.done:,} of at most {report.total:,} {report.unit}"
+
+
+def _seconds_left(progress: Mapping[str, Any], steps: Sequence[Step]) -> float | None:
+    """Seconds at the pace so far; None: too early to say, or time alone ends it."""
+    if progress.get("spent") is not None:
+        return None
+    values, part = progress.get("values") or {}, progress.get("part", 0.0)
+    seconds = remaining_seconds(steps, str(progress["unit"]), part)
+    if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
+        return float((progress["total"] - progress["done"] - part) * values["epoch_seconds"])
+    return seconds
 
 
 def before(waiting: Job) -> int:
@@ -296,8 +315,14 @@ def recent_jobs() -> tuple[Job, ...]:
 
 
 def _share(job: Job) -> float:
-    progress = job.progress or {"done": 0, "total": 1}
-    return Progress(progress["done"], progress["total"], "", part=progress.get("part", 0.0)).share
+    return _report(job).share
+
+
+def _report(job: Job) -> Progress:
+    """A job's latest report, without its values."""
+    given = job.progress or {"done": 0, "total": 1, "unit": ""}
+    part, spent = given.get("part", 0.0), given.get("spent")
+    return Progress(given["done"], given["total"], str(given["unit"]), part=part, spent=spent)
 
 
 def remaining_seconds(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:

@@ -22,6 +22,8 @@ class Progress:
         values: what was measured, by name (`loss`, `valid`, `lists_per_second`, …).
         part: how much of the next unit is done, in [0, 1): a report within an epoch moves bars
             and pace, and is no point of a curve.
+        spent: where time alone ends the work, the share of it that is over; `total` then says
+            nothing.
     """
 
     done: int
@@ -29,6 +31,7 @@ class Progress:
     unit: str
     values: Mapping[str, float] = field(default_factory=dict)
     part: float = 0.0
+    spent: float | None = None
 
     @property
     def share(self) -> float:
@@ -36,8 +39,20 @@ class Progress:
 
         >>> Progress(3, 10, "epochs", part=0.5).share
         0.35
+        >>> Progress(3, 4, "trials", spent=0.2).share
+        0.2
         """
+        if self.spent is not None:
+            return self.spent
         return min(1.0, (self.done + self.part) / max(1, self.total))
+
+    def spent_in_words(self) -> str:
+        """What stands for a total where time alone ends the work.
+
+        >>> Progress(3, 4, "trials", spent=0.2).spent_in_words()
+        '20 % of the time budget'
+        """
+        return f"{100 * (self.spent or 0.0):.0f} % of the time budget"
 
 
 def run_to_end(

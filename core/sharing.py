@@ -123,6 +123,10 @@ class OtherCodeError(UsageError):
     """Who asked runs another version of the program."""
 
 
+class NoAssignmentError(ArtefactError):
+    """A file among the assignments that is cut short, or comes from elsewhere."""
+
+
 def share_work(  # noqa: PLR0913 (what, where, and by whom)
     store: Store,
     kind: str,
@@ -340,6 +344,12 @@ class _Worker:
                 self.failure = str(error)
             else:
                 WORKER_LOG.warning("left, since nobody waits for it: %s", error)
+        except NoAssignmentError as error:
+            self.refused.add(name)
+            if self.only:
+                self.failure = str(error)
+            else:
+                WORKER_LOG.warning("passed over: %s", error)
         except ShuffleproofError as error:
             self.refused.add(name)
             self.failure = str(error)
@@ -376,6 +386,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
     """Do what can be done of an assignment; 1 when all of it is there, 0 when it is gone.
 
     Raises:
+        NoAssignmentError: the file says nothing that could be done.
         OtherCodeError: this worker runs another program than who asked.
         ShuffleproofError: as the question itself raises it.
     """
@@ -387,14 +398,15 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         values = json.loads(text)
         asked = Assignment(**values | {"modules": tuple(values["modules"])})
     except (ValueError, TypeError, KeyError) as error:
-        raise ArtefactError(f"{FOLDER}/{name}", "is no assignment", REMOVE) from error
+        raise NoAssignmentError(f"{FOLDER}/{name}", "is no assignment", REMOVE) from error
     if asked.code != code():
         raise OtherCodeError(
             f"{name} was asked by another version of the program, or of {', '.join(COMPUTES)} "
             f"(digest {asked.code}, here {code()}): install the same versions on every machine"
         )
     if asked.kind not in KINDS:
-        raise ArtefactError(f"{FOLDER}/{name}", f"asks for {asked.kind!r}, no kind of job", REMOVE)
+        reason = f"asks for {asked.kind!r}, no kind of job"
+        raise NoAssignmentError(f"{FOLDER}/{name}", reason, REMOVE)
     WORKER_LOG.info("%s: %s", name, asked.kind)
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     with chdir(asked.folder if os.access(asked.folder, os.X_OK) else "."):

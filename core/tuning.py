@@ -109,6 +109,7 @@ class Search:
         space: the range of every field.
         folds: a workbench each.
         history: a row a trial.
+        start: of the trials, by the monotonic clock.
     """
 
     tuning: Tuning
@@ -117,6 +118,15 @@ class Search:
     space: Mapping[str, Range]
     folds: Sequence[Workbench]
     history: list[dict[str, Any]] = field(default_factory=list)
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent_share(self) -> float | None:
+        """Share of the budget that is over, where no number of trials ends the search."""
+        if self.tuning.trials is not None or self.tuning.budget is None:
+            return None
+        gone = time.monotonic() - self.start
+        return min(1.0, gone / self.tuning.budget) if self.tuning.budget else 1.0
 
     @property
     def preset(self) -> str:
@@ -353,7 +363,7 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     made = NamedPreset(
         base.base, name, best["of"] if best["of"] != SEARCH else base.preset, best["fields"],
         search.identity, len(search.history), scope.data, MEASURE, tuple(search.history),
-        looks=1 + (before.looks if before else 0),
+        looks=1 + _looks_before(search),
     )  # fmt: skip
     rows = [row for row in search.history if row["of"] != SEARCH and row["state"] == DONE]
     shown = {f"{base.base}@{row['of']}": row for row in rows} | {str(made): best}
@@ -393,14 +403,14 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
     declared = fields_with_values(registry.spec(search.base))
     drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
     tuning = search.tuning
-    study, start = _study(tuning.seed, tuning.at_once), claims.began()
+    study, search.start = _study(tuning.seed, tuning.at_once), claims.began()
     entry = registry.entry(search.base.base)
     names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
     presets = [Proposal(name, replace(search.base, preset=name)) for name in dict.fromkeys(names)]
     rows = yield from _round(search, wanted, presets, None)
     for proposal, row in zip(presets, rows, strict=True):
         _tell(study, row, declared_of=fields_with_values(registry.spec(proposal.name)), drawn=drawn)
-    end = None if tuning.budget is None else start + tuning.budget
+    end = None if tuning.budget is None else search.start + tuning.budget
     while wanted is None or len(search.history) < wanted:
         room = tuning.at_once if wanted is None else wanted - len(search.history)
         trials = [study.ask(drawn) for _ in range(min(tuning.at_once, room))]
@@ -492,7 +502,10 @@ def _counted(
     done = len(search.history)
     total = wanted or done + 1
     return with_reports(
-        work, lambda report: Progress(done, total, "trials", {}, min(report.share, 0.99))
+        work,
+        lambda report: Progress(
+            done, total, "trials", {}, min(report.share, 0.99), search.spent_share
+        ),
     )
 
 
@@ -504,7 +517,7 @@ def _reported(search: Search, wanted: int | None) -> Progress:
     values |= {VALID: _shown(row), row["state"]: 1.0}
     numbers = settings(search.base, row, search.space)
     values |= {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
-    return Progress(done, max(wanted or 0, done), "trials", values)
+    return Progress(done, max(wanted or 0, done), "trials", values, spent=search.spent_share)
 
 
 VALID = "valid"
@@ -552,6 +565,13 @@ def _shown(row: Mapping[str, Any]) -> float:
     return float(last if row["value"] is None else row["value"])
 
 
+def _looks_before(search: Search) -> int:
+    """How often the test part was looked at for this very search, under whatever name."""
+    presets, identity = named_presets.stored_presets(search.scope.store), _plain(search.identity)
+    same = (preset.looks for preset in presets if _plain(preset.asked) == identity)
+    return max(same, default=0)
+
+
 def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None, dict[str, Any]]:
     """Means over the test queries of all folds, of the rankers of one trial."""
     sums: dict[str, float] = {}
@@ -593,18 +613,48 @@ def _other(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     'at-once was 4, now 1'
     >>> _other({"ranker": {"trees": 9, "leaves": 8}}, {"ranker": {"trees": 5, "leaves": 8}})
     'trees of its ranker was 9, now 5'
+    >>> _other({"search": {"leaf_documents": [5, 200]}}, {"search": {}})
+    'leaf_documents was searched from 5 to 200 and is not searched now'
     """
     then, here = ({"at_once": 1} | _plain(search) for search in (before, now))
+    old_ends, new_ends = _ends_in_words(then), _ends_in_words(here)
     pairs = {name: (then.get(name), here.get(name)) for name in (*then, *here)}
-    for name in ("ranker", "search", "lists"):
+    for name in ("search", "choices"):
+        pairs.pop(name, None)
+    pairs = {name.replace("_", "-"): values for name, values in pairs.items()}
+    for name, of in (("ranker", "its ranker"), ("lists", "the lists")):
         old, new = (one or {} for one in pairs.pop(name, ({}, {})))
-        of = "its ranker" if name == "ranker" else f"the {name}"
         pairs |= {f"{key} of {of}": (old.get(key), new.get(key)) for key in (*old, *new)}
-    return ", ".join(
-        "the data" if name == "folds" else f"{name.replace('_', '-')} was {old}, now {new}"
+    texts = [
+        "the data" if name == "folds" else f"{name} was {_in_words(old)}, now {_in_words(new)}"
         for name, (old, new) in pairs.items()
         if old != new
-    )
+    ]
+    for name in dict.fromkeys((*old_ends, *new_ends)):
+        was, ends = old_ends.get(name), new_ends.get(name)
+        if was != ends:
+            was_searched, is_searched = (
+                f"searched {one}" if one else "not searched" for one in (was, ends)
+            )
+            texts.append(f"{name} was {was_searched} and is {is_searched} now")
+    return ", ".join(texts)
+
+
+def _ends_in_words(search: Mapping[str, Any]) -> dict[str, str]:
+    """The range or choices of each field that is searched, in words."""
+    words, choices = dict[str, str](), search.get("choices", ())
+    for name, ends in search.get("search", {}).items():
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+        if len(ends) == 2 and numbers and name not in choices:
+            words[name] = f"from {ends[0]} to {ends[1]}"
+        else:
+            words[name] = f"in {', '.join(map(_in_words, ends))}"
+    return words
+
+
+def _in_words(value: Any) -> str:
+    """A value of a recipe or search; what is not set is none."""
+    return "none" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

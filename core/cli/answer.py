@@ -1,10 +1,8 @@
 """What a command answers, and how it reaches the terminal: JSON or a plain table on stdout.
 
 Every command's --json is one object: `schema` (which command's answer it is), `version`, and the
-keys that `ANSWERS` describes and `list answers` prints. Rows stand under `rows`. With --dry-run
-`train` and `study` answer instead `lists`, `rankers` and `trials` (what, count, stored, seconds
-from low to high of each), `seconds` of all that is not stored, and `result`, the key of a study
-that is stored. A key may be added at any time; NaN is null.
+keys that `ANSWERS` describes and `list answers` prints. Rows stand under `rows`. A key may be
+added at any time; NaN is null.
 """
 
 import json
@@ -13,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shuffleproof.core.errors import UnfinishedError
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
 from shuffleproof.core.studies.registry import EVERY
@@ -58,6 +57,12 @@ def document(command: str, answer: Any) -> dict[str, Any]:
     return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}
 
 
+def unfinished(error: UnfinishedError) -> Answer:
+    """What a study answers in JSON whose time was up before its first trial was finished."""
+    stopped = {"seconds": error.seconds, "done": 0, "of": None}
+    return Answer({"result": None, "stopped": stopped, "headline": None, "summary": []})
+
+
 def table(rows: Any) -> str:
     """Rows as an aligned table, as wide as the terminal at most; a mapping as a line a field."""
     if isinstance(rows, Mapping):
@@ -90,10 +95,20 @@ def warn(text: str) -> None:
 
 _RESULT = {
     "result": "key of the stored study; null where it was stopped",
-    "stopped": "by --max-seconds: seconds, trials done and of how many; else null",
+    "stopped": "by --max-seconds: seconds, trials done and of how many; else null. Where none was "
+    "done (status 1) of, headline are null, summary is empty, and the other keys are left out",
     "headline": "the answer: text, tier (what becomes of the ranker that loses most), why",
     "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
     "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",
+}
+_DRY_RUN = {
+    "result": "key of the study where it is stored, else null; null of `train`",
+    "lists": "a row for each candidate lists' rankers: what, count, stored, and the seconds of all "
+    "from low to high",
+    "rankers": "the same of trainings",
+    "trials": "the same of a study's trials",
+    "seconds": "of all that is not stored, low and high",
+    "workers": "that this is the time of: 1",
 }
 ANSWERS: Mapping[str, Mapping[str, str]] = {
     "ingest": {"folds": "name, key, queries, documents, features and notes of every fold"},
@@ -202,10 +217,39 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "trials": "made", "done": "of them finished", "pruned": "of them stopped early",
         "failed": "of them diverged", "search": "range or choices of each field",
         "history": "a row a trial: of, state, value, seconds, curve, fields, rankers (keys)",
-        "test": "means on the test part", "looks": "how often it was looked at for this search",
+        "test": "means on the test part",
+        "looks": "how often it was looked at for this search, under whatever name",
         "cached": "whether all of it was stored",
     },
-    "certify": {"ranker": "its name", "permutations": "scored"},
+    "train --dry-run": _DRY_RUN,
+    "certify": {
+        "ranker": "its name", "reads": "what it declares to read",
+        "verdict": "invariant, not invariant or cannot be told", "invariant": "whether it is",
+        "sentence": "the verdict with what it rests on",
+        "reasons": "why it is no better, in words",
+        "theorem": "why its answers cannot depend on the order, and what was checked; or null",
+        "max_score_deviation": "largest difference of a document's score under two orders",
+        "numeric_floor": "the largest that arithmetic may explain",
+        "positions_moved": "documents that changed places by more than arithmetic can",
+        "lowest_tau": "of the answers to two orders, Kendall's tau-b, or null",
+        "permutations": "permuted lists scored, over all queries",
+        "distinct_orders": "of them, orders not scored before",
+        "failing_orders": "of those, how many changed an answer",
+        "systematic": "other orders by name: shown to and changed in how many lists",
+        "failure_bound": "upper 95 % bound of the share of orders that change an answer",
+        "list_bound": "the same of lists that show a change in as many orders",
+        "queries": "lists examined", "queries_moved": "of them, not invariant",
+        "queries_untold": "of them, those that cannot be told",
+        "queries_silent": "of them, those that say nothing: one document, or all tie",
+        "longest": "documents of the longest list", "middle_length": "median documents of a list",
+        "tied_documents": "that tie with another of their list",
+        "equal_documents": "whose features equal another's of their list",
+        "scorings": "of each list by one process", "lists_scored": "in all, by all processes",
+        "fresh_processes": "copies or processes that saw one order alone",
+        "unseen": "what was not looked at, in words",
+        "deterministic": "whether the same order always gave the same answer",
+        "noise_p": "where it did not: chance that other orders change as little more; else null",
+    },
     "bring": {
         "ranker": "the name that studies know it by", "artefact": "key of what is stored",
         "valid": "measures of the validation part",
@@ -218,6 +262,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "tied": "share of each run's pairs of documents with equal scores",
     },
     **{f"study {kind}": {**_RESULT, **question.answers} for kind, question in EVERY.items()},
+    **{f"study {kind} --dry-run": _DRY_RUN for kind in EVERY},
     "check": {
         "verdict": "the worst tier found", "finding": "in words", "baseline": "the card's file",
         "least": "the smallest loss that is a regression",
@@ -231,8 +276,16 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "damaged, found and bytes",
     },
     "library show": {
-        "name": "of the entry", "key": "its key", "recipe": "what determines it",
+        "name": "of the entry", "key": "its key", "summary": "what it is, in words",
+        "tags": "it carries", "created": "when", "bytes": "its size",
+        "seconds": "that making it took", "needs": "keys of what it was made from",
+        "needed_by": "keys of what was made from it",
+        "bundled": "whether it came with the program",
         "imported": "from which archive and when, or null", "stale": "why, or empty",
+        "command": "of a ranker or study: makes it again, or # and why none does",
+        "python": "of a study: the same in Python", "methods": "of a study: a paragraph",
+        "references": "of a study: what the paragraph cites",
+        "recipe": "what determines it", "facts": "what else was noted when it was made",
     },
     "library compare": {"rows": "a field that differs each, with its value by key"},
     "library export": {"out": "the file", "bytes": "its size", "artefacts": "keys in it"},
@@ -259,8 +312,12 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "sample": {"rows": "an artefact each: key and bytes"},
     "worker": {
         "ran": "false where another worker is at work",
-        "done": "jobs in this state; with --until-empty or --take instead `units` it did, "
-        "`assignments` it finished, `failure` why it ended early",
+        "waiting": "jobs in this state", "done": "likewise", "failed": "likewise",
+        "cancelled": "likewise",
+    },
+    "worker --until-empty": {
+        "ran": "true", "units": "it did", "assignments": "it finished",
+        "failure": "why it ended early, or empty; the same with --take",
     },
     "app": {},
 }  # fmt: skip

@@ -18,9 +18,9 @@ from shuffleproof.core.cli import (
     flags_studies,
     flags_work,
 )
-from shuffleproof.core.cli.answer import Answer, show, warn
+from shuffleproof.core.cli.answer import Answer, show, unfinished, warn
 from shuffleproof.core.cli.flags import FoldedHelp
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import ShuffleproofError, UnfinishedError
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
@@ -55,6 +55,12 @@ def main(arguments: Sequence[str]) -> int:
         answer: Answer = function_at(chosen.answer)(chosen)
         show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
+        if (
+            isinstance(error, UnfinishedError)
+            and chosen.json
+            and chosen.command.startswith("study ")
+        ):
+            show(unfinished(error), chosen.command)
         warn(f"shuffleproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:

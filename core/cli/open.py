@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from shuffleproof.core.cli.answer import warn
+from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import ShuffleproofError, UsageError
@@ -365,6 +365,12 @@ def share(
         warn(f"shuffleproof: a worker ended early: {why}")
 
 
+def dry_answer(rehearsal: "DryRun", arguments: argparse.Namespace) -> Answer:
+    """What `--dry-run` answers; with --executor it says that the time is of one worker."""
+    text = rehearsal.text(of_one_worker=arguments.executor is not None)
+    return Answer(rehearsal.plain(), text)
+
+
 def one_fold(data: str, store: Store) -> str:
     """The data set to open; where a text stands for several folds the first, and that is said."""
     if not data.strip():
@@ -420,12 +426,17 @@ class ProgressLine:
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
         known = progress.part > 0 or done - self.first >= max(FEW, EARLY * progress.total)
         open_ = progress.total - done
+        known = known and progress.spent is None
         left = f", {duration(open_ / rate)} left" if rate > 0 and known and open_ else ""
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
         begun = "starting" if open_ else "done"
         pace = f"{_rate(rate)}{left}" if rate > 0 else begun
         far = f"{done:.1f}" if progress.part else f"{progress.done}"
-        return f"{self.title}: {far}/{progress.total} {progress.unit} ({pace})  {values}"
+        if progress.spent is not None:
+            far = f"{far} {progress.unit}, {progress.spent_in_words()}"
+        else:
+            far = f"{far}/{progress.total} {progress.unit}"
+        return f"{self.title}: {far} ({pace})  {values}"
 
     def _print(self, text: str) -> None:
         if self.live:

@@ -9,6 +9,7 @@ from shuffleproof.core.aggregate.registry import AGGREGATORS, SUPERVISED
 from shuffleproof.core.cli.answer import ANSWERS, Answer, table
 from shuffleproof.core.cli.open import (
     changes_of,
+    dry_answer,
     fold_scope_of,
     is_stored,
     run_shown,
@@ -226,7 +227,7 @@ def dry_run(arguments: argparse.Namespace) -> Answer:
         rehearsal = rehearsed_retriever(arguments, changes)
     else:
         rehearsal = rehearsed_training(fold_scope_of(arguments), arguments.ranker, changes)
-    return Answer(rehearsal.plain(), rehearsal.text())
+    return dry_answer(rehearsal, arguments)
 
 
 def certify(arguments: argparse.Namespace) -> Answer:

@@ -16,6 +16,7 @@ from shuffleproof.core.cli.open import (
     answer_question,
     asked_question,
     check_workers,
+    dry_answer,
     run_shown,
     share_question,
     store_of,
@@ -53,16 +54,14 @@ def dry_run(arguments: argparse.Namespace) -> Answer:
     """`study KIND --dry-run`: lists, trainings and trials, stored or to be made."""
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (only who rehearses)
 
-    rehearsal = rehearse(*asked_question(arguments))
-    return Answer(rehearsal.plain(), rehearsal.text())
+    return dry_answer(rehearse(*asked_question(arguments)), arguments)
 
 
 def listless_dry_run(arguments: argparse.Namespace) -> Answer:
     """`study KIND --dry-run` of a text collection or of preferences: what is trained for it."""
     from shuffleproof.core.studies.listless.rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
 
-    rehearsal = rehearsed_listless(*listless_question(arguments))
-    return Answer(rehearsal.plain(), rehearsal.text())
+    return dry_answer(rehearsed_listless(*listless_question(arguments)), arguments)
 
 
 def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:

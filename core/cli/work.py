@@ -130,6 +130,8 @@ def worker(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
         return _shared_work(store, arguments)
+    if arguments.store:
+        _check_there(store)
     configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     if not is_running(store):  # else another worker does the jobs, as it was told
         keep_settings(folder_of(store.root))
@@ -143,16 +145,21 @@ def worker(arguments: argparse.Namespace) -> Answer:
     return Answer({"ran": True, **counts})
 
 
-def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
-    """Units of what `--executor` shared, told line by line."""
-    if arguments.slots:
-        raise UsageError("--slots is for jobs: not with --until-empty or --take")
+def _check_there(store: Store) -> None:
+    """Refuse a store whose folder is not there: nobody hands work in where a slip makes one."""
     folder = folder_seen_by_all(store)
     if folder and not folder.is_dir():
         raise UsageError(
             f"there is no folder {folder} on this machine ({platform.node()}): name that of a "
             "store on a disk that all workers see (--store)"
         )
+
+
+def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
+    """Units of what `--executor` shared, told line by line."""
+    if arguments.slots:
+        raise UsageError("--slots is for jobs: not with --until-empty or --take")
+    _check_there(store)
     logging.basicConfig(format="%(asctime)s %(message)s")
     logging.getLogger("shuffleproof").setLevel(logging.INFO)
     item = {"store": address_of(store), "take": arguments.take, "idle": arguments.idle}

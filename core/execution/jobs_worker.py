@@ -90,6 +90,7 @@ class Ticker(Thread):
             "unit": last.unit,
             "part": last.part,
             "values": dict(last.values),
+            "spent": last.spent,
         }
 
     def close(self) -> None:

@@ -24,9 +24,12 @@ class ProgressBar:
             self.close()
             self.unit, tqdm = progress.unit, import_module("tqdm.auto").tqdm
             self.bar = tqdm(total=progress.total, desc=f"{self.title}: {self.unit}", leave=False)
-        self.bar.total = progress.total
-        if progress.values:
-            values = {name: f"{value:.4g}" for name, value in progress.values.items()}
+        timed = progress.spent is not None
+        self.bar.total = None if timed else progress.total
+        values = {name: f"{value:.4g}" for name, value in progress.values.items()}
+        if timed:
+            self.bar.set_postfix_str(progress.spent_in_words(), refresh=False)
+        elif values:
             self.bar.set_postfix(values, refresh=False)
         far = progress.done + progress.part if progress.part else progress.done
         self.bar.update(far - self.bar.n)

@@ -39,7 +39,8 @@ class NamedPreset:
         measure: of the validation parts, by which the best was chosen.
         history: a row a trial: trial, of, state, value, seconds, fields, rankers.
         test: the rows of the one look at the test part: ranker, and means of the measures.
-        looks: how often the test part has been looked at for this search, this time included.
+        looks: how often the test part has been looked at for this search, under whatever name,
+            this time included.
     """
 
     ranker: str

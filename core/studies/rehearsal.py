@@ -418,11 +418,13 @@ class DryRun:
         low, high = self.span
         return sqrt(max(low, 1e-9) * high) > LONG
 
-    def text(self) -> str:
-        """For the terminal."""
+    def text(self, *, of_one_worker: bool = False) -> str:
+        """For the terminal; that the time is of one worker is said where there may be several."""
         titles = {"lists": self.lists, "rankers": self.rankers, "study": self.trials}
         lines = [f"{title:<8} {step.line()}" for title, steps in titles.items() for step in steps]
         outcome = f"stored as {self.study}" if self.study else f"{span(self.span)} on this machine"
+        if of_one_worker and not self.is_stored:
+            outcome += " by one worker, which makes one after the other"
         if self.not_counted and not self.study:
             outcome += f", without {self.not_counted}"
         return "\n".join([*lines, f"{'in all':<8} {outcome}; nothing was made"])
@@ -436,7 +438,7 @@ class DryRun:
             )
         }  # fmt: skip
         low, high = self.span
-        return {"result": self.study, **rows, "seconds": {"low": low, "high": high}}
+        return {"result": self.study, **rows, "seconds": {"low": low, "high": high}, "workers": 1}
 
     def notes(self) -> list[str]:
         """What is said before work: the lists that are made for it, and what takes long."""

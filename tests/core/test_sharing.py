@@ -381,7 +381,7 @@ def test_the_digest_of_the_program_is_of_what_it_computes_with_too(monkeypatch):
         assert (digest() == before) is alike, package
 
 
-def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
+def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys, caplog):
     store = Store(tmp_path)
     name = sharing._hand_out(board_of(store), "benchmark", question, ())
     path = tmp_path / "shared" / name
@@ -398,7 +398,10 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     assert path.exists()
     for damaged in (b"{", b"\xff\xfe", text.replace('"benchmark"', '"nothing"').encode()):
         path.write_bytes(damaged)
-        found = sharing.work({"store": str(tmp_path), "until_empty": True})
+        caplog.clear()
+        assert sharing.work({"store": str(tmp_path), "until_empty": True})["failure"] == ""
+        assert "Remove it and ask again" in caplog.text, "passed over, and told"
+        found = sharing.work({"store": str(tmp_path), "assignment": name})
         assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
 
@@ -533,6 +536,26 @@ def test_a_defect_met_in_one_question_leaves_the_others_to_be_done(question, tmp
     assert board_of(store).names() == [poison]
 
 
+def test_a_file_that_is_no_assignment_is_passed_over(question, tmp_path, caplog):
+    store = Store(tmp_path)
+    board = board_of(store)
+    foreign = {"kind": "unknown", "parameters": {}, "modules": [], "folder": "."}
+    texts = ['{"a', "[1]", json.dumps(foreign | {"code": sharing.code()})]
+    names = [f"0{number}-foreign.json" for number in range(len(texts))]
+    for name, text in zip(names, texts, strict=True):
+        board.post(name, text)
+    asked = {"ranker": "ranksvm@small", "data": question["data"], "lists": {"initial": []}}
+    sharing._hand_out(board, "train", asked, ())
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert (found["units"], found["assignments"], found["failure"]) == (1, 1, "")
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.split(":")[0] for text in warnings] == ["passed over"] * len(texts)
+    assert all(name in text for name, text in zip(names, warnings, strict=True))
+    assert board.names() == names
+    found = sharing.work({"store": str(tmp_path), "assignment": names[0]})
+    assert "is no assignment" in found["failure"], "who asked for it alone is told"
+
+
 def test_files_are_found_in_the_folder_of_who_asked(question, data, tmp_path, monkeypatch):
     folder, store = Path(data), Store(tmp_path / "store")
     monkeypatch.chdir(folder.parent)
@@ -592,6 +615,14 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
             assert said in capsys.readouterr().err
     assert main(["worker", "--until-empty", "--store", f"file://{tmp_path}/nowhere"]) == 2
     assert f"there is no folder {tmp_path}/nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--until-empty"], ["--idle", "0.1"]], ids=["shared", "jobs"])
+def test_a_worker_makes_no_folder_of_a_slip(tmp_path, capsys, flags):
+    nowhere = tmp_path / "nowhere"
+    assert main(["worker", "--store", str(nowhere), *flags]) == 2
+    assert f"there is no folder {nowhere}" in capsys.readouterr().err
+    assert not nowhere.exists()
 
 
 def test_a_worker_that_is_to_take_some_ends_when_there_are_none(tmp_path, capsys):

@@ -190,8 +190,11 @@ def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monke
 
     monkeypatch.setattr(tuning.Search, "_worked", slow)
     asked = replace(ASKED, trials=None, budget=45.0)
-    some, _ = run_to_end(tune(asked, scope(tmp_path)))  # three presets, 30 s, then two more
-    assert some.trials == 5
+    reports = []
+    some, _ = run_to_end(tune(asked, scope(tmp_path)), reports.append)
+    assert some.trials == 5  # three presets, 30 s, then two more
+    ends = [one.spent for one in reports if one.unit == "trials" and not one.part and one.values]
+    assert ends == pytest.approx([10 / 45, 20 / 45, 30 / 45, 40 / 45, 1.0])
     same, cached = run_to_end(tune(replace(asked, budget=0.0), scope(tmp_path)))
     assert (cached, same.trials) == (True, 5)
     more, _ = run_to_end(tune(replace(asked, budget=5.0), scope(tmp_path)))
@@ -206,6 +209,16 @@ def test_rounds_are_part_of_what_is_searched(whole):
     assert trials_at_once(stored_search(replace(ASKED, name="new"), scope(root)), 2) == 2
 
 
+def test_looks_at_the_test_part_count_under_whatever_name(whole, tmp_path):
+    named_presets.save(whole[1], Store(tmp_path))
+    assert whole[1].looks == 1
+    two = replace(ASKED, name="two", trials=3)
+    assert run_to_end(tune(two, scope(tmp_path)))[0].looks == 2
+    again = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
+    assert again[0].looks == 3
+    assert run_to_end(tune(replace(two, name="other", seed=1), scope(tmp_path)))[0].looks == 1
+
+
 def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     root, _ = whole
     with monkeypatch.context() as patched:
@@ -218,6 +231,11 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     mine = replace(scope(tmp_path), data=str(tmp_path / "mine.txt"))
     with pytest.raises(UsageError, match=r"something else: the data, tolerance of its ranker was"):
         run_to_end(tune(ASKED, mine))
+    other = replace(ASKED, search=("tolerance=1e-4..1e-2",))
+    said = r"cost was searched from 0.\S+ to \S+ and is not searched now, "
+    said += "tolerance was not searched and is searched from 0.0001 to 0.01 now;"
+    with pytest.raises(UsageError, match=said):
+        run_to_end(tune(other, scope(root)))
     with pytest.raises(ParameterError, match="none of paper"):
         Tuning("ranksvm", name="tuned")
     with pytest.raises(UsageError, match="built-in preset"):

@@ -12,12 +12,12 @@ from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 from tests import small_collection
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
-SOMETIMES = {"rows", "maps", "part", "name"}
-"""Keys that only some flags ask for."""
+SOMETIMES = {"rows", "maps", "part", "name", "command", "python", "methods", "references"}
+"""Keys that only some flags ask for, or that only some entries of the library have."""
 
 
 def commands(root, name=()):
@@ -104,6 +104,7 @@ CALLS = {
     "candidates": "candidates texts --depth 5 --name of_texts",
     "doctor": "doctor {f}",
     "list": "list measures",
+    "train --dry-run": "train ranksvm --dry-run",
     "train": "train ranksvm --data {f} " + " ".join(SMALL),
     "doctor --ranker": "doctor --ranker ranksvm --data {f} " + " ".join(SMALL),
     "tune": "tune ranksvm --preset small --trials 4 --data {f} " + " ".join(SMALL),
@@ -136,6 +137,18 @@ CALLS = {
     "study sparsity": "study sparsity --preset small --penalties l1 --strengths 1 --keep 9",
     "library delete": "library delete other --with-dependents",
     "worker": "worker --idle 0.1",
+    "worker --until-empty": "worker --until-empty",
+}
+TWO_OF_SAMPLE = "--rankers feature:1,feature:2"
+ASKED_DRY = {
+    "attention": "--rankers setrank-imsab", "ablation": "", "group-shuffles": "",
+    "perturbations": f"{TWO_OF_SAMPLE} --families shuffle-shown",
+}  # fmt: skip
+CALLS |= {f"study {kind} --dry-run": f"study {kind} --dry-run" for kind in LISTLESS}
+CALLS |= {
+    f"study {kind} --dry-run": f"study {kind} --initial feature:3 --dry-run "
+    + ASKED_DRY.get(kind, TWO_OF_SAMPLE)
+    for kind in STUDIES
 }
 CALLS |= {
     f"study {kind}": f"study {kind} {TWO}"
@@ -155,8 +168,31 @@ def test_every_answer_says_its_schema_and_has_the_keys_described(answered):
         lacking = set(ANSWERS[name]) - set(answer) - SOMETIMES
         assert not lacking, f"{name} lacks {lacking}"
         unknown = set(answer) - set(ANSWERS[name]) - {"schema", "version"}
-        studied = name.startswith("study ")
-        assert not (studied and unknown), f"{name}: no words for {unknown} in its question"
+        assert not unknown, f"{name}: no words for {unknown} in ANSWERS or its question"
+
+
+def test_what_a_stored_study_answers_is_described(answered):
+    key = answered("study invariance --rankers feature:1 --permutations 1 --queries 2 --data {f}")
+    answer = answered(f"library show {key['result']}")
+    assert set(answer) == {*ANSWERS["library show"], "schema", "version"}
+
+
+def test_a_study_whose_time_is_up_before_anything_is_finished_answers_that(
+    folder, tmp_path, capsys
+):
+    words = "study initial-ranking --levels 5 --draws 1 --rankers feature:1 --initial mart@small"
+    words = [*words.split(), "--data", str(folder), "--store", str(tmp_path)]
+    words += ["--max-seconds", "0.000001"]
+    assert main([*words, "--json"]) == 1
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert (answer["schema"], answer["result"]) == ("shuffleproof study initial-ranking", None)
+    assert answer["stopped"] == {"seconds": 0.000001, "done": 0, "of": None}
+    assert "before the first trial was finished" in printed.err
+    assert main(words) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "before the first trial was finished" in printed.err
 
 
 def test_runs_and_benchmarks_answer_p_marks_and_differences(answered):

@@ -59,3 +59,9 @@ def test_seconds_are_written_for_people():
     times = [0, 59.4, 60, 3599, 3600, 7325]
     words = ["1 s", "59 s", "1 min", "1 h", "1 h", "2 h 2 min"]
     assert [duration(seconds) for seconds in times] == words
+
+
+def test_work_that_time_alone_ends_shows_no_total_and_no_time_left(monkeypatch, clock):
+    shown, _ = line(monkeypatch, live=False)
+    told = shown._text(Progress(22, 23, "trials", part=0.75, spent=0.5), 5.0)
+    assert told == "study: 22.8 trials, 50 % of the time budget (4.5/s)  "

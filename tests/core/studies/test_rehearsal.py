@@ -131,3 +131,9 @@ def test_train_says_what_it_would_train(tmp_path, capsys):
     assert "candidates by lambdamart@paper, cross-fitted" in told
     assert "dlcm@small, epochs 3: " in told
     assert not list(store.artefacts("ranker"))
+    assert "one worker" not in told
+    shared = ["train", "dlcm@small", *flags, "--executor", "processes:2"]
+    assert main(shared) == 0
+    assert "on this machine by one worker, which makes one after" in capsys.readouterr().out
+    assert main([*shared, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["workers"] == 1
