@@ -247,7 +247,7 @@ MISTAKES = """
 1 | ingest nan.txt --name x | '1:nan' | --nulls
 1 | ingest infinite.txt --name x | '1:1e400' | Replace it
 1 | ingest cells.txt --name x | cells.txt:1 | Keep one
-1 | ingest table.csv --name x | table.csv:1 | A row reads
+1 | ingest table.csv --name x | table.csv | Write it as Parquet
 1 | ingest one.txt --name x | 1 query for 3 parts | bring more queries
 2 | ingest one.txt --name ../x | '../x' | letters, digits
 2 | ingest --name x | name a file | --train and --test

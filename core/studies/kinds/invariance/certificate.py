@@ -10,6 +10,7 @@ import scipy
 
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.invariance.examination import MEASURES, answer_changed
+from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
@@ -268,7 +269,7 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         queries_untold=int((judged.near | judged.doubtful).sum()),
         distinct_orders=orders,
         failing_orders=failing,
-        systematic={} if systematic is None else systematic["orders"],
+        systematic=_as_named({} if systematic is None else systematic["orders"]),
         failure_bound=failure_bound(failing, orders),
         list_bound=failure_bound(
             int(judged.moved[sampled].sum()), int((~judged.silent[sampled]).sum())
@@ -374,3 +375,8 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     return frame.sort_values(
         ["moved", "deviation"], ascending=False, kind="stable", ignore_index=True
     )
+
+
+def _as_named(orders: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Systematic orders as `scoring.NAMES` has them: records hold them by the alphabet."""
+    return {name: orders[name] for name in NAMES if name in orders}
