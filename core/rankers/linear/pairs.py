@@ -48,12 +48,9 @@ class PairedLists:
         (better, of_worse), (worse, of_better) = self._partners(
             scores, order, np.stack([np.ones(len(scores)), scores])
         )
-        degrees, slope = better + worse, better - worse
-        curvature = degrees * scores - of_worse - of_better
-        loss = float(
-            (better + scores * (curvature - 2.0 * slope)).sum()
-        )  # no BLAS: it wakes threads
-        return HingePoint(self, scores, order, degrees, loss, 2.0 * (curvature - slope))
+        degrees, losses, gradient = _hinge(scores, (better, of_worse), (worse, of_better))
+        loss = float(losses.sum())  # no BLAS: it wakes threads
+        return HingePoint(self, scores, order, degrees, loss, gradient)
 
     def _partners(
         self,
@@ -98,6 +95,25 @@ class HingePoint:
         """The generalised Hessian, by document, times a direction of scores."""
         (worse,), (better,) = self.pairs._partners(self.scores, self.order, direction[None])  # noqa: SLF001 (one idea, two classes)
         return 2.0 * (self.degrees * direction - worse - better)
+
+
+@compiled()
+@no_type_check
+def _hinge(
+    scores: np.ndarray, worse: tuple[np.ndarray, np.ndarray], better: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each document's degree, share of the loss and gradient, in one pass.
+
+    `worse` and `better` are the sums of weights, and of weighted scores, over partners.
+    """
+    (of_worse, sum_worse), (of_better, sum_better) = worse, better
+    degrees, losses, gradient = np.empty_like(scores), np.empty_like(scores), np.empty_like(scores)
+    for i in range(len(scores)):
+        degrees[i], slope = of_worse[i] + of_better[i], of_worse[i] - of_better[i]
+        curvature = degrees[i] * scores[i] - sum_worse[i] - sum_better[i]
+        losses[i] = of_worse[i] + scores[i] * (curvature - 2.0 * slope)
+        gradient[i] = 2.0 * (curvature - slope)
+    return degrees, losses, gradient
 
 
 @compiled()
