@@ -440,7 +440,8 @@ def _round(
     """
     rows, claimed, late = list[dict[str, Any]](), None, False
     for proposal in proposals:
-        over = end is not None and time.monotonic() >= end and search.stored_row(proposal) is None
+        is_new = search.stored_row(proposal) is None
+        over = is_new and end is not None and time.monotonic() >= end
         try:
             if over:
                 claims.wait_for(claim_of(search.digest(proposal)))
@@ -453,7 +454,8 @@ def _round(
         if not late:
             rows.append(row)
             search.history.append({"trial": len(search.history) + 1, **row})
-            named_presets.note_trials(search.scope.store, search.preset, search.history)
+            if is_new:  # a store of what is stored may be read-only
+                named_presets.note_trials(search.scope.store, search.preset, search.history)
             yield _reported(search, wanted)
     if claimed is not None:
         raise claimed

@@ -250,11 +250,12 @@ def delete(arguments: argparse.Namespace) -> Answer:
         return Answer({"deleted": [arguments.what], "bytes": freed})
     entries, (chosen,) = _entries(store, [arguments.what])
     dependents = [entry for entry in library.dependents(entries, chosen.key) if not entry.bundled]
-    there = store.remote is not None
-    damaged = run_to_end(verify_files(store, [chosen.artefact], there=there))
-    if damaged:
-        dependents = []  # what was made from it stays: it is made again with the same key
     if dependents and not arguments.with_dependents:
+        there = store.remote is not None
+        damaged = run_to_end(verify_files(store, [chosen.artefact], there=there))
+        if damaged:  # what was made from it stays: it is made again with the same key
+            freed = library.remove(store, [chosen])
+            return Answer({"deleted": [str(chosen.key)], "bytes": freed})
         keys = ", ".join(f"{entry.name} {entry.key}" for entry in dependents[:5])
         more = ", …" if len(dependents) > 5 else ""
         were = "was" if len(dependents) == 1 else "were"

@@ -123,7 +123,9 @@ def note_trials(store: Store, preset: str, history: Iterable[Mapping[str, Any]])
 
 def forget_trials(store: Store, preset: str) -> None:
     """Let go of what `note_trials` kept of a search: it has ended."""
-    _under_way(store, preset).unlink(missing_ok=True)
+    path = _under_way(store, preset)
+    if path.exists():  # a read-only store refuses to remove even what is not there
+        path.unlink(missing_ok=True)
 
 
 def find(store: Store, ranker: str, name: str) -> NamedPreset | None:

@@ -91,7 +91,9 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
     assert [row["ranker"] for row in again.test] == [
         "ranksvm@paper", "ranksvm@tuned", "ranksvm@small", "ranksvm@tuned_sample",
     ]  # fmt: skip
-    same, cached = run_to_end(tune(ASKED, scope(tmp_path)))
+    with monkeypatch.context() as patched:  # as a read-only store
+        patched.setattr(named_presets, "note_trials", lambda *_: pytest.fail("nothing is new"))
+        same, cached = run_to_end(tune(ASKED, scope(tmp_path)))
     assert (cached, same.looks, len(looks)) == (True, 1, len(preset.test))
     more, _ = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
     assert (more.looks, len(fits)) == (2, before + 3)
