@@ -160,13 +160,13 @@ class FolderBoard:
             self._make_folder()
             fresh = self.path / f"{MARK}.{uuid.uuid4().hex}"
             if not path.exists():
-                fresh.write_text(uuid.uuid4().hex, encoding="ascii")
                 try:
+                    fresh.write_text(uuid.uuid4().hex, encoding="ascii")
                     os.link(fresh, path)
                 except FileExistsError:
                     pass  # another was quicker
                 finally:
-                    fresh.unlink()
+                    fresh.unlink(missing_ok=True)
         return path.read_text(encoding="ascii")
 
 

@@ -388,11 +388,11 @@ class DryRun:
         missing = 0 if stored else count - finished_trials
         low, high = (missing * bound for bound in per_trial)
         trials = (
-            [Step("trials", stored=True, count=finished_trials)]
+            [Step("trial", stored=True, count=finished_trials)]
             if finished_trials and missing
             else []
         )
-        trials += [Step("trials", stored=not missing, count=missing or count, low=low, high=high)]
+        trials += [Step("trial", stored=not missing, count=missing or count, low=low, high=high)]
         return cls(tuple(lists), tuple(rankers), tuple(trials), str(key) if stored else None)
 
     @property

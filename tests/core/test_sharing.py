@@ -20,7 +20,7 @@ from shuffleproof.core import sharing
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import JobError, UsageError
+from shuffleproof.core.errors import ArtefactError, JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
 from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.jobs_slots import cores
@@ -593,6 +593,17 @@ def test_a_store_that_is_not_shared_is_told(tmp_path):
     with pytest.raises(UsageError, match="a disk that all workers share"):
         sharing.work(item | {"store": str(tmp_path / "there")})  # the same path on another machine
     assert sharing.work(item | {"store": str(tmp_path / "here")})["failure"] == ""
+
+
+def test_a_full_disk_leaves_nothing_of_the_mark(tmp_path, monkeypatch):
+    def fail(path, *_, **_more):
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(ArtefactError, match="Free some space"):
+        board_of(Store(tmp_path)).mark()
+    assert [*(tmp_path / "shared").iterdir()] == []
 
 
 def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):

@@ -149,7 +149,7 @@ def blocks(
             if total == 0:
                 count = _without_mark(text, count, name)
                 if documents:
-                    _check_no_csv(bytes(text[: min(count, 4096)]), name)
+                    _check_is_text(bytes(text[: min(count, 4096)]), name)
             total += count
             check_size(decoded, total, name, limits)
             end = held + count
@@ -233,12 +233,16 @@ def _without_mark(text: bytearray, count: int, name: str) -> int:
     return count
 
 
-def _check_no_csv(head: bytes, name: str) -> None:
-    """Refuse a file that begins with names or numbers between commas, semicolons or tabs.
+def _check_is_text(head: bytes, name: str) -> None:
+    """Refuse a JSON array, and names or numbers between commas, semicolons or tabs.
 
     Raises:
         DataError: it does.
     """
+    if head.lstrip().startswith(b"["):
+        finding = "a JSON array, which is not read as a data set"
+        remedy = "Write an object a line, as DataFrame.to_json(…, orient='records', lines=True)."
+        raise DataError(name, finding, remedy)
     line = head.split(b"\n", 1)[0].split(b"#", 1)[0]
     words = line.split() or [b""]
     number = words[0][:1] in {b"", *(bytes([one]) for one in b"0123456789+-.")}

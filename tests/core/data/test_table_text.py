@@ -331,6 +331,12 @@ def test_csv_is_told_with_a_remedy(tmp_path, text):
     assert "\n" not in str(told.value)
 
 
+def test_a_json_array_is_told_with_a_remedy(tmp_path):
+    (tmp_path / "a.json").write_bytes(b'\n [{"query": 1, "label": 0, "x": 0.5}]')
+    with pytest.raises(DataError, match=r"a\.json: a JSON array, which is not read.*lines=True"):
+        read(tmp_path / "a.json")
+
+
 @pytest.mark.parametrize(
     ("text", "groups"),
     [

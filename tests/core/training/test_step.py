@@ -371,11 +371,12 @@ class TestOnAGPU:
         finally:
             torch.cuda.set_sync_debug_mode("default")
 
+    @pytest.mark.parametrize("precision", ["fp32", "bf16"])
     @pytest.mark.parametrize("name", FIXED)
-    def test_graphs_learn_as_steps_that_are_taken_as_they_come(self, name):
+    def test_graphs_learn_as_steps_that_are_taken_as_they_come(self, name, precision):
         lists = lists_of([6] * 48, "cuda")
-        plain = steps_of(name, lists, least_steps=40)
-        graphs = steps_of(name, lists, least_steps=40)
+        changes = {"least_steps": 40, "precision": precision}
+        plain, graphs = (steps_of(name, lists, **changes) for _ in range(2))
         recorder = Graphs(torch.device("cuda"))
         graphs = recording.recording(graphs.network, lists, graphs.recipe, recorder)
         totals = []
