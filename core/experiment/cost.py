@@ -6,7 +6,7 @@ ranker. Nothing here loads torch.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -48,16 +48,32 @@ FEWEST_STEPS = 4
 BACKWARD = 3.0
 """A training step costs so many forward passes."""
 
-CPU_RATE, GPU_RATE = 2.5e10, 5e12
-"""FLOPs a second, before anything was measured."""
+CPU_RATE = 8e10
+"""FLOPs a second of a processor, before anything was measured."""
 
-LAYER_SECONDS = 0.006
-"""Of an optimiser step beside its arithmetic, for each attention block or recurrent pass."""
 
-POSITION_SECONDS = 0.00025
-"""Of one position of a recurrence in a step, beside its arithmetic."""
+@dataclass(frozen=True)
+class NetworkRates:
+    """How fast a machine trains networks, before anything was measured on it.
 
-CELL_SECONDS, TREE_SECONDS = 2e-9, 0.002
+    Attributes:
+        flops: a second.
+        step: seconds of an optimiser step beside its arithmetic.
+        layer: of each attention block or recurrent pass in it.
+        position: of one position of a recurrence in it.
+    """
+
+    flops: float
+    step: float
+    layer: float
+    position: float
+
+
+ON_A_CPU = NetworkRates(CPU_RATE, 3e-3, 1.5e-3, 2.5e-4)
+ON_A_GPU = NetworkRates(3e13, 2e-4, 1.5e-4, 6e-5)
+"""As a GPU's recorded steps take; those of an H100, but for its arithmetic."""
+
+CELL_SECONDS, TREE_SECONDS = 2e-9, 0.0005
 """Of one feature of a row in one level of a tree; of a tree beside that."""
 
 SPLIT_SECONDS = 4e-9
@@ -184,9 +200,12 @@ def unit_of(spec: RankerSpec | None) -> str:
 
 
 def timed_trainings(store: Store) -> list[TimedTraining]:
-    """The trainings of a store that this machine did and timed; other machines' are left out."""
+    """The trainings of a store that this machine did and timed; other machines' are left out.
+
+    Those that come with the program are too, wherever they were made.
+    """
     trainings = []
-    for artefact in store.artefacts("ranker"):
+    for artefact in replace(store, bundled=()).artefacts("ranker"):
         facts = artefact.facts
         spec = spec_of(artefact.recipe["ranker"])
         if facts.get("machine") != machine() or not facts.get("timed") or spec is None:
@@ -224,17 +243,17 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:  # noqa: PLR0911 (a 
             rows = sizes.rows * ROW_SECONDS
             return STEP_SECONDS + 2 * cells * CELL_PRODUCT_SECONDS + rows
         case NeuralSpec():
-            a_step = size.layers(spec.model) * LAYER_SECONDS
+            rates, layers = _rates(), size.layers(spec.model)
+            a_step = rates.step + layers * rates.layer
             if isinstance(spec.model, DLCMConfig):
-                a_recurrence = size.layers(spec.model) * POSITION_SECONDS
-                a_step += a_recurrence * sizes.rows / max(1, sizes.lists)
-            return _epoch_flops(spec, sizes) / _rate() + _batches(spec, sizes) * a_step
+                a_step += layers * rates.position * sizes.rows / max(1, sizes.lists)
+            return _epoch_flops(spec, sizes) / rates.flops + _batches(spec, sizes) * a_step
     return 1e-3
 
 
-def _rate() -> float:
-    """FLOPs a second of this machine, as the model has it."""
-    return GPU_RATE if machine().endswith("GPU") else CPU_RATE
+def _rates() -> NetworkRates:
+    """How fast this machine is, as the model has it."""
+    return ON_A_GPU if machine().endswith("GPU") else ON_A_CPU
 
 
 def _pair_seconds(spec: PairSpec, sizes: Sizes) -> float:
@@ -266,7 +285,7 @@ def scoring_seconds(spec: RankerSpec, lists: int, rows: int, features: int) -> f
         return rows * rows / max(1, lists) * spec.hidden * spec.hidden / CPU_RATE
     if not isinstance(spec, NeuralSpec):
         return 0.0
-    return lists * size.forward_flops(spec.model, features, rows / max(1, lists)) / _rate()
+    return lists * size.forward_flops(spec.model, features, rows / max(1, lists)) / _rates().flops
 
 
 def family(spec: RankerSpec) -> str | None:  # noqa: PLR0911 (a family each)

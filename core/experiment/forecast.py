@@ -87,7 +87,7 @@ class Forecast:
     Attributes:
         data: the data set.
         store: where rankers and scores are kept.
-        known: the trainings that this machine did, see `cost.measured`.
+        known: the trainings that this machine did, see `cost.timed_trainings`.
     """
 
     data: FitSize

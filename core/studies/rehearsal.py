@@ -262,9 +262,8 @@ class Rehearsal(Workbench):
     def _pace(self, kind: str, queries: int) -> Span:
         """Seconds of a trial: as stored studies of the kind took by query, or as is modelled."""
         scored = float(np.mean([*self.ledger.pace.values()] or [0.0]))
-        for artefact in sorted(self.store.artefacts("study"), key=lambda study: study.created)[
-            ::-1
-        ]:
+        studies = replace(self.store, bundled=()).artefacts("study")
+        for artefact in sorted(studies, key=lambda study: study.created, reverse=True):
             facts = artefact.facts
             of_kind = artefact.recipe.get("kind") == kind and not is_of_runs(artefact.recipe)
             if not of_kind or not facts.get("queries"):

@@ -166,6 +166,7 @@ def test_what_this_machine_did_is_read_from_the_store(tmp_path):
     epoch = cost.epoch_seconds(spec("setrank-imsab", "small"), SIZES)
     loading = cost.START_SECONDS["setrank"] / 2
     assert found["setrank"].ratio == pytest.approx((40.0 - loading) / (20 * epoch))
+    assert cost.timed_trainings(Store(tmp_path / "own", bundled=(tmp_path,))) == []
 
 
 def test_a_ranker_that_is_trained_says_what_the_next_one_takes(tmp_path):
