@@ -33,7 +33,7 @@ from shuffleproof.core.parameters import Parameter, check, parameter
 from shuffleproof.core.parameters import text_of as written
 from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers import named_presets, registry
-from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
+from shuffleproof.core.rankers.fit_cache import CachedRanker, FitGivenUp, quality
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.search_space import (
@@ -295,7 +295,8 @@ def _watched(
             curve.add(progress.done, float(progress.values["valid"]))
             trial.report(curve.points[-1][1], progress.done)
             if trial.should_prune():
-                work.close()
+                with suppress(FitGivenUp):
+                    work.throw(FitGivenUp)
                 return None
         yield progress
 

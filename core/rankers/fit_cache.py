@@ -40,6 +40,10 @@ LARGEST_LABEL = 1023.0
 """Above this label the gain of NDCG, 2^label − 1, is no number, so nothing is measured by it."""
 
 
+class FitGivenUp(BaseException):
+    """Thrown into a fit that nobody will go on with: it leaves no checkpoint."""
+
+
 @dataclass(frozen=True)
 class CachedRanker:
     """A fitted ranker and where it is kept.
@@ -110,7 +114,11 @@ def fit_or_load(
         stored = store.find(key)
         if stored is not None:
             return CachedRanker(stored, cached=True)
-        ranker, facts = yield from _fit_with_facts(spec, train, valid, store.workspace(key))
+        try:
+            ranker, facts = yield from _fit_with_facts(spec, train, valid, store.workspace(key))
+        except FitGivenUp:
+            store.end_workspace(key)
+            raise
         artefact = store.add(key, recipe, ranker.save, facts)
         return CachedRanker(artefact, cached=False, fitted=ranker)
 

@@ -148,7 +148,7 @@ class Store:
                 existing = replace(manifest.read_manifest(content), path=self._directory(key))
                 self._send(key, content)
                 self._publish(content, key)
-        shutil.rmtree(self._workspace(key), ignore_errors=True)
+        self.end_workspace(key)
         return existing
 
     def adopt(self, directory: Path, key: ArtefactKey) -> Artefact:
@@ -275,8 +275,13 @@ class Store:
         """
         with manifest.disk_errors(str(key), self.root):
             private.make_private(self.root)
-            self._workspace(key).mkdir(parents=True, exist_ok=True)
-        return self._workspace(key)
+            folder = self.root / "workspaces" / str(key)
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def end_workspace(self, key: ArtefactKey) -> None:
+        """Give up what was done towards an artefact."""
+        shutil.rmtree(self.root / "workspaces" / str(key), ignore_errors=True)
 
     def set_name(self, name: str, key: ArtefactKey) -> None:
         """Let a name mean this artefact from now on.
@@ -329,9 +334,6 @@ class Store:
     def _directory(self, key: ArtefactKey) -> Path:
         return self.root / "artefacts" / str(key)
 
-    def _workspace(self, key: ArtefactKey) -> Path:
-        return self.root / "workspaces" / str(key)
-
     def _lock_path(self, key: ArtefactKey) -> Path:
         return self.root / "locks" / f"{key}.lock"
 
@@ -347,7 +349,7 @@ class Store:
         for name, named_key in names.names_in(self.root).items():
             if named_key == key:
                 self.remove_name(name)
-        shutil.rmtree(self._workspace(key), ignore_errors=True)
+        self.end_workspace(key)
         return True
 
     def _send(self, key: ArtefactKey, content: Path) -> None:

@@ -299,6 +299,18 @@ def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to(tmp_path):
     assert not curve.path.exists()
 
 
+@pytest.mark.parametrize(("at", "kept"), [(2, 0), (None, 1)])
+def test_a_training_that_a_search_stops_leaves_no_checkpoint(tmp_path, at, kept):
+    """One that somebody else stops goes on when it is asked for again."""
+    workbench = run_to_end(scope(tmp_path).open_workbench())
+    work = workbench.train("ranknet@small", {"epochs": "5"})
+    work = tuning._watched(work, tuning.Curve(tmp_path / "one.json"), Stops(at or 99))
+    for progress in work:
+        if at is None and progress.done == 2 and progress.values:
+            work.close()
+    assert len([*(tmp_path / "workspaces").iterdir()]) == kept
+
+
 def test_a_training_that_was_killed_and_resumed_has_its_whole_curve(tmp_path):
     """The pruner compares with what trials measured at each epoch: none may be missing."""
     path = tmp_path / "begun" / "one.json"
