@@ -15,7 +15,6 @@ import os
 import platform
 import queue
 import shutil
-import sys
 import threading
 import time
 import uuid
@@ -408,7 +407,6 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         reason = f"asks for {asked.kind!r}, no kind of job"
         raise NoAssignmentError(f"{FOLDER}/{name}", reason, REMOVE)
     WORKER_LOG.info("%s: %s", name, asked.kind)
-    sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     with chdir(asked.folder if os.access(asked.folder, os.X_OK) else "."):
         for module in asked.modules:
             import_module_of_user(module)

@@ -127,7 +127,7 @@ def report(studies: list[Artefact], out: Path) -> None:
         DataError: the report's process failed.
     """
     paths = [str(study.path) for study in studies]
-    command = [sys.executable, "-m", "shuffleproof.app.report", *paths, str(out)]
+    command = [sys.executable, "-P", "-m", "shuffleproof.app.report", *paths, str(out)]
     finished = run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
         raise DataError(

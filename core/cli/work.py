@@ -196,7 +196,7 @@ def app(arguments: argparse.Namespace) -> Answer:
     configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     _check_free(arguments.host, arguments.port)
     keep_settings(folder_of(store_of(arguments).root))
-    command = [sys.executable, "-m", "shuffleproof.app.server"]
+    command = [sys.executable, "-P", "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]
     if arguments.allow_host:
         command += ["--allow-host", *arguments.allow_host]

@@ -103,11 +103,15 @@ class Claims:
     _held: dict[str, str] = field(default_factory=dict)
     _seen: dict[str, tuple[ClaimState, float]] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
+    _touching: threading.Lock = field(default_factory=threading.Lock)
     _beating: threading.Thread | None = None
 
     @contextmanager
-    def working(self, name: str) -> Iterator[None]:
+    def working(self, name: str) -> Iterator[bool]:
         """Hold the claim of a unit while it is made.
+
+        Yields:
+            Whether it was another worker's, who gave no sign of life.
 
         Raises:
             ClaimTakenError: another worker is at it.
@@ -115,15 +119,16 @@ class Claims:
         """
         if self.most is not None and self.done >= self.most and not self._held:
             raise UnitsDone
-        claim = self._make_claim(name)
+        claim, taken_over = self._make_claim(name)
         if not claim:
             raise ClaimTakenError(name)
         self._held[name] = claim
         self._start_beating()
         try:
-            yield
+            yield taken_over
         finally:
-            self.at.given_back(name, self._held.pop(name))
+            with self._touching:  # a touch on its way would write it anew
+                self.at.given_back(name, self._held.pop(name))
         if not self._held:
             self.done += 1
             self.after_unit()
@@ -157,14 +162,16 @@ class Claims:
         if self._beating:
             self._beating.join()
 
-    def _make_claim(self, name: str) -> str:
-        """Make a claim and return its text; empty where another worker has the unit."""
+    def _make_claim(self, name: str) -> tuple[str, bool]:
+        """Make a claim: its text, empty where another worker has it; whether one was abandoned."""
         claim = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
+        taken_over = False
         while not self.at.create(name, claim):
             old = self._abandoned_claim(name)
             if old is None or not (old == GONE or self.at.buried(name, old)):
-                return ""
-        return claim
+                return "", False
+            taken_over = taken_over or old != GONE
+        return claim, taken_over
 
     def _abandoned_claim(self, name: str) -> ClaimState | None:
         """The state of an abandoned claim, GONE where there is none; None: somebody holds it."""
@@ -190,28 +197,36 @@ class Claims:
     def _touch_claims(self) -> None:
         while not self._ended.wait(self.beat):
             for name, text in list(self._held.items()):
-                # It has just been given back, or the store does not answer.
-                with suppress(OSError, ArtefactError):
-                    self.at.touch(name, text)
+                # The store may not answer.
+                with self._touching, suppress(OSError, ArtefactError):
+                    if self._held.get(name) == text:  # it is not given back meanwhile
+                        self.at.touch(name, text)
 
 
 SHARING: ContextVar[Claims | None] = ContextVar("sharing", default=None)
 """The claims of this worker; None: nothing is shared, and locks alone keep processes apart."""
 
 
+STOPPED_OWNER = 5.0
+"""Seconds that who takes over a unit waits for the lock on it of an owner that may never wake."""
+
+
 @contextmanager
-def claim_unit(name: str) -> Iterator[None]:
+def claim_unit(name: str) -> Iterator[float]:
     """Hold the claim of a unit, where work is shared; else nothing.
+
+    Yields:
+        Seconds to wait for the lock on what is made.
 
     Raises:
         ClaimTakenError, UnitsDone: see `Claims.working`.
     """
     claims = SHARING.get()
     if claims is None:
-        yield
+        yield float("inf")
         return
-    with claims.working(name):
-        yield
+    with claims.working(name) as taken_over:
+        yield STOPPED_OWNER if taken_over else float("inf")
 
 
 def wait_for(name: str) -> None:
@@ -295,7 +310,7 @@ class Folder:
         """Which file it is and when it was touched last."""
         path = self.path / name
         try:
-            return _file_version(path), path.read_text(encoding="utf-8")
+            return _file_version(path), path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return None
 

@@ -106,14 +106,13 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
 def _of_task(text: str, given: Sequence[str]) -> tuple[int | None, float]:
     """Cores and GPUs of each task; None: nothing is said of the cores."""
     values = dict(setting.split("=", 1) for setting in given if "=" in setting)
-    cores, gpus = values.pop("cpus", None), values.pop("gpus", "0")
+    cores, share, wrong = values.get("cpus"), 0.0, len(values) < len(given)
     try:
-        wrong = values or len(given) > 2 or (cores is not None and int(cores) < 1)
-        share = number(gpus)
-        wrong = wrong or any("=" not in setting for setting in given) or not 0 <= share <= MOST_GPUS
+        share = number(values.get("gpus", "0"))
     except ValueError:
         wrong = True
-    if wrong:
+    wrong = wrong or not values.keys() <= {"cpus", "gpus"} or not 0 <= share <= MOST_GPUS
+    if wrong or not (cores is None or (is_count(cores) and int(cores))):
         allowed = "ray[:ADDRESS] or slurm[:PARTITION], with ,cpus=WHOLE and ,gpus=NUMBER behind it"
         raise ParameterError("executor", text, allowed)
     return (None if cores is None else int(cores)), share
@@ -147,7 +146,9 @@ def keep_settings(folder: Path) -> None:
     """
     with suppress(OSError):  # a folder that cannot be written to has no jobs
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / SETTINGS).write_text(json.dumps(settings()), encoding="utf-8")
+        fresh = folder / f"{SETTINGS}.{os.getpid()}"
+        fresh.write_text(json.dumps(settings()), encoding="utf-8")
+        fresh.replace(folder / SETTINGS)
 
 
 def settings(folder: Path | None = None) -> dict[str, str]:

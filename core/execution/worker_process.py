@@ -20,6 +20,8 @@ LAST_BREATH = 10.0
 class WorkerProcess:
     """A process started as `python -m core.execution.worker`; its stderr goes to a nameless file.
 
+    Files of the folder that it is started in do not take the place of modules (`-P`).
+
     Attributes:
         process: the process itself.
     """
@@ -28,7 +30,7 @@ class WorkerProcess:
         """Start a worker with these environment variables."""
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "shuffleproof.core.execution.worker"],
+            [sys.executable, "-P", "-m", "shuffleproof.core.execution.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.stderr,

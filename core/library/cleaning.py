@@ -4,7 +4,9 @@ Trials are records under content keys, so that studies share them and killed one
 that no stored study and no study under way would ask for is of a study that was deleted.
 """
 
+import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -63,9 +65,9 @@ def size(store: Store) -> int:
 
 def waste(store: Store) -> list[Waste]:
     """Everything that can go, by why and where; damaged artefacts are deleted by name instead."""
-    now = time.time()
+    now = _clock(store.root)
     removable = [
-        *_records(store, now), *_left_behind(store, now), *_shared(store, now),
+        *_records(store, now), *_left_behind(store, now), *_shared(store),
         *_uploads(store, now),
         *_labels(store), *_examinations(store),
     ]  # fmt: skip
@@ -152,12 +154,12 @@ def _left_behind(store: Store, now: float) -> Iterator[Waste]:
             yield Waste(path, "archives that a page wrote (it writes them again)", size_of(path))
 
 
-def _shared(store: Store, now: float) -> Iterator[Waste]:
+def _shared(store: Store) -> Iterator[Waste]:
     """What killed workers claimed, and what killed commands with `--executor` asked of workers."""
     root = board.folder_seen_by_all(store)
-    if root is None:  # objects have no age
+    if root is None:  # the next worker removes such objects
         return
-    claimed = root / claims.FOLDER
+    now, claimed = _clock(root), root / claims.FOLDER
     for path in claimed.glob("*"):
         if _age(path, now) > FORGOTTEN_SECONDS:
             yield Waste(path, "claims of killed workers", size_of(path))
@@ -219,8 +221,15 @@ def _examinations(store: Store) -> Iterator[Waste]:
 def _is_free(lock: Path) -> bool:
     if not lock.exists():
         return True
-    with locks.hold_lock(lock, blocking=False) as free:
+    with locks.hold_lock(lock, patience=0.0) as free:
         return free
+
+
+def _clock(folder: Path) -> float:
+    """The time by the disk's clock, which all who write there share: ours may be wrong."""
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime
+    return time.time()  # nothing can be written there, nor removed
 
 
 def _age(path: Path, now: float) -> float:

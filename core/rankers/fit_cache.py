@@ -110,14 +110,16 @@ def fit_or_load(
     stored = store.find(key)
     if stored is not None:
         return CachedRanker(stored, cached=True)
-    with claims.claim_unit(str(key)), store.lock(key):
+    with claims.claim_unit(str(key)) as patience, store.lock(key, patience) as alone:
         stored = store.find(key)
         if stored is not None:
             return CachedRanker(stored, cached=True)
         try:
-            ranker, facts = yield from _fit_with_facts(spec, train, valid, store.workspace(key))
+            workspace = store.workspace(key) if alone else None
+            ranker, facts = yield from _fit_with_facts(spec, train, valid, workspace)
         except FitGivenUp:
-            store.end_workspace(key)
+            if alone:
+                store.end_workspace(key)
             raise
         artefact = store.add(key, recipe, ranker.save, facts)
         return CachedRanker(artefact, cached=False, fitted=ranker)

@@ -217,6 +217,7 @@ class WeakTrainer:
         fresh = workspace / f"{CHECKPOINT}.new"
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         with checkpoint_errors(workspace / CHECKPOINT):
+            workspace.mkdir(parents=True, exist_ok=True)
             save_file(whole, fresh, metadata={"run": json.dumps(head)})
             with fresh.open("rb+") as written:
                 os.fsync(written.fileno())
@@ -308,17 +309,18 @@ class Learner(Generic[R, M]):
         artefact = store.find(key)
         if artefact is not None:
             return artefact
-        with claims.claim_unit(str(key)), store.lock(key):
+        with claims.claim_unit(str(key)) as patience, store.lock(key, patience) as alone:
             artefact = store.find(key)
             if artefact is not None:
                 return artefact
-            workspace = store.workspace(key)
+            workspace = store.workspace(key) if alone else None
             trainer = self.trainer(indexed, recipe)
-            trainer.restore(workspace)
+            if workspace:
+                trainer.restore(workspace)
             values: dict[str, float] = {}
             while trainer.step < recipe.training.steps:
                 values = trainer.advance()
-                if trainer.step % every == 0 and trainer.step < recipe.training.steps:
+                if workspace and trainer.step % every == 0 and trainer.step < recipe.training.steps:
                     trainer.save(workspace)
                 yield Progress(trainer.step, recipe.training.steps, "steps", values)
             save, more = yield from trainer.product(indexed)

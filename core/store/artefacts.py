@@ -96,10 +96,17 @@ class Store:
             self._directory(key).rename(directory / "content")
 
     @contextmanager
-    def lock(self, key: ArtefactKey) -> Iterator[bool]:
+    def lock(self, key: ArtefactKey, patience: float = float("inf")) -> Iterator[bool]:
         """Hold the key's lock: other processes and threads wait.
 
         Not re-entrant. The operating system releases it when its holder dies.
+
+        Args:
+            key: of the artefact.
+            patience: seconds to wait for another holder.
+
+        Yields:
+            Whether it is held: what is done without it must not touch the workspace.
 
         Raises:
             ArtefactError: the disk is full or may not be written to.
@@ -107,8 +114,9 @@ class Store:
         with ExitStack() as stack:
             with manifest.disk_errors(str(key), self.root):
                 private.make_private(self.root)
-                stack.enter_context(locks.hold_lock(self._lock_path(key)))
-            yield True
+                path = self._lock_path(key)
+                held = stack.enter_context(locks.hold_lock(path, patience=patience))
+            yield held
 
     @contextmanager
     def found_or_locked(self, key: ArtefactKey) -> Iterator[Artefact | None]:
@@ -166,6 +174,19 @@ class Store:
                 self._publish(directory, key)
             existing = manifest.read_manifest(self._directory(key))
         return existing
+
+    def copy_in(self, directory: Path, key: ArtefactKey) -> None:
+        """Copy a finished, checked directory of any disk; one that is there already is kept.
+
+        Raises:
+            ArtefactError: the disk is full or may not be written to.
+        """
+        with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as incoming:
+            target = self._directory(key)
+            if target.is_dir() and not (target / manifest.MANIFEST).exists():
+                shutil.rmtree(target)  # earlier versions copied file by file, and were killed
+            shutil.copytree(directory, incoming / "content")
+            self._publish(incoming / "content", key)
 
     def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
         """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out.
@@ -392,7 +413,7 @@ class Store:
     def _sweep(self) -> None:
         """Remove the folders of processes that died while writing."""
         for lock in (self.root / "incoming").glob("*.lock"):
-            with locks.hold_lock(lock, blocking=False) as orphaned:
+            with locks.hold_lock(lock, patience=0.0) as orphaned:
                 if orphaned:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 

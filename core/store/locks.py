@@ -2,25 +2,29 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LOOK = 0.2
+"""Seconds between two looks at whether a lock is free."""
+
 
 @contextmanager
-def hold_lock(path: Path, *, blocking: bool = True) -> Iterator[bool]:
+def hold_lock(path: Path, *, patience: float = float("inf")) -> Iterator[bool]:
     """Hold the exclusive lock on a file, which exists only while somebody wants it.
 
     The lock is not re-entrant: a second one on the same path waits even in the same thread.
 
     Args:
         path: the lock file; its folder is made when absent and must not be removed.
-        blocking: wait for another holder; otherwise give up at once.
+        patience: seconds to wait for another holder.
 
     Yields:
-        Whether the lock is held (always True when blocking).
+        Whether the lock is held.
     """
-    descriptor = _acquire(path, blocking=blocking)
+    descriptor = _acquire(path, patience)
     if descriptor is None:
         yield False
         return
@@ -33,17 +37,21 @@ def hold_lock(path: Path, *, blocking: bool = True) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _acquire(path: Path, *, blocking: bool) -> int | None:
+def _acquire(path: Path, patience: float) -> int | None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    limit, waits = time.monotonic() + patience, patience == float("inf")
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
             if _is_still(path, descriptor):
                 return descriptor
         except BlockingIOError:
             os.close(descriptor)
-            return None
+            if time.monotonic() >= limit:
+                return None
+            time.sleep(LOOK)
+            continue
         except BaseException:
             os.close(descriptor)
             raise

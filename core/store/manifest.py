@@ -234,6 +234,7 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
             raise ArtefactError(str(path), f"cannot be read ({error})", remedy) from error
 
 
+LIMIT = "A limit on the size of files is set here: raise it (`ulimit -f unlimited`)."
 TAKEN = "Name another path: a file stands where a folder is needed, or the other way round."
 
 
@@ -244,6 +245,8 @@ def remedy_of(error: Exception) -> str:
         return SPACE
     if number in {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}:
         return TAKEN
+    if number == errno.EFBIG:
+        return LIMIT
     return PLACE if number in NOT_WRITABLE else ""
 
 

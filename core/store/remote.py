@@ -1,10 +1,12 @@
 """A store in an object store (S3, or whatever else fsspec opens), with a folder here in front.
 
-The truth is there: `artefacts/<key>/` with the manifest written last, `records/`, `names/`,
-`presets/`, and what workers tell each other (`claims/`, `shared/`). The folder is an ordinary
-store whose file `remote.json` says the address: what is made here goes there first and is filed
-here then, what lies there is copied here, checked against its SHA-256, when it is asked for, and
-read memory-mapped. Jobs, locks and unfinished work stay in the folder alone.
+The truth is there: `artefacts/<key>/` with a manifest that is written last, and once, and the files
+of who wrote it (`_files_of`); `records/`, `names/`, `presets/`, and what workers tell each other
+(`claims/`, `shared/`). The folder here is an ordinary store whose file `remote.json` says the
+address: what is made here goes there first and is filed here then, what lies there is copied here,
+checked against its SHA-256, when it is asked for, and read memory-mapped. Jobs, locks and
+unfinished work stay in the folder here alone. An address of a folder (`file://…`) names an ordinary
+store too.
 """
 
 import hashlib
@@ -145,18 +147,31 @@ class Remote:
         _LISTED[self.url, f"{folder} here"] = (now, frozenset())
 
     def push(self, key: ArtefactKey, content: Path) -> None:
-        """Send an artefact there, its manifest last; nothing where it is there already."""
+        """Send an artefact there, its manifest last; nothing where it is there already.
+
+        Of several who send it at once one is the first, with all of its files.
+        """
         place = f"artefacts/{key}"
         if self.read(f"{place}/{MANIFEST}") is not None:
             return
+        if self.folder is not None:
+            from shuffleproof.core.store.artefacts import Store  # noqa: PLC0415 (it opens ours)
+
+            Store(self.folder).copy_in(content, key)
+            return
+        described = (content / MANIFEST).read_bytes()
+        own = f"{place}/{_files_of(described)}"
         with self._connection() as (files, root):
             for path in sorted(content.rglob("*")):
                 name = path.relative_to(content).as_posix()
                 if path.is_file() and name != MANIFEST:
-                    if _is_folder(files):
-                        files.makedirs(f"{root}/{place}/{name}".rpartition("/")[0], exist_ok=True)
-                    files.put_file(str(path), f"{root}/{place}/{name}")
-        self.write(f"{place}/{MANIFEST}", (content / MANIFEST).read_bytes())
+                    files.put_file(str(path), f"{root}/{own}/{name}")
+        if self.create(f"{place}/{MANIFEST}", described):
+            kept = {MANIFEST, own.rpartition("/")[2]}
+            for other in {name.partition("/")[0] for name in self.names(place)} - kept:
+                self.remove(f"{place}/{other}")  # of who was killed, or comes second
+        elif self.read(f"{place}/{MANIFEST}") != described:
+            self.remove(own)
 
     def pull(self, key: ArtefactKey, into: Path) -> bool:
         """Copy an artefact into a new folder and check it; False: it is not there.
@@ -168,6 +183,8 @@ class Remote:
         content = self.read(f"{place}/{MANIFEST}")
         if content is None:
             return False
+        if self.folder is None and self.names(own := f"{place}/{_files_of(content)}"):
+            place = own  # earlier versions put files beside the manifest
         with manifest.disk_errors(str(key), self.copy):
             into.mkdir()
             (into / MANIFEST).write_bytes(content)
@@ -251,6 +268,14 @@ def _is_folder(files: Any) -> bool:
     return "file" in files.protocol
 
 
+def _files_of(described: bytes) -> str:
+    """Below which name the files of an artefact lie in an object store, by its manifest.
+
+    Who makes an artefact anew measures other times, so that files of two must not lie together.
+    """
+    return hashlib.sha256(described).hexdigest()[:16]
+
+
 def _put_file(root: Path, name: str, content: bytes, mode: str) -> None:
     """Write a file that nobody sees half of; fsspec writes it in place, over one just made."""
     path, fresh = root / name, root / "incoming" / uuid.uuid4().hex
@@ -284,7 +309,9 @@ def copy_of(url: str, store_folder: Path) -> Path:
         with manifest.disk_errors(url, folder):
             private.make_private(store_folder)
             private.make_private(folder)
-            (folder / REMOTE).write_text(json.dumps({"url": url}), encoding="utf-8")
+            fresh = folder / f"{REMOTE}.{uuid.uuid4().hex}"  # several may open it at once
+            fresh.write_text(json.dumps({"url": url}), encoding="utf-8")
+            fresh.replace(folder / REMOTE)
         remote_of.cache_clear()
     return folder
 

@@ -124,7 +124,7 @@ def save(
     """Write a checkpoint over the one before.
 
     Args:
-        workspace: an existing directory that outlives the process.
+        workspace: a directory that outlives the process.
         recipe: the run's recipe; a checkpoint goes on only under the same one.
         state: the run's state.
         trained: the network and its optimiser, as they are now.
@@ -145,6 +145,7 @@ def save(
     }
     fresh = workspace / f"{FILE}.new"
     with checkpoint_errors(workspace / FILE):
+        workspace.mkdir(parents=True, exist_ok=True)  # who did this too ended it
         save_file(tensors, fresh, metadata={"run": json.dumps(head)})
         with fresh.open("rb+") as written:
             os.fsync(written.fileno())

@@ -442,7 +442,7 @@ def test_a_worker_says_what_it_does_and_what_it_waits_for(question, tmp_path, ca
 
 @pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_stopped_takes_its_question_back_or_leaves_nothing_that_harms(
-    data, tmp_path, order
+    data, tmp_path, order, monkeypatch
 ):
     words = ["study", "benchmark", "--data", data, "--rankers", "dlcm@paper", "--json"]
     command = [sys.executable, "-m", "shuffleproof", *words, "--store", str(tmp_path / "store")]
@@ -466,16 +466,19 @@ def test_a_command_that_is_stopped_takes_its_question_back_or_leaves_nothing_tha
         assert [one.what for one in cleaning.waste(store)] == []
         return
     (name,) = board.names()
+    with monkeypatch.context() as patched:  # a machine whose clock is wrong
+        patched.setattr(time, "time", lambda: 2e9)
+        assert not [*cleaning._shared(store)], "who asked may be alive for a day"
     later = time.time() + 2 * cleaning.FORGOTTEN_SECONDS
-    wastes = {one.path.name: one.what for one in cleaning._shared(store, later)}
+    monkeypatch.setattr(cleaning, "_clock", lambda _: later)
+    wastes = {one.path.name: one.what for one in cleaning._shared(store)}
     assert wastes.pop(name) == "what killed commands asked of workers"
     assert f"{name}.lines" in wastes
     assert asker(name) in wastes
-    assert not [*cleaning._shared(store, time.time())], "who asked may be alive for a day"
     kept = board.read(name).replace(sharing.code(), "0" * 12)
     (store.root / "shared" / name).write_text(kept)
     assert main(["worker", "--store", str(store.root), "--until-empty"]) == 0
-    cleaning.clean([*cleaning._shared(store, later)], store)
+    cleaning.clean([*cleaning._shared(store)], store)
     assert untouched(store)
 
 

@@ -10,9 +10,14 @@ import time
 import numpy as np
 import pytest
 
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.claims import Claims, ClaimTakenError, Folder, UnitsDone, values_of
 from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load, ranker_key
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.cells import Cell, run_cells
 from shuffleproof.core.studies.study import Memory, Trial
 
@@ -122,6 +127,61 @@ def test_a_claim_of_another_machine_is_abandoned_a_lease_after_its_last_touch(
     assert not two[0].is_free("unit")  # touched within the lease
     with two[0].working("unit"):
         pass
+
+
+def test_a_unit_whose_owner_was_stopped_and_holds_its_lock_is_done_without_it(
+    tmp_path, monkeypatch
+):
+    """Schedulers stop processes (SIGSTOP): the claim lapses, the lock does not."""
+    part = planted((20, 1, 1), documents=10).train
+    judged = JudgedLists(part, CandidateLists.all_documents(part))
+    recipe, store = registry.spec("ranknet@small", epochs="2"), Store(tmp_path)
+    key = ranker_key(recipe, ALL_DOCUMENTS, part.fingerprint, part.fingerprint)
+    checkpoint = store.workspace(key) / "checkpoint.safetensors"
+    checkpoint.write_bytes(b"of the one that was stopped")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    own = Claims(Folder(tmp_path / "claims"))
+    owner = json.dumps({"place": claims.place(), "process": gone.pid})
+    assert Folder(tmp_path / "claims").create(str(key), owner)
+    monkeypatch.setattr(claims, "STOPPED_OWNER", 0.1)
+    token = claims.SHARING.set(own)
+    try:
+        with store.lock(key), store.lock(key, 0.0) as held:
+            assert not held
+            made = run_to_end(fit_or_load(recipe, judged, judged, ALL_DOCUMENTS, store))
+    finally:
+        claims.SHARING.reset(token)
+        own.close()
+    assert not made.cached
+    assert store.find(key) is not None
+
+
+def test_a_touch_does_not_write_a_claim_anew_that_is_given_back(two):
+    """In an object store a touch reads and writes: what is removed in between would be there."""
+    own, touching, over = two[0], threading.Event(), threading.Event()
+
+    class Slow(Folder):
+        def touch(self, name, text):
+            touching.set()
+            time.sleep(0.1)
+            (self.path / name).write_text(text)
+            over.set()
+
+    own.at = Slow(own.at.path)
+    with own.working("unit"):
+        assert touching.wait(20)
+    assert over.wait(20)
+    assert own.at.names() == []
+
+
+def test_a_claim_that_is_no_text_is_abandoned_like_others(tmp_path):
+    (tmp_path / "unit").write_bytes(b"\xff\xfe\x00")
+    own = Claims(Folder(tmp_path), lease=0.0)
+    assert own.owner("unit") == "another worker"
+    assert not own.is_free("unit")
+    time.sleep(0.01)
+    assert own.is_free("unit")
 
 
 def test_a_claim_is_touched_as_long_as_its_owner_works(two, monkeypatch):

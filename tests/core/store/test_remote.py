@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,86 @@ def test_what_has_no_manifest_yet_is_not_there_and_is_made_again(homes, tmp_path
     added(other)
     assert (there / "manifest.json").is_file()
     assert homes("third").find(KEY) is not None
+
+
+def test_half_of_an_artefact_is_never_seen_by_who_names_the_folder_by_its_path(
+    homes, tmp_path, monkeypatch, kind_free
+):
+    seen, publish = [], Store._publish
+
+    def killed(store, content, key):
+        seen.append(Store(tmp_path / "bucket").find(key))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            added(homes("mine"))
+    assert seen == [None]
+    monkeypatch.setattr(Store, "_publish", publish)
+    assert Store(tmp_path / "bucket").find(KEY) is None
+    added(homes("mine"))
+    assert Store(tmp_path / "bucket").find(KEY) is not None
+
+
+@pytest.mark.parametrize("slower", ["before its files", "between its files", "before its manifest"])
+def test_of_two_who_send_an_artefact_at_once_one_is_kept_whole(
+    tmp_path, monkeypatch, kind_free, slower
+):
+    """They measured other times, so that files of the two do not go together."""
+    url = f"memory://{tmp_path.name}-{slower.replace(' ', '-')}"
+    stores = [
+        Store(remote.copy_of(url, tmp_path / home)) for home in ("slower", "quicker", "third")
+    ]
+
+    def add(number):
+        stores[number].add(KEY, {}, lambda place: fill_with_times(place, str(number)), {})
+
+    def fill_with_times(place, text):
+        fill(place)
+        (place / "times.json").write_text(text)
+
+    files = stores[0].remote._file_system[0]
+    put_file, create, put = files.put_file, remote.Remote.create, []
+
+    def putting(*given, **more):
+        put.append(given)
+        if len(put) == {"before its files": 1, "between its files": 3}.get(slower):
+            add(1)
+        put_file(*given, **more)
+
+    def creating(self, name, content):
+        if slower == "before its manifest" and name.endswith("manifest.json") and len(put) == 3:
+            add(1)
+        return create(self, name, content)
+
+    monkeypatch.setattr(files, "put_file", putting)
+    monkeypatch.setattr(remote.Remote, "create", creating)
+    add(0)
+    found = stores[2].find(KEY)
+    assert (found.path / "times.json").read_text() == "1"
+    assert run_to_end(verify_files(stores[2], [found])) == []
+    assert len(stores[2].remote.names(f"artefacts/{KEY}")) == 4, "of the other one nothing is left"
+
+
+def test_what_is_opened_by_many_at_once_says_its_address(tmp_path):
+    url, found = f"file://{tmp_path}/bucket", []
+    start = threading.Barrier(8)
+
+    def opened():
+        start.wait()
+        place = remote.copy_of(url, tmp_path / "home")
+        found.append(json.loads((place / "remote.json").read_text())["url"])
+
+    workers = [threading.Thread(target=opened) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [url] * 8
+    assert [path.name for path in Path(remote.copy_of(url, tmp_path / "home")).iterdir()] == [
+        "remote.json"
+    ]
 
 
 def test_a_damaged_object_is_refused_and_no_copy_stays(homes, tmp_path, kind_free):
