@@ -389,7 +389,7 @@ def _refuse_other(before: NamedPreset, search: Search) -> None:
     if _plain(before.asked) != _plain(search.identity):
         raise UsageError(
             f"{before} was tuned for something else: {_other(before.asked, search.identity)}; "
-            "choose another --name, or ask as then"
+            f"choose another --name, ask as then, or free this one: `library delete {before}`"
         )
 
 

@@ -226,7 +226,8 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     root, _ = whole
     with monkeypatch.context() as patched:
         patched.delattr(Scope, "open_workbench")  # which trains what makes the lists
-        with pytest.raises(UsageError, match="choose another --name"):
+        remedy = "choose another --name, .*: `library delete ranksvm@tuned_sample`"
+        with pytest.raises(UsageError, match=remedy):
             run_to_end(tune(replace(ASKED, seed=1), scope(root)))
     part = resolve("sample", Store(tmp_path)).test
     write(part, tmp_path / "mine.txt")  # which is read only when the search opens it
