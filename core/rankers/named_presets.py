@@ -172,8 +172,10 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
 def know(store: Store) -> None:
     """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
     presets, damaged = _read_all(store)
-    _KNOWN.clear()
-    _KNOWN.update({(preset.ranker, preset.name): preset for preset in presets})
+    known = {(preset.ranker, preset.name): preset for preset in presets}
+    if known != _KNOWN:  # the dashboard's sessions ask side by side: none shall find it empty
+        _KNOWN.clear()
+        _KNOWN.update(known)
     _DAMAGED.clear()
     _DAMAGED.update(damaged)
 
