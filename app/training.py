@@ -22,7 +22,7 @@ from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.experiment.cost import Cost, TimedTraining
 from shuffleproof.core.experiment.forecast import FitSize, Forecast, PlannedTraining
-from shuffleproof.core.rankers import preset_differences, registry
+from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -102,6 +102,12 @@ def _known() -> list[TimedTraining]:
 def at_once() -> int:
     """How many jobs run side by side on this machine."""
     return len(slots())
+
+
+def with_tuned(names: Iterable[str]) -> list[str]:
+    """These rankers, each followed by its presets that `tune` made, which are known from now on."""
+    named_presets.know(services.store())
+    return [one for name in names for one in (name, *map(str, named_presets.of(name).values()))]
 
 
 def presets(names: Sequence[str]) -> list[str]:

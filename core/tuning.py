@@ -2,12 +2,13 @@
 
 The first trials are the presets `paper` and `tuned` and the one that the search starts from, so the
 result is never worse than these on validation. Then Optuna's TPE (Bergstra et al., NIPS 2011)
-proposes, and trials that fall below the median of the others at the same epoch are stopped. Only
-training and validation parts are read until the search is over; the test part is then looked at
-once. Every trial is a training of the store, and its outcome a record: a search that was killed
-takes the same steps again, and those that were done cost nothing. Several workers do the trials of
-a round, which are proposed before any of them is known, so that the search is the same whoever
-works it, and in what order.
+proposes, and trials that measure validation on their way (networks, and what has patience) are
+stopped where they fall below the median of the others at the same epoch. Only training and
+validation parts are read until the search is over; the test part is then looked at once. Every
+trial is a training of the store, and its outcome a record: a search that was killed takes the same
+steps again, and those that were done cost nothing. Several workers do the trials of a round, which
+are proposed before any of them is known, so that the search is the same whoever works it, and in
+what order.
 """
 
 import json
@@ -36,6 +37,7 @@ from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker, FitGivenUp, quality
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.named_presets import NamedPreset
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.search_space import (
     Choices,
     Range,
@@ -308,6 +310,16 @@ def _tell_before(curve: Curve, trial: "Trial", end: int | None) -> None:
             trial.report(value, step)
 
 
+def can_stop_early(base: RankerName) -> bool:
+    """Whether trials that fall behind are stopped: those that measure validation on their way.
+
+    >>> [can_stop_early(RankerName.parse(text)) for text in ("dlcm", "mart", "mart@tuned")]
+    [True, False, True]
+    """
+    spec = registry.spec(base)
+    return isinstance(spec, NeuralSpec) or getattr(spec, "patience", None) is not None
+
+
 def refuse(tuning: Tuning, scope: Scope) -> None:
     """Refuse a search that cannot be made, before any work.
 
@@ -389,7 +401,7 @@ def _refuse_other(before: NamedPreset, search: Search) -> None:
     if _plain(before.asked) != _plain(search.identity):
         raise UsageError(
             f"{before} was tuned for something else: {_other(before.asked, search.identity)}; "
-            "choose another --name, or ask as then"
+            f"choose another --name, ask as then, or free this one: `library delete {before}`"
         )
 
 

@@ -282,9 +282,8 @@ def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
     times = most if limit == TRIALS else 1
     spans = " to ".join(dict.fromkeys((duration(times * low), duration(times * high))))
     what = counted(most, "trial") if limit == TRIALS else "one trial"
-    return escaped_sentence(
-        f"{words}{what} like @{base.preset}: {spans}{each}. Those that fall behind stop early."
-    )
+    ends = " Those that fall behind stop early." if tuning.can_stop_early(base) else ""
+    return escaped_sentence(f"{words}{what} like @{base.preset}: {spans}{each}.{ends}")
 
 
 def _command(parameters: dict[str, Any], limit: str, most: int) -> str:

@@ -93,6 +93,18 @@ def warn(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+_TUNED = {
+    "preset": "the name by which commands take what was found", "data": "searched on",
+    "base": "the preset below it",
+    "fields": "of its recipe that differ", "measure": "of validation, by which it was chosen",
+    "valid": "its value and those of the presets that were tried first",
+    "trials": "made", "done": "of them finished", "pruned": "of them stopped early",
+    "failed": "of them diverged", "search": "range or choices of each field",
+    "history": "a row a trial: of, state, value, seconds, curve, fields, rankers (keys)",
+    "test": "means on the test part",
+    "looks": "how often it was looked at for this search, under whatever name",
+    "cached": "whether all of it was stored",
+}  # fmt: skip
 _RESULT = {
     "result": "key of the stored study; null where it was stopped",
     "stopped": "by --max-seconds: seconds, trials done and of how many; else null. Where none was "
@@ -210,17 +222,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "largest_document_frequency, matched_share, empty_share, "
         " nonzeros_document, nonzeros_query, dense_in_disguise",
     },
-    "tune": {
-        "preset": "the name by which commands take what was found", "base": "the preset below it",
-        "fields": "of its recipe that differ", "measure": "of validation, by which it was chosen",
-        "valid": "its value and those of the presets that were tried first",
-        "trials": "made", "done": "of them finished", "pruned": "of them stopped early",
-        "failed": "of them diverged", "search": "range or choices of each field",
-        "history": "a row a trial: of, state, value, seconds, curve, fields, rankers (keys)",
-        "test": "means on the test part",
-        "looks": "how often it was looked at for this search, under whatever name",
-        "cached": "whether all of it was stored",
-    },
+    "tune": _TUNED,
     "train --dry-run": _DRY_RUN,
     "certify": {
         "ranker": "its name", "reads": "what it declares to read",
@@ -287,6 +289,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "references": "of a study: what the paragraph cites",
         "recipe": "what determines it", "facts": "what else was noted when it was made",
     },
+    "library show RANKER@NAME": _TUNED,
     "library compare": {"rows": "a field that differs each, with its value by key"},
     "library export": {"out": "the file", "bytes": "its size", "artefacts": "keys in it"},
     "library import": {
@@ -299,7 +302,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     },
     "library rename": {"key": "of the entry", "name": "its new name"},
     "library tag": {"key": "of the entry", "tags": "it carries now"},
-    "library delete": {"deleted": "keys", "bytes": "freed"},
+    "library delete": {"deleted": "keys, or the preset", "bytes": "freed"},
     "export": {
         "out": "the file", "bytes": "its size",
         "part": "of a data set, where one is; of a collection `retriever` and `rows` written",

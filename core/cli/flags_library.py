@@ -13,6 +13,10 @@ SIZES = {"column": (480, 420), "page": (840, 400)}
 LEAST_SIZE, MOST_SIZE = 100, 10_000
 
 
+A_NAME = "a name or key"
+OR_PRESET = f"{A_NAME}, or what tune made: RANKER@NAME"
+
+
 def add(commands: flags.Commands) -> None:
     """Add them."""
     _library_commands(commands)
@@ -30,7 +34,7 @@ def _library_commands(commands: flags.Commands) -> None:
     show = flags.command(
         doings, "show", "library:show", "one entry: recipe, needs, command, Python"
     )
-    show.add_argument("what", help="a name or key")
+    show.add_argument("what", help=OR_PRESET)
     compare = flags.command(doings, "compare", "library:compare", "side by side, only what differs")
     compare.add_argument("what", nargs="+", help="names or keys")
     export = flags.command(doings, "export", "library:export", "one archive for another machine")
@@ -41,8 +45,8 @@ def _library_commands(commands: flags.Commands) -> None:
     rename = flags.command(doings, "rename", "library:rename", "call something by another name")
     tag = flags.command(doings, "tag", "library:tag", "let something carry exactly these tags")
     delete = flags.command(doings, "delete", "library:delete", "delete something")
-    for command in (rename, tag, delete):
-        command.add_argument("what", help="a name or key")
+    for command, which in ((rename, A_NAME), (tag, A_NAME), (delete, OR_PRESET)):
+        command.add_argument("what", help=which)
     rename.add_argument("name", help="its new name")
     tag.add_argument("tags", nargs="*", help="words; none removes them all")
     delete.add_argument(

@@ -8,6 +8,7 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
+from shuffleproof.core.cli.tune import plain, preset_lines
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.library import cleaning, imports, side_by_side
@@ -15,6 +16,7 @@ from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import DamagedEntry
@@ -79,8 +81,16 @@ def _damaged(broken: Sequence[DamagedEntry]) -> str:
 
 
 def show(arguments: argparse.Namespace) -> Answer:
-    """`library show`: one entry with its recipe, what it needs, and what makes it again."""
-    entries, (entry,) = _entries(store_of(arguments), [arguments.what])
+    """`library show`: one entry with its recipe, what it needs, and what makes it again.
+
+    Of a preset that `tune` made, what `tune` answered.
+    """
+    store = store_of(arguments)
+    if _may_be_preset(store, arguments.what):
+        preset = named_presets.find(store, *arguments.what.split("@"))
+        if preset is not None:
+            return Answer(plain(preset, cached=True), preset_lines(preset))
+    entries, (entry,) = _entries(store, [arguments.what])
     artefact = entry.artefact
     dependents = library.dependents(entries, entry.key)
     answer = _row(entry) | {"needed_by": [str(dependent.key) for dependent in dependents]}
@@ -239,10 +249,16 @@ def tag(arguments: argparse.Namespace) -> Answer:
 def delete(arguments: argparse.Namespace) -> Answer:
     """`library delete`: an artefact with what was made from it, or a damaged one alone.
 
+    Of a preset that `tune` made its name alone: what was trained with it stays.
+
     Raises:
         UsageError: something was made from it, it is whole, and --with-dependents was not said.
     """
     store = store_of(arguments)
+    if _may_be_preset(store, arguments.what):
+        size = named_presets.remove(store, arguments.what.removesuffix(".json"))
+        if size is not None:
+            return Answer({"deleted": [arguments.what], "bytes": size})
     broken = [entry for entry in library.damaged_entries(store) if arguments.what == entry.name]
     broken += damaged_records(store, arguments.what)
     if broken:
@@ -266,6 +282,11 @@ def delete(arguments: argparse.Namespace) -> Answer:
     removed = [*dependents, chosen]
     freed = library.remove(store, removed)
     return Answer({"deleted": [str(entry.key) for entry in removed], "bytes": freed})
+
+
+def _may_be_preset(store: Store, text: str) -> bool:
+    """Whether it is written like a preset, `ranker@name`, and nothing was given this name."""
+    return text.count("@") == 1 and "/" not in text and text not in store.names()
 
 
 def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entry]]:

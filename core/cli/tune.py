@@ -50,6 +50,7 @@ def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:
     states = [row["state"] for row in preset.history]
     return {
         "preset": str(preset),
+        "data": preset.data,
         "base": f"{preset.ranker}@{preset.base}",
         "fields": dict(preset.fields),
         "measure": preset.measure,

@@ -100,6 +100,35 @@ def save(preset: NamedPreset, store: Store) -> None:
     _KNOWN[preset.ranker, preset.name] = preset
 
 
+def remove(store: Store, preset: str) -> int | None:
+    """Remove a preset of a store, also a damaged one; what was trained with it stays.
+
+    How often its search looked at the test part is forgotten with it.
+
+    Args:
+        store: of it.
+        preset: `ranker@name`.
+
+    Returns:
+        The bytes that are free now; None: there is no such preset.
+
+    Raises:
+        ArtefactError: the store may not be written to.
+    """
+    path = next((path for path in _paths(store) if path.stem == preset), None)
+    if path is None:
+        return None
+    with manifest.disk_errors(preset, store.root):
+        size = path.stat().st_size
+        if store.remote:
+            store.remote.remove(f"{FOLDER}/{path.name}")
+        path.unlink(missing_ok=True)
+        forget_trials(store, preset)
+    ranker, _, name = preset.partition("@")
+    _KNOWN.pop((ranker, name), None)
+    return size
+
+
 def note_trials(store: Store, preset: str, history: Iterable[Mapping[str, Any]]) -> None:
     """Keep which rankers a search under way has proposed, so that they are told from others.
 
@@ -143,8 +172,10 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
 def know(store: Store) -> None:
     """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
     presets, damaged = _read_all(store)
-    _KNOWN.clear()
-    _KNOWN.update({(preset.ranker, preset.name): preset for preset in presets})
+    known = {(preset.ranker, preset.name): preset for preset in presets}
+    if known != _KNOWN:  # the dashboard's sessions ask side by side: none shall find it empty
+        _KNOWN.clear()
+        _KNOWN.update(known)
     _DAMAGED.clear()
     _DAMAGED.update(damaged)
 
@@ -197,14 +228,19 @@ def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
 def _read_all(store: Store) -> tuple[list[NamedPreset], dict[str, Path]]:
     """The presets of a store, and the files of the damaged ones by `ranker@preset`."""
     presets, damaged = [], {}
-    if store.remote:
-        store.remote.mirror(FOLDER)
-    for path in sorted((store.root / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime):
+    for path in sorted(_paths(store), key=lambda path: path.stat().st_mtime):
         try:
             presets.append(_read(path))
         except ArtefactError:
             damaged[path.stem] = path
     return presets, damaged
+
+
+def _paths(store: Store) -> list[Path]:
+    """The files of the presets of a store."""
+    if store.remote:
+        store.remote.mirror(FOLDER)
+    return [*(store.root / FOLDER).glob("*.json")]
 
 
 def of(ranker: str) -> dict[str, NamedPreset]:
@@ -242,4 +278,5 @@ def _read(path: Path) -> NamedPreset:
         lists = {name: tuple(values[name]) for name in ("history", "test")}
         return NamedPreset(**values | lists)
     except (ValueError, TypeError, KeyError) as error:
-        raise ArtefactError(str(path), DAMAGE, "Remove the file and tune again.") from error
+        remedy = f"Remove the file (`library delete {path.stem}`) and tune again."
+        raise ArtefactError(str(path), DAMAGE, remedy) from error

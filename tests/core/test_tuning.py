@@ -1,5 +1,6 @@
 """A search for a recipe: presets first, validation alone, one look at the test part, resumable."""
 
+import json
 import shutil
 from dataclasses import asdict, replace
 
@@ -225,7 +226,8 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     root, _ = whole
     with monkeypatch.context() as patched:
         patched.delattr(Scope, "open_workbench")  # which trains what makes the lists
-        with pytest.raises(UsageError, match="choose another --name"):
+        remedy = "choose another --name, .*: `library delete ranksvm@tuned_sample`"
+        with pytest.raises(UsageError, match=remedy):
             run_to_end(tune(replace(ASKED, seed=1), scope(root)))
     part = resolve("sample", Store(tmp_path)).test
     write(part, tmp_path / "mine.txt")  # which is read only when the search opens it
@@ -259,6 +261,46 @@ def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path, capsys):
     assert "mart@mine.json" in capsys.readouterr().out
     assert main(["library", "delete", "mart@mine.json", "--store", str(tmp_path)]) == 0
     assert not [*(tmp_path / "presets").iterdir()]
+
+
+def test_a_preset_is_shown_and_deleted_by_name_and_its_rankers_stay(whole, tmp_path, capsys):
+    root = tmp_path / "store"
+    shutil.copytree(whole[0], root)
+    store, preset = Store(root), replace(whole[1], fields={"cost": 0.5})
+    named_presets.save(preset, store)
+    rankers = {str(artefact.key) for artefact in store.artefacts("ranker")}
+    assert named_presets.searched_rankers(store)
+    what = ["ranksvm@tuned_sample", "--store", str(root)]
+    assert main(["library", "show", *what]) == 0
+    said = capsys.readouterr().out
+    assert f"ranksvm@{preset.base} cost=0.5" in said
+    assert f"the best of {preset.trials} trials on sample" in said
+    assert "looked at 1 time for this search" in said
+    assert main(["library", "show", *what, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["data"], answer["fields"], answer["looks"]) == ("sample", preset.fields, 1)
+    named_presets.know(store)
+    assert main(["library", "delete", *what]) == 0
+    assert "tuned_sample" not in named_presets.of("ranksvm")
+    assert not [*(root / "presets").iterdir()]
+    assert named_presets.searched_rankers(store) == {}
+    assert {str(artefact.key) for artefact in store.artefacts("ranker")} == rankers
+    for doing in ("show", "delete"):
+        assert main(["library", doing, *what]) == 1
+        assert "no such artefact" in capsys.readouterr().err
+    named_presets.know(Store(whole[0]))  # as other tests find it
+
+
+def test_a_name_that_was_given_to_an_artefact_means_that_one(whole, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(whole[0], root)
+    store = Store(root)
+    key = next(store.artefacts("ranker")).key
+    store.set_name("ranksvm@tuned_sample", key)
+    line = ["library", "delete", "ranksvm@tuned_sample", "--with-dependents", "--store", str(root)]
+    assert main(line) == 0
+    assert store.find(key) is None
+    assert named_presets.find(store, "ranksvm", "tuned_sample") == whole[1]
 
 
 class Stops:

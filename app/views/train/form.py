@@ -18,7 +18,7 @@ from shuffleproof.core.experiment.forecast import FitSize, PlannedTraining
 from shuffleproof.core.parameters import with_texts
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import with_display_names
+from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.words import counted, duration
 
@@ -119,13 +119,14 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
     """The controls that matter: rankers, preset, initial rankers."""
     usual, lists = proposals.for_training()
     groups = training.groups()
-    offered = list(chain.from_iterable(groups.values()))
+    offered = training.with_tuned(chain.from_iterable(groups.values()))
     missing = state.missing_option("train", offered)
     names = st.multiselect(
         "Rankers",
         **address.multiselect("train", address.option_texts(*offered), proposals.TELLING),
         wrap=True, format_func=with_display_names,
-        help="Each is trained by a job of its own. Type to search.",
+        help="Each is trained by a job of its own. Type to search. A preset that Tune made stands "
+        "behind its ranker.",
     )  # fmt: skip
     state.instead("ranker", missing, *map(with_display_names, names))
     _every_ranker(groups, names)
@@ -163,8 +164,14 @@ def _tick(name: str) -> None:
 
 
 def _preset(names: Sequence[str], usual: str) -> str | None:
-    """The choice among the presets that all these rankers have; None where there is none."""
-    offered = training.presets(names)
+    """The choice among the presets that all these rankers have; None where there is none.
+
+    Those that stand with a preset of their own have no part in it.
+    """
+    without = [name for name in names if not RankerName.parse(name).preset]
+    if names and not without:
+        return usual
+    offered = training.presets(without)
     if not offered or not names:
         return None
     return parts.segments(
@@ -200,10 +207,11 @@ def _settings(
 
 
 def _fields(name: str, preset: str) -> dict[str, str]:
-    spec, key = registry.spec(name, preset), f"{name}.{preset}"
+    named = RankerName.parse(name).at(preset)
+    spec, key = registry.spec(named), f"{named.base}.{named.preset}"
     if not isinstance(spec, NeuralSpec):
         return forms.recipe_form(spec, key, columns=2)
-    fixed = FIXED.get(name, {})
+    fixed = FIXED.get(named.base, {})
     changes: dict[str, str] = {}
     for title, part in (("model", spec.model), ("training", spec.training)):
         free = [field.name for field in fields(part) if field.name not in fixed]
@@ -217,7 +225,7 @@ def _costs(
 ) -> tuple[float, float]:
     """Draw what the button will cost, the sum in the place above it; seconds from and to."""
     lines = [
-        f"- **{with_display_names(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}"
+        f"- **{with_display_names(_called(plan))}**: {_summary(plan.name)}. {_takes(plan)}"
         for plan in plans
     ]
     wanted = [plan.cost for plan in plans if not plan.there]
@@ -248,6 +256,11 @@ def _costs(
     whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or list_cost else ""
     total.caption(f"{whole}{basis}")
     return low, high
+
+
+def _called(plan: PlannedTraining) -> str:
+    """The ranker, and its preset where it is none of those that all choose from."""
+    return plan.name if plan.preset in training.PRESETS else f"{plan.name}@{plan.preset}"
 
 
 def _takes(plan: PlannedTraining) -> str:

@@ -26,9 +26,10 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers import preset_differences, registry
+from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
@@ -139,6 +140,25 @@ def test_settings_and_presets_reach_the_job(table):
     assert job.parameters["ranker"] == "setrank-imsab-init@tuned"
     assert job.parameters["changes"] == {"rankings": "2", "epochs": "3"}
     assert job.parameters["lists"] == {"depth": 10, "initial": ["lambdamart@small", "feature:2"]}
+
+
+def test_a_preset_that_was_tuned_stands_behind_its_ranker_and_is_trained(table):
+    tuned = {"trees": 9, "leaves": 5}
+    named_presets.save(NamedPreset("lambdamart", "mine", "small", tuned), table.store)
+    page = opened(train_script, **SETTINGS)
+    offered = page.multiselect(key="train").options
+    assert offered[offered.index("LambdaMART") + 1] == "LambdaMART mine"
+    chosen(page, "lambdamart@mine")
+    assert "at most 9 trees" in words(page)
+    assert "**LambdaMART mine**" in words(page)
+    assert not [one for one in page.button_group if one.key == "preset"]
+    assert page.number_input(key="lambdamart.mine.leaves").value == 5
+    chosen(page, "lambdamart@mine", "lambdamart")
+    page.button_group(key="preset").set_value("tuned").run()
+    page.number_input(key="lambdamart.mine.trees").set_value(3).run()
+    train_button(page).click().run()
+    given = {job.parameters["ranker"]: job.parameters["changes"] for job in table.jobs.list()}
+    assert given == {"lambdamart@mine": {"trees": "3"}, "lambdamart@tuned": None}
 
 
 def test_every_ranker_can_be_ticked_where_it_is_described(table):

@@ -61,7 +61,15 @@ def test_the_estimate_is_of_a_fold_where_there_are_folds(table):
     page = app_pages.opened("tune", data="two-fold1")
     assert "a fold." not in app_pages.words(page)
     page.button_group(key="folds").set_value("two").run()
-    assert "a fold. Those that fall behind stop early." in app_pages.words(page)
+    assert "a fold." in app_pages.words(page)
+
+
+def test_early_stops_are_said_of_rankers_that_measure_validation_on_their_way(table):
+    page = opened()
+    assert "20 trials like @small" in app_pages.words(page)
+    assert "stop early" not in app_pages.words(page)
+    page.selectbox(key="ranker").set_value("ranknet").run()
+    assert "Those that fall behind stop early." in app_pages.words(page)
 
 
 def test_a_search_that_workers_make_proposes_a_trial_for_each(table, monkeypatch):

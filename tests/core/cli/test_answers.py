@@ -30,9 +30,13 @@ def commands(root, name=()):
             yield from commands(command, (*name, word))
 
 
+def command_of(name):
+    return name.partition(" --")[0].removesuffix(" RANKER@NAME")
+
+
 def test_every_command_takes_json_and_its_keys_are_described():
     found = dict(commands(parser()))
-    assert set(found) == {name.partition(" --")[0] for name in ANSWERS}
+    assert set(found) == {command_of(name) for name in ANSWERS}
     for name, command in found.items():
         assert "--json" in command._option_string_actions, name
         assert command.get_default("command") == name
@@ -107,7 +111,7 @@ CALLS = {
     "train --dry-run": "train ranksvm --dry-run",
     "train": "train ranksvm --data {f} " + " ".join(SMALL),
     "doctor --ranker": "doctor --ranker ranksvm --data {f} " + " ".join(SMALL),
-    "tune": "tune ranksvm --preset small --trials 4 --data {f} " + " ".join(SMALL),
+    "tune": "tune ranksvm --preset small --trials 4 --name mine --data {f} " + " ".join(SMALL),
     "certify": "certify feature:1 --permutations 2 --data {f} " + " ".join(SMALL),
     "runs": "runs {f}/x.run {f}/y.run --qrels {f}/q.txt --against x --conventions trec_eval",
     "study initial-ranking": f"study initial-ranking --levels 5 --draws 1 {TWO}",
@@ -123,6 +127,7 @@ CALLS = {
     "library list": "library list",
     "library compare": "library compare planted sample",
     "library show": "library show planted",
+    "library show RANKER@NAME": "library show ranksvm@mine",
     "library export": "library export {f}/all.zip planted",
     "library import": "library import {f}/all.zip",
     "library verify": "library verify",
@@ -163,7 +168,7 @@ def test_every_answer_says_its_schema_and_has_the_keys_described(answered):
     assert set(CALLS) | SLOW == set(ANSWERS)
     for name, words in CALLS.items():
         answer = answered(words)
-        assert answer["schema"] == f"shuffleproof {name.partition(' --')[0]}"
+        assert answer["schema"] == f"shuffleproof {command_of(name)}"
         assert answer["version"] == VERSION
         lacking = set(ANSWERS[name]) - set(answer) - SOMETIMES
         assert not lacking, f"{name} lacks {lacking}"

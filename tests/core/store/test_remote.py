@@ -210,6 +210,10 @@ def test_records_names_and_presets_are_those_of_all_machines(homes):
     (preset,) = named_presets.stored_presets(other)
     assert (str(preset), preset.fields) == ("dlcm@mine", {"seed": 3})
     assert named_presets.find(homes("third"), "dlcm", "mine") == preset
+    assert named_presets.remove(other, "dlcm@mine")
+    for home in ("other", "fourth"):
+        assert named_presets.find(homes(home), "dlcm", "mine") is None
+    assert named_presets.remove(other, "dlcm@mine") is None
 
 
 def until(true, seconds=20.0):
