@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffleproof.core.data.layout import PART_WORDS
+from shuffleproof.core.data.layout import PART_WORDS, check_shards
 from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.words import counted
 
@@ -132,10 +132,12 @@ def write_parts(path: Path, folder: Path, *, gaps: bool = True) -> None:
 
     Raises:
         DataError: one is damaged, no table of documents, names other parts or columns, has empty
-            cells against `gaps`; or all of them lack one of two parts.
+            cells against `gaps`; all of them lack one of two parts; or files of shards are missing.
     """
+    tables = tables_of_parts(path) if path.is_dir() else [path]
+    check_shards(path, tables)
     written, columns = set[str](), list[str]()
-    for table in tables_of_parts(path) if path.is_dir() else [path]:
+    for table in tables:
         for frame, _ in _same_columns(_frames_in(table, str(table)), str(table), columns):
             columns = columns or [*frame.columns]
             parts = _parts_of(frame, str(table))

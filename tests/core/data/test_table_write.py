@@ -172,6 +172,23 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
 
 
+@pytest.mark.parametrize("form", ["file", "folder"])
+@pytest.mark.parametrize("other", ["", "test.parquet"])
+def test_missing_shards_of_tables_that_name_their_parts_are_told(tmp_path, form, other):
+    """Where the rows that are there would do, and where a part has none."""
+    place, parts = tmp_path / "in", ["train", "test"] if not other else ["train", "train"]
+    place.mkdir()
+    table = pd.DataFrame({"part": parts, "qid": [1, 2], "label": 1, "x": 0.5})
+    for name in filter(None, ("all-00000-of-00002.parquet", other)):
+        table.to_parquet(place / name)
+        table["part"] = "test"
+    remedy = "Add those that are missing."
+    if form == "file":
+        place, remedy = place / "all-00000-of-00002.parquet", remedy[:-1] + ", and give their"
+    with pytest.raises(DataError, match=f"{place.name}: .*1 of the 2 files of all. {remedy}"):
+        run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "store")))
+
+
 @pytest.mark.parametrize("form", ["gz", "zip", "folder"])
 def test_packed_json_lines_that_name_their_parts_are_read_as_unpacked_ones(
     exported, tmp_path, folder, form
