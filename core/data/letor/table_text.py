@@ -1,6 +1,6 @@
 """Tables of documents as LETOR text, block by block: Parquet, Arrow (Feather) and JSON lines.
 
-Arrow's files and its streams are read, and what is read from front to back may be packed too.
+Arrow's files and its streams are read, packed ones too.
 
 A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
 one for the document's id and one `comment`; all others are features, 1 being the first, or one
@@ -36,7 +36,7 @@ HEADS = {
 """By its first bytes what a file is; LETOR text begins with a number."""
 
 SEQUENTIAL = (STREAM, JSON)
-"""Kinds that are read from front to back, so that a packed file of them needs no unpacking."""
+"""Kinds that are read from front to back, so that no copy is made of a packed file of them."""
 
 ROWS = 4096
 """Of a table that are read at a time."""
@@ -213,7 +213,7 @@ def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:
         except (DataError, OSError):
             return
         kind = kind_of(file.head)
-        if kind is None or (file.packed and kind not in SEQUENTIAL):
+        if kind is None:
             return
         for frame in reader_errors(OPENERS[kind](file.stream), name):
             stream.check_size(file, file.stream.tell(), name, stream.Limits())

@@ -172,7 +172,7 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
 
 
-@pytest.mark.parametrize("form", ["file", "folder"])
+@pytest.mark.parametrize("form", ["file", "folder", "zip"])
 @pytest.mark.parametrize("other", ["", "test.parquet"])
 def test_missing_shards_of_tables_that_name_their_parts_are_told(tmp_path, form, other):
     """Where the rows that are there would do, and where a part has none."""
@@ -183,10 +183,33 @@ def test_missing_shards_of_tables_that_name_their_parts_are_told(tmp_path, form,
         table.to_parquet(place / name)
         table["part"] = "test"
     remedy = "Add those that are missing."
-    if form == "file":
-        place, remedy = place / "all-00000-of-00002.parquet", remedy[:-1] + ", and give their"
+    if form == "zip":
+        place = Path(shutil.make_archive(tmp_path / "all", "zip", place))
+    elif form == "file":
+        place = place / "all-00000-of-00002.parquet"
+    if form == "file" or (form == "zip" and not other):
+        remedy = remedy[:-1] + ", and give their folder."
     with pytest.raises(DataError, match=f"{place.name}: .*1 of the 2 files of all. {remedy}"):
         run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "store")))
+
+
+@pytest.mark.parametrize("name", ["all.parquet", "all.arrow"])
+@pytest.mark.parametrize("with_parts", [True, False])
+def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
+    table = pd.DataFrame({"part": [*PARTS, "train"], "qid": [1, 2, 3, 4], "label": 1, "x": 0.5})
+    table = table if with_parts else table.drop(columns="part")
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / name
+    table.to_parquet(path) if name.endswith("parquet") else table.to_feather(path)
+    packed = shutil.make_archive(tmp_path / "all", "zip", tmp_path / "in")
+    alone, unpacked = (
+        run_to_end(catalogue.ingest(place, None, Store(tmp_path / "store")))[0].facts
+        for place in (Path(packed), path)
+    )
+    assert alone["fingerprint"] == unpacked["fingerprint"]
+    if not with_parts:
+        named = layout.Parts("ours", *((Path(packed),) for _ in PARTS))
+        assert source.load_parts(named).fold.test.documents == 4
 
 
 @pytest.mark.parametrize("form", ["gz", "zip", "folder"])
