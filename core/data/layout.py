@@ -66,7 +66,7 @@ def find(path: Path) -> tuple[Parts, ...]:
     """
     if not path.is_dir():
         raise DataError(str(path), "no such folder", "Check the path.")
-    inside = _visible_files(path)
+    inside = visible_files(path)
     if len(inside) == 1 and inside[0].is_dir() and not _FOLD.fullmatch(inside[0].name):
         return find(inside[0])
     folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
@@ -125,9 +125,9 @@ def check_shards(place: Path, paths: Sequence[Path]) -> None:
             raise DataError(str(place), finding, f"Add those that are missing{folder}.")
 
 
-def _visible_files(folder: Path) -> list[Path]:
-    hidden = (".", "__MACOSX")
-    return sorted(inner for inner in folder.iterdir() if not inner.name.startswith(hidden))
+def visible_files(folder: Path) -> list[Path]:
+    """What lies in a folder but for what systems leave there: `.DS_Store`, Spark's `_SUCCESS`."""
+    return sorted(inner for inner in folder.iterdir() if not inner.name.startswith((".", "_")))
 
 
 def _unpacked_name(path: Path) -> str:
@@ -158,7 +158,7 @@ def _are_shards(paths: Sequence[Path]) -> bool:
 
 def _parts_in(folder: Path) -> Parts:
     files: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
-    for path in _visible_files(folder):
+    for path in visible_files(folder):
         for part in _words(path):
             files[part].append(path)
     for part, paths in files.items():
@@ -167,7 +167,7 @@ def _parts_in(folder: Path) -> Parts:
             remedy = "Keep one of them, or name the files of each part (--train, --valid, --test)."
             raise DataError(str(folder), f"several {part} files ({names})", remedy)
     if not (files[TRAIN] and files[TEST]):
-        names = ", ".join(path.name for path in _visible_files(folder)[:6]) or "nothing"
+        names = ", ".join(path.name for path in visible_files(folder)[:6]) or "nothing"
         raise DataError(
             str(folder),
             f"no train and test files, but {names}",

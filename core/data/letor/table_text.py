@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffleproof.core.data.layout import PART_WORDS, check_shards
+from shuffleproof.core.data.layout import PART_WORDS, check_shards, visible_files
 from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.words import counted
 
@@ -113,7 +113,7 @@ def start_of_parts(path: Path, name: str, *, gaps: bool) -> bytes | None:
 
 def tables_of_parts(folder: Path) -> list[Path]:
     """The files of a folder, or of the only one in it, where all are such tables; else none."""
-    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    files = visible_files(folder)
     if len(files) == 1 and files[0].is_dir():
         return tables_of_parts(files[0])
     try:

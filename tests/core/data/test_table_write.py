@@ -131,6 +131,7 @@ def test_tables_that_all_name_their_parts_are_one_data_set(exported, tmp_path, f
     shards = tmp_path / "split" / "shards"
     shards.mkdir(parents=True)
     half = len(table) // 2
+    (shards / "_SUCCESS").touch()  # as Spark leaves it
     table[:half].to_parquet(shards / "0.parquet")
     table[half:][list(table.columns[::-1])].to_parquet(shards / "1.parquet")
     place = tmp_path / "split"
