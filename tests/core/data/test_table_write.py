@@ -51,6 +51,10 @@ def exported(capsys, tmp_path, folder):
 def opened(path):
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
+    if path.suffix in {".arrow", ".feather"}:
+        return pd.read_feather(path)
+    if path.suffix == ".jsonl":
+        return pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
     kinds = dict.fromkeys(("part", "query", "document", "comment"), "str")
     return pd.read_csv(path, dtype=kinds, keep_default_na=False)
 
@@ -107,20 +111,22 @@ def test_a_folder_of_letor_text_is_the_whole_set_and_reads_back(exported, tmp_pa
     assert exported(tmp_path / "one.txt")["part"] == "test"
 
 
-@pytest.mark.parametrize("rows", [7, 4096])
-def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch, rows):
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather", "jsonl"])
+def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch, ending):
     """With ids of features that are not 1, 2, …, ids of documents and comments."""
-    monkeypatch.setattr(letor_table, "ROWS", rows)
     ids = tuple(7 * feature for feature in FOLD.train.feature_ids)
     for name, part in PARTS.items():
         write(replace(part, feature_ids=ids), folder / FILES[name])
-    exported(tmp_path / "all.parquet")
-    store = Store(tmp_path / "other")
-    (ingested,) = run_to_end(catalogue.ingest(tmp_path / "all.parquet", "all", store))
+    path = tmp_path / f"all.{ending}"
+    exported(path)
     (before,) = source.load(folder)
-    assert ingested.facts["fingerprint"] == before.fold.fingerprint
-    assert ingested.facts["name"] == "all"
-    assert not [*(store.root / "incoming").iterdir()]
+    for rows in (7, 4096):
+        monkeypatch.setattr(letor_table, "ROWS", rows)
+        store = Store(tmp_path / f"other {rows}")
+        (ingested,) = run_to_end(catalogue.ingest(path, "all", store))
+        assert ingested.facts["fingerprint"] == before.fold.fingerprint
+        assert ingested.facts["name"] == "all"
+        assert not [*(store.root / "incoming").iterdir()]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -291,6 +297,16 @@ def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys)
     assert "into a folder" in capsys.readouterr().err
     assert main(["export", "feature:1", str(tmp_path / "x.run"), *store]) == 2
     assert "a run is of one part" in capsys.readouterr().err
+
+
+def test_a_packed_file_is_letor_text_or_refused(exported, tmp_path, folder, capsys):
+    for name in ("all.jsonl.gz", "all.csv.gz", "all.parquet.gz"):
+        assert main(["export", str(folder), str(tmp_path / name)]) == 2
+        assert "names no format: give one of .run" in capsys.readouterr().err
+        assert not (tmp_path / name).exists()
+    for name in ("test.txt.gz", "test.gz"):
+        exported(tmp_path / name)
+        assert read(tmp_path / name).dataset.documents == FOLD.test.documents
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
