@@ -374,7 +374,8 @@ def _row(number: int, line: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(line)
     except ValueError as error:
-        raise ValueError(f"line {number} is no JSON: {error}") from error
+        why = getattr(error, "msg", error)  # its own text has a number of lines of its own
+        raise ValueError(f"line {number} is no JSON: {why}") from error
     if not isinstance(fields, dict):
         raise ValueError(f"line {number} is no object {{…}}")  # noqa: TRY004 (the file's fault)
     return fields

@@ -217,6 +217,7 @@ def test_tables_without_a_policy_cut_large_values_and_refuse_infinite_ones(tmp_p
     _parquet(table, tmp_path / "a.parquet")
     found = read(tmp_path / "a.parquet")
     assert found.clipped_cells == 1
+    assert found.notes[0].startswith("1 value was cut")
     assert found.dataset.features[4, 1] == np.finfo(np.float32).min
     table.loc[5, "clicks"] = np.inf
     _parquet(table, tmp_path / "a.parquet")
@@ -303,6 +304,22 @@ def test_tables_may_be_packed(tmp_path, name):
     for reads in (read, source.load):
         with pytest.raises(DataError, match="damaged"):
             reads(packed)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"qid": 1, "label": 0,', "Expecting property name enclosed in double quotes"),
+        (b'{"qid": "\xff"}', "'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_a_line_that_is_no_json_is_told_by_its_number_alone(tmp_path, line, why):
+    _json(frame(), tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([*lines[:5], line, *lines[5:]]))
+    with pytest.raises(DataError, match=f"line 6 is no JSON: {why}") as told:
+        read(tmp_path / "a.jsonl")
+    assert str(told.value).count("line ") == 1
 
 
 def test_a_packed_table_that_grows_like_a_bomb_or_has_no_room_is_refused(tmp_path, monkeypatch):
