@@ -55,8 +55,9 @@ def export(arguments: argparse.Namespace) -> Answer:
     kind = study.recipe["kind"] if study else None
     _check_flags(arguments, chosen, kind, of_data=of_data)
     out.parent.mkdir(parents=True, exist_ok=True)
-    if study and (chosen in {"qrels", "letor"} or (chosen == "run" and out.suffix != ".zip")):
-        if kind == benchmark.KIND:
+    of_others = {"qrels", "letor", "arrow", "jsonl"}
+    if study and (chosen in of_others or (chosen == "run" and out.suffix != ".zip")):
+        if kind == benchmark.KIND and chosen not in WRITERS:
             raise UsageError(
                 "runs and qrels of a benchmark come together: give a file ending in .zip"
             )

@@ -74,8 +74,8 @@ def _export_command(commands: flags.Commands) -> None:
     export.add_argument(
         "--format",
         choices=(
-            "run", "qrels", "letor", "csv", "parquet", "latex", "markdown", "html", "json", "pdf",
-            "svg", "png",
+            "run", "qrels", "letor", "csv", "parquet", "arrow", "jsonl", "latex", "markdown",
+            "html", "json", "pdf", "svg", "png",
         ),
     )  # fmt: skip
     export.add_argument(

@@ -462,8 +462,9 @@ def _rate(rate: float) -> str:
 
 
 ENDINGS = {
-    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
-    ".parquet": "parquet", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
+    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".txt.gz": "letor", ".gz": "letor",
+    "": "letor", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow",
+    ".jsonl": "jsonl", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
     ".json": "json", ".pdf": "pdf", ".svg": "svg", ".png": "png",
 }  # fmt: skip
 
@@ -479,10 +480,11 @@ def export_format(arguments: argparse.Namespace) -> str:
         raise UsageError("name one file: FILE, or of a collection --vectors FILE or --run FILE")
     if of_collection:
         return of_collection[0]
-    chosen: str | None = arguments.format or ENDINGS.get(arguments.out.suffix)
+    ending = arguments.out.suffix
+    if ending == ".gz":
+        ending = Path(arguments.out.stem).suffix + ending
+    chosen: str | None = arguments.format or ENDINGS.get(ending)
     if chosen is None:
         known = ", ".join(filter(None, ENDINGS))
-        raise UsageError(
-            f"the ending {arguments.out.suffix!r} names no format: give one of {known}, or --format"
-        )
+        raise UsageError(f"the ending {ending!r} names no format: give one of {known}, or --format")
     return chosen

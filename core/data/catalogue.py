@@ -150,6 +150,7 @@ def _folds(place: Path | Parts, store: Store, *, gaps: bool) -> Iterator[Sequenc
                 case _:
                     yield inside
     elif place.is_dir() or (place.is_file() and table_text.has_parts(place)):
+        layout.check_shards(place, [Path(member.filename) for member in archive_members(place)])
         with _unpacked_folder(place, store, partial(table_text.write_parts, gaps=gaps)) as folder:
             yield [replace(layout.find(folder)[0], name=place.stem)]
     else:

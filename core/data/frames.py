@@ -4,6 +4,7 @@ Frames are written as LETOR text and read in. So a frame is checked, split and k
 the same content is, and one that was read in before is found again.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -271,9 +272,30 @@ def write_parquet(parts: Parts, path: Path) -> None:
                 file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
 
 
+def write_arrow(parts: Parts, path: Path) -> None:
+    """Write the parts below one another; arguments and columns as `write_csv`'s."""
+    import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow)
+
+    with _partial_file(path) as partial:
+        schema = pa.Schema.from_pandas(next(_frames(parts)), preserve_index=False)
+        with pa.ipc.new_file(partial, schema) as file:
+            for frame in _frames(parts):
+                file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+
+
+def write_json_lines(parts: Parts, path: Path) -> None:
+    """Write the parts below one another; arguments and columns as `write_csv`'s."""
+    with _partial_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        for frame in _frames(parts):
+            for row in frame.itertuples(index=False, name=None):
+                file.write(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n")
+
+
 WRITERS: Mapping[str, Callable[[Parts, Path], None]] = {
     "csv": write_csv,
     "parquet": write_parquet,
+    "arrow": write_arrow,
+    "jsonl": write_json_lines,
 }
 
 

@@ -6,6 +6,7 @@ shards (`train-00000-of-00002.parquet`, …), folders `Fold1` … `FoldK` that d
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,7 +66,7 @@ def find(path: Path) -> tuple[Parts, ...]:
     """
     if not path.is_dir():
         raise DataError(str(path), "no such folder", "Check the path.")
-    inside = _visible_files(path)
+    inside = visible_files(path)
     if len(inside) == 1 and inside[0].is_dir() and not _FOLD.fullmatch(inside[0].name):
         return find(inside[0])
     folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
@@ -106,9 +107,27 @@ def part_of(name: str) -> str | None:
     return words.pop() if len(words) == 1 else None
 
 
-def _visible_files(folder: Path) -> list[Path]:
-    hidden = (".", "__MACOSX")
-    return sorted(inner for inner in folder.iterdir() if not inner.name.startswith(hidden))
+def check_shards(place: Path, paths: Sequence[Path]) -> None:
+    """Refuse files in shards some of which are missing.
+
+    Args:
+        place: the folder of the files, or the only one.
+        paths: the files.
+
+    Raises:
+        DataError: some are.
+    """
+    shards = filter(None, (_SHARD.fullmatch(path.name) for path in paths))
+    for (name, total, _), present in Counter(shard.group(1, 3, 4) for shard in shards).items():
+        if present < int(total):
+            finding = f"{present} of the {int(total)} files of {name}"
+            folder = ", and give their folder" if place.is_file() else ""
+            raise DataError(str(place), finding, f"Add those that are missing{folder}.")
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """What lies in a folder but for what systems leave there: `.DS_Store`, Spark's `_SUCCESS`."""
+    return sorted(inner for inner in folder.iterdir() if not inner.name.startswith((".", "_")))
 
 
 def _unpacked_name(path: Path) -> str:
@@ -132,16 +151,14 @@ def _are_shards(paths: Sequence[Path]) -> bool:
     shards = [shard for path in paths if (shard := _SHARD.fullmatch(path.name))]
     if not shards or len(shards) < len(paths) or len({each.group(1, 3, 4) for each in shards}) > 1:
         return False
+    check_shards(paths[0].parent, paths)
     numbers, total = [int(shard[2]) for shard in shards], int(shards[0][3])
-    if len(numbers) < total:
-        finding = f"{len(numbers)} of the {total} files of {shards[0][1]}"
-        raise DataError(str(paths[0].parent), finding, "Add those that are missing.")
     return numbers in ([*range(total)], [*range(1, total + 1)])
 
 
 def _parts_in(folder: Path) -> Parts:
     files: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
-    for path in _visible_files(folder):
+    for path in visible_files(folder):
         for part in _words(path):
             files[part].append(path)
     for part, paths in files.items():
@@ -150,7 +167,7 @@ def _parts_in(folder: Path) -> Parts:
             remedy = "Keep one of them, or name the files of each part (--train, --valid, --test)."
             raise DataError(str(folder), f"several {part} files ({names})", remedy)
     if not (files[TRAIN] and files[TEST]):
-        names = ", ".join(path.name for path in _visible_files(folder)[:6]) or "nothing"
+        names = ", ".join(path.name for path in visible_files(folder)[:6]) or "nothing"
         raise DataError(
             str(folder),
             f"no train and test files, but {names}",

@@ -99,9 +99,10 @@ class ParsedLetor:
             queries = counted(len(self.gathered), "query")
             notes.append(f"The rows of {queries} were scattered ({examples} …).")
         if self.clipped_cells:
+            cells = counted(self.clipped_cells, "value was", "values were")
             notes.append(
-                f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38; where "
-                "they stand for missing ones, --nulls says what else they become."
+                f"{cells} cut to the largest float32, 3.4e38; where such values stand for "
+                "missing ones, --nulls says what else they become."
             )
         if self.missing_cells:
             cells = counted(self.missing_cells, "missing cell was", "missing cells were")

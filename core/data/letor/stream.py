@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -111,14 +112,12 @@ class DecodedFile:
         consumed: bytes of the file, as stored, that were read so far.
         size: decoded bytes, 0 when unknown.
         head: the first decoded bytes.
-        packed: whether it is.
     """
 
     stream: BinaryFile
     consumed: Callable[[], int]
     size: int
     head: bytes = b""
-    packed: bool = False
 
 
 def blocks(
@@ -220,6 +219,9 @@ def _without_mark(text: bytearray, count: int, name: str) -> int:
     if head[:2] in BYTE_ORDER_MARKS:
         encoding = BYTE_ORDER_MARKS[head[:2]]
         raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
+    if head[257:262] == b"ustar":
+        remedy = "Unpack it, or make a zip archive of its files."
+        raise DataError(name, "a tar archive, which is not read as a data set", remedy)
     if b"\0" in head:
         raise DataError(
             name,
@@ -297,9 +299,11 @@ def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
             head = raw.read(6)
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
-            if packed := decoded.stream is not raw:
+            if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
-            yield replace(decoded, head=head, packed=packed)
+                if kind_of(head) not in (None, *SEQUENTIAL):
+                    decoded = _copy_of(decoded, name, stack)
+            yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (*UNPACKING, NotImplementedError) as error:
@@ -325,6 +329,33 @@ def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
     return cast("bytes", head)
 
 
+def _copy_of(decoded: DecodedFile, name: str, stack: ExitStack) -> DecodedFile:
+    """A packed table, unpacked where any place of it can be read.
+
+    Args:
+        decoded: the table.
+        name: what errors call it.
+        stack: that closes the copy, which no name leads to.
+
+    Raises:
+        DataError: it is damaged, grows like a decompression bomb, or there is no room for it.
+    """
+    held, size = bytearray(Limits.block_bytes + SLACK), 0
+    try:
+        file = stack.enter_context(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 (entered)
+        while count := _filled(decoded.stream, held, 0, name):
+            size += count
+            check_size(decoded, size, name, Limits())
+            rest = memoryview(held)[:count]
+            while rest:
+                rest = rest[file.write(rest) :]
+        file.seek(0)
+    except OSError as error:
+        finding = f"no room for the table in {name} ({error.strerror})"
+        raise DataError(tempfile.gettempdir(), finding, "Free some, or set TMPDIR.") from error
+    return DecodedFile(cast("BinaryFile", file), decoded.consumed, size)
+
+
 def _as_text(decoded: DecodedFile, name: str, *, gaps: bool) -> DecodedFile:
     """The text itself; that of a table is made of its rows.
 
@@ -332,15 +363,10 @@ def _as_text(decoded: DecodedFile, name: str, *, gaps: bool) -> DecodedFile:
         decoded: what was decoded.
         name: what errors call it.
         gaps: whether empty cells may be.
-
-    Raises:
-        DataError: a packed table that cannot be read from front to back.
     """
     kind = kind_of(decoded.head)
     if kind is None:
         return decoded
-    if decoded.packed and kind not in SEQUENTIAL:
-        raise DataError(name, f"a packed table of {kind}", "Unpack it: it is compressed in itself.")
     table, size = TableText(decoded.stream, kind, name, gaps=gaps), decoded.size
     read = decoded.consumed if kind in SEQUENTIAL else lambda: int(size * min(table.share, 1.0))
     return DecodedFile(cast("BinaryFile", table), read, 0)

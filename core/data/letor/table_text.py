@@ -1,6 +1,6 @@
 """Tables of documents as LETOR text, block by block: Parquet, Arrow (Feather) and JSON lines.
 
-Arrow's files and its streams are read, and what is read from front to back may be packed too.
+Arrow's files and its streams are read, packed ones too.
 
 A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
 one for the document's id and one `comment`; all others are features, 1 being the first, or one
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffleproof.core.data.layout import PART_WORDS
+from shuffleproof.core.data.layout import PART_WORDS, check_shards, visible_files
 from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.words import counted
 
@@ -36,7 +36,7 @@ HEADS = {
 """By its first bytes what a file is; LETOR text begins with a number."""
 
 SEQUENTIAL = (STREAM, JSON)
-"""Kinds that are read from front to back, so that a packed file of them needs no unpacking."""
+"""Kinds that are read from front to back, so that no copy is made of a packed file of them."""
 
 ROWS = 4096
 """Of a table that are read at a time."""
@@ -113,7 +113,7 @@ def start_of_parts(path: Path, name: str, *, gaps: bool) -> bytes | None:
 
 def tables_of_parts(folder: Path) -> list[Path]:
     """The files of a folder, or of the only one in it, where all are such tables; else none."""
-    files = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    files = visible_files(folder)
     if len(files) == 1 and files[0].is_dir():
         return tables_of_parts(files[0])
     try:
@@ -132,10 +132,12 @@ def write_parts(path: Path, folder: Path, *, gaps: bool = True) -> None:
 
     Raises:
         DataError: one is damaged, no table of documents, names other parts or columns, has empty
-            cells against `gaps`; or all of them lack one of two parts.
+            cells against `gaps`; all of them lack one of two parts; or files of shards are missing.
     """
+    tables = tables_of_parts(path) if path.is_dir() else [path]
+    check_shards(path, tables)
     written, columns = set[str](), list[str]()
-    for table in tables_of_parts(path) if path.is_dir() else [path]:
+    for table in tables:
         for frame, _ in _same_columns(_frames_in(table, str(table)), str(table), columns):
             columns = columns or [*frame.columns]
             parts = _parts_of(frame, str(table))
@@ -211,7 +213,7 @@ def _frames_in(path: Path, name: str) -> Iterator[tuple["pd.DataFrame", float]]:
         except (DataError, OSError):
             return
         kind = kind_of(file.head)
-        if kind is None or (file.packed and kind not in SEQUENTIAL):
+        if kind is None:
             return
         for frame in reader_errors(OPENERS[kind](file.stream), name):
             stream.check_size(file, file.stream.tell(), name, stream.Limits())
@@ -372,7 +374,8 @@ def _row(number: int, line: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(line)
     except ValueError as error:
-        raise ValueError(f"line {number} is no JSON: {error}") from error
+        why = getattr(error, "msg", error)  # its own text has a number of lines of its own
+        raise ValueError(f"line {number} is no JSON: {why}") from error
     if not isinstance(fields, dict):
         raise ValueError(f"line {number} is no object {{…}}")  # noqa: TRY004 (the file's fault)
     return fields

@@ -194,6 +194,9 @@ def test_what_is_no_file_of_a_study_is_told_with_those_that_are(answered, refuse
         for name in ("x.run", "x.qrels"):
             status, sentence = refused("export", study, tmp_path / name)
             assert (status, remedy in sentence) == (2, True), sentence
+        for name in ("x.jsonl", "x.arrow"):
+            status, sentence = refused("export", study, tmp_path / name)
+            assert (status, "is no file of a study" in sentence) == (2, True), sentence
 
 
 def test_study_certify_and_exports(answered, refused, folder, tmp_path):

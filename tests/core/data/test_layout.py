@@ -207,6 +207,7 @@ def test_broken_archives_say_so(tmp_path):
     [
         (("train-00000-of-00002.txt", "train-00001-of-00002.txt", "test-1-of-1.txt"), ""),
         (("train-1-of-2.txt", "train-2-of-2.txt", "test.txt"), ""),
+        (("train-1-of-2.txt", "train-2-of-2.txt", "test.txt", "_train", ".test.crc"), ""),
         (("train-00001-of-00002.txt", "test.txt"), "1 of the 2 files of train"),
         (("train-0-of-2.txt", "train-2-of-2.txt", "test.txt"), "several train files"),
         (("train-0-of-2.txt", "train-1-of-2.csv", "test.txt"), "several train files"),
@@ -221,5 +222,5 @@ def test_the_shards_of_a_file_are_its_part(tmp_path, names, refusal):
             layout.find(tmp_path)
         return
     (found,) = layout.find(tmp_path)
-    assert [path.name for path in found.train] == list(names[:-1])
-    assert [path.name for path in found.test] == [names[-1]]
+    assert [path.name for path in found.train] == list(names[:2])
+    assert [path.name for path in found.test] == [names[2]]

@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from pyarrow import feather
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, source
-from shuffleproof.core.data.letor import table_text
+from shuffleproof.core.data.letor import stream, table_text
 from shuffleproof.core.data.letor.read import check_start, read
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
@@ -157,7 +159,7 @@ def test_damaged_tables_are_told_by_name(tmp_path):
         with pytest.raises(DataError, match=rf"^{name}.*damaged table"):
             read(tmp_path / name, name=name)
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"PAR1" + whole))
-    with pytest.raises(DataError, match="Unpack it"):
+    with pytest.raises(DataError, match=r"^a\.gz.*damaged table"):
         read(tmp_path / "a.gz", name="a.gz")
 
 
@@ -215,6 +217,7 @@ def test_tables_without_a_policy_cut_large_values_and_refuse_infinite_ones(tmp_p
     _parquet(table, tmp_path / "a.parquet")
     found = read(tmp_path / "a.parquet")
     assert found.clipped_cells == 1
+    assert found.notes[0].startswith("1 value was cut")
     assert found.dataset.features[4, 1] == np.finfo(np.float32).min
     table.loc[5, "clicks"] = np.inf
     _parquet(table, tmp_path / "a.parquet")
@@ -289,8 +292,8 @@ def test_an_infinite_cell_is_told_with_a_remedy_that_works(tmp_path, missing):
         read(tmp_path / "a.parquet", missing=missing)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.arrows"])
-def test_tables_that_are_read_from_front_to_back_may_be_packed(tmp_path, name):
+@pytest.mark.parametrize("name", WRITERS)
+def test_tables_may_be_packed(tmp_path, name):
     WRITERS[name](frame(), tmp_path / name)
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
@@ -298,9 +301,45 @@ def test_tables_that_are_read_from_front_to_back_may_be_packed(tmp_path, name):
     assert table_text.features_in(packed, "") == ("bm25", "clicks")
     whole = packed.read_bytes()
     packed.write_bytes(whole[: len(whole) // 2])
-    for reads in (read, lambda path: table_text.features_in(path, str(path))):
+    for reads in (read, source.load):
         with pytest.raises(DataError, match="damaged"):
             reads(packed)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"qid": 1, "label": 0,', "Expecting property name enclosed in double quotes"),
+        (b'{"qid": "\xff"}', "'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_a_line_that_is_no_json_is_told_by_its_number_alone(tmp_path, line, why):
+    _json(frame(), tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([*lines[:5], line, *lines[5:]]))
+    with pytest.raises(DataError, match=f"line 6 is no JSON: {why}") as told:
+        read(tmp_path / "a.jsonl")
+    assert str(told.value).count("line ") == 1
+
+
+def test_a_packed_table_that_grows_like_a_bomb_or_has_no_room_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"PAR1" + bytes(1 << 27)))
+    with pytest.raises(DataError, match="decompression bomb"):
+        read(path)
+    path.write_bytes(gzip.compress(b"PAR1" + bytes(9)))
+    full = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115 (who reads closes it)
+    monkeypatch.setattr(stream.tempfile, "TemporaryFile", lambda **_: full)
+    with pytest.raises(DataError, match=r"no room for the table in .*a\.gz \(.*TMPDIR"):
+        read(path)
+
+
+def test_a_tar_archive_is_told(tmp_path):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:0.5\n")
+    for form, ending in (("tar", "tar"), ("gztar", "tar.gz")):
+        shutil.make_archive(tmp_path / "b", form, tmp_path, "a.txt")
+        with pytest.raises(DataError, match=r"a tar archive.*Unpack it, or make a zip"):
+            read(tmp_path / f"b.{ending}")
 
 
 def test_a_byte_order_mark_before_json_lines_is_no_text(tmp_path):

@@ -51,6 +51,10 @@ def exported(capsys, tmp_path, folder):
 def opened(path):
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
+    if path.suffix in {".arrow", ".feather"}:
+        return pd.read_feather(path)
+    if path.suffix == ".jsonl":
+        return pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
     kinds = dict.fromkeys(("part", "query", "document", "comment"), "str")
     return pd.read_csv(path, dtype=kinds, keep_default_na=False)
 
@@ -107,20 +111,22 @@ def test_a_folder_of_letor_text_is_the_whole_set_and_reads_back(exported, tmp_pa
     assert exported(tmp_path / "one.txt")["part"] == "test"
 
 
-@pytest.mark.parametrize("rows", [7, 4096])
-def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch, rows):
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather", "jsonl"])
+def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch, ending):
     """With ids of features that are not 1, 2, …, ids of documents and comments."""
-    monkeypatch.setattr(letor_table, "ROWS", rows)
     ids = tuple(7 * feature for feature in FOLD.train.feature_ids)
     for name, part in PARTS.items():
         write(replace(part, feature_ids=ids), folder / FILES[name])
-    exported(tmp_path / "all.parquet")
-    store = Store(tmp_path / "other")
-    (ingested,) = run_to_end(catalogue.ingest(tmp_path / "all.parquet", "all", store))
+    path = tmp_path / f"all.{ending}"
+    exported(path)
     (before,) = source.load(folder)
-    assert ingested.facts["fingerprint"] == before.fold.fingerprint
-    assert ingested.facts["name"] == "all"
-    assert not [*(store.root / "incoming").iterdir()]
+    for rows in (7, 4096):
+        monkeypatch.setattr(letor_table, "ROWS", rows)
+        store = Store(tmp_path / f"other {rows}")
+        (ingested,) = run_to_end(catalogue.ingest(path, "all", store))
+        assert ingested.facts["fingerprint"] == before.fold.fingerprint
+        assert ingested.facts["name"] == "all"
+        assert not [*(store.root / "incoming").iterdir()]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -131,6 +137,7 @@ def test_tables_that_all_name_their_parts_are_one_data_set(exported, tmp_path, f
     shards = tmp_path / "split" / "shards"
     shards.mkdir(parents=True)
     half = len(table) // 2
+    (shards / "_SUCCESS").touch()  # as Spark leaves it
     table[:half].to_parquet(shards / "0.parquet")
     table[half:][list(table.columns[::-1])].to_parquet(shards / "1.parquet")
     place = tmp_path / "split"
@@ -170,6 +177,46 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         return
     with pytest.raises(DataError, match=said):
         letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["file", "folder", "zip"])
+@pytest.mark.parametrize("other", ["", "test.parquet"])
+def test_missing_shards_of_tables_that_name_their_parts_are_told(tmp_path, form, other):
+    """Where the rows that are there would do, and where a part has none."""
+    place, parts = tmp_path / "in", ["train", "test"] if not other else ["train", "train"]
+    place.mkdir()
+    table = pd.DataFrame({"part": parts, "qid": [1, 2], "label": 1, "x": 0.5})
+    for name in filter(None, ("all-00000-of-00002.parquet", other)):
+        table.to_parquet(place / name)
+        table["part"] = "test"
+    remedy = "Add those that are missing."
+    if form == "zip":
+        place = Path(shutil.make_archive(tmp_path / "all", "zip", place))
+    elif form == "file":
+        place = place / "all-00000-of-00002.parquet"
+    if form == "file" or (form == "zip" and not other):
+        remedy = remedy[:-1] + ", and give their folder."
+    with pytest.raises(DataError, match=f"{place.name}: .*1 of the 2 files of all. {remedy}"):
+        run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "store")))
+
+
+@pytest.mark.parametrize("name", ["all.parquet", "all.arrow"])
+@pytest.mark.parametrize("with_parts", [True, False])
+def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
+    table = pd.DataFrame({"part": [*PARTS, "train"], "qid": [1, 2, 3, 4], "label": 1, "x": 0.5})
+    table = table if with_parts else table.drop(columns="part")
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / name
+    table.to_parquet(path) if name.endswith("parquet") else table.to_feather(path)
+    packed = shutil.make_archive(tmp_path / "all", "zip", tmp_path / "in")
+    alone, unpacked = (
+        run_to_end(catalogue.ingest(place, None, Store(tmp_path / "store")))[0].facts
+        for place in (Path(packed), path)
+    )
+    assert alone["fingerprint"] == unpacked["fingerprint"]
+    if not with_parts:
+        named = layout.Parts("ours", *((Path(packed),) for _ in PARTS))
+        assert source.load_parts(named).fold.test.documents == 4
 
 
 @pytest.mark.parametrize("form", ["gz", "zip", "folder"])
@@ -250,6 +297,16 @@ def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys)
     assert "into a folder" in capsys.readouterr().err
     assert main(["export", "feature:1", str(tmp_path / "x.run"), *store]) == 2
     assert "a run is of one part" in capsys.readouterr().err
+
+
+def test_a_packed_file_is_letor_text_or_refused(exported, tmp_path, folder, capsys):
+    for name in ("all.jsonl.gz", "all.csv.gz", "all.parquet.gz"):
+        assert main(["export", str(folder), str(tmp_path / name)]) == 2
+        assert "names no format: give one of .run" in capsys.readouterr().err
+        assert not (tmp_path / name).exists()
+    for name in ("test.txt.gz", "test.gz"):
+        exported(tmp_path / name)
+        assert read(tmp_path / name).dataset.documents == FOLD.test.documents
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
