@@ -40,7 +40,7 @@ SMOKE: dict[str, tuple[str, ...]] = {
         "shuffleproof certify dlcm",
         "shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",
     ),
-    "bench": ("python -c 'import ranx'",),
+    "bench": ("python -c 'import ranx, pytrec_eval, sklearn, polars, bm25s'",),
     "cluster": (f"{TRAIN} --executor ray --workers 1",),
     "dev": (
         *(f"{program} --version" for program in ("ruff", "mypy", "pytest", "pre-commit")),

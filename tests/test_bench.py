@@ -201,7 +201,7 @@ def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path)
         assert line in text
     assert text.index("- slow beside b") < text.index("## The machine"), "what matters comes first"
     assert "1 meet their floor, 1 do not, 1 have none, 1 were not measured" in page.summary(
-        run_of(rows), []
+        run_of(rows), [], ""
     )
 
 
@@ -239,9 +239,25 @@ def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_p
     monkeypatch.setattr(work, "_jobs", lambda: {"shell": shell})
     monkeypatch.setattr(machine, "limits", lambda: begun.append("limits") or {})
     asked = ["bench", "shell", "--quick", "--page", str(at)]
-    assert [main(asked) for _ in range(3)] == [0, 0, 1]
+    assert main(asked) == 0
+    assert "No earlier run of this machine is at hand." in at.read_text()
+    assert "nothing to compare with." in at.read_text()
+    assert main(asked) == 0
+    assert "none slower than the last run of this machine (" in at.read_text()
+    assert main(asked) == 1
     assert "a beside b: 2.9 → 2" in at.read_text()
     assert begun == ["limits", "job"] * 3, "limits are measured first"
+
+
+def test_a_job_whose_peer_is_not_installed_is_told_and_the_others_go_on(monkeypatch, capsys):
+    def ndcg(_quick):
+        import nobody_has_this_module  # noqa: F401
+
+    monkeypatch.setattr(work, "_jobs", lambda: {"ndcg": ndcg, "shell": lambda _: [row()]})
+    assert main(["bench", "ndcg", "shell"]) == 0
+    said = capsys.readouterr()
+    assert "ndcg: nobody_has_this_module is not installed: pip install" in said.err
+    assert len(said.out.strip().splitlines()) == 3, "a head and a row of each"
 
 
 def test_a_benchmark_that_is_stopped_leaves_the_jobs_that_it_measured(tmp_path, monkeypatch):

@@ -102,7 +102,7 @@ def check_place(page: Path) -> None:
 def record_run(run: Run, page: Path) -> list[Slower]:
     """Write a run down: the page anew, a line of the history; what has become slower."""
     history = history_of(page)
-    slower = write_page(run, page)
+    slower = write_page(run, page)  # before this run is the last
     with history.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_line(run), separators=(",", ":")) + "\n")
     return slower
@@ -111,8 +111,16 @@ def record_run(run: Run, page: Path) -> list[Slower]:
 def write_page(run: Run, page: Path) -> list[Slower]:
     """Write the page alone, as between two jobs; what has become slower."""
     slower = slower_than_last(run, _lines(history_of(page)))
-    page.write_text(page_text(run, slower), encoding="utf-8")
+    page.write_text(page_text(run, slower, last_run(run, page)), encoding="utf-8")
     return slower
+
+
+def last_run(run: Run, page: Path) -> str:
+    """When this machine made the last run of this size; empty where the history has none."""
+    history, alike = _lines(history_of(page)), (run.machine.digest, run.quick)
+    return max(
+        (one["at"] for one in history if (one["machine"], one["quick"]) == alike), default=""
+    )
 
 
 def slower_than_last(run: Run, history: Iterable[Mapping[str, Any]]) -> list[Slower]:
@@ -168,8 +176,14 @@ def _read(history: Path, number: int, line: bytes) -> dict[str, Any]:
         raise DataError(f"{history}:{number}", "no run of the benchmark", remedy) from error
 
 
-def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
-    """The page, as Markdown: what is below its floor or slower, the machine, then job by job."""
+def page_text(run: Run, slower: Sequence[Slower] = (), before: str = "") -> str:
+    """The page, as Markdown: what is below its floor or slower, the machine, then job by job.
+
+    Args:
+        run: what is told.
+        slower: jobs that have become slower.
+        before: when the run was that it is compared with; empty: there is none.
+    """
     missed = [row for row in run.rows if verdict(row) == MISSED]
     lines = [f"- {row.job} beside {row.peer_name}: {_times(row.ratio)} of {_times(row.floor)}."
             for row in missed]  # fmt: skip
@@ -177,16 +191,19 @@ def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
     head = (
         f"Version {VERSION}, {run.at[:10]}, {sizes}. Every job ran in turns with its peer and "
         "its limit; seconds, the least of the turns, unless the job says otherwise. Written by "
-        "`make bench`."
+        "`shuffleproof bench --page`, which `make bench` runs whole."
     )
+    if any(name.startswith("gpu-") for name in run.jobs) and not run.machine.device:
+        head += " Jobs of a GPU were rehearsed; figures of GPUs stand in `core/bench/GPU.md`."
+    nothing = "None." if before else "No earlier run of this machine is at hand."
     parts = [
         "# Benchmarks",
         head,
-        summary(run, slower),
+        summary(run, slower, before),
         "## Below their floor",
         "\n".join(lines) or "None.",
         f"## More than {percent(SLOWER)} slower than the last run of this machine",
-        "\n".join(f"- {regression.text}" for regression in slower) or "None.",
+        "\n".join(f"- {regression.text}" for regression in slower) or nothing,
         "## The machine",
         _table(("", ""), [(UNITS.get(name, name), str(value) or "none")
                           for name, value in asdict(run.machine).items()]),
@@ -210,14 +227,17 @@ def verdict(row: BenchRow) -> str:
     return MET if row.ratio >= row.floor else MISSED
 
 
-def summary(run: Run, slower: Sequence[Slower]) -> str:
-    """The page in a sentence."""
+def summary(run: Run, slower: Sequence[Slower], before: str) -> str:
+    """The page in a sentence; arguments as in `page_text`."""
     every = [verdict(row) for row in run.rows]
+    than = f"the last run of this machine ({before[:10]})"
+    compared = (
+        f"{len(slower) or 'none'} slower than {than}" if before else "nothing to compare with"
+    )
     return (
         f"{counted(len(every), 'row')}: {every.count(MET)} meet their floor, "
         f"{every.count(MISSED)} do not, {every.count(NO_FLOOR)} have none, "
-        f"{every.count(ABSENT)} were not measured; "
-        f"{len(slower) or 'none'} slower than the last run of this machine."
+        f"{every.count(ABSENT)} were not measured; {compared}."
     )
 
 

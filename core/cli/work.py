@@ -57,7 +57,15 @@ def bench(arguments: argparse.Namespace) -> Answer:
     done: dict[str, list[BenchRow]] = {}
     for name in chosen:
         start = time.perf_counter()
-        done[name] = jobs[name](arguments.quick)
+        try:
+            done[name] = jobs[name](arguments.quick)
+        except ModuleNotFoundError as error:
+            peer = error.name or ""
+            if peer.partition(".")[0] == "shuffleproof":
+                raise
+            note = f"{peer} is not installed: pip install 'shuffleproof[bench]'"
+            done[name] = [BenchRow(name, None, None, peer, None, None, note=note)]
+            warn(f"{name}: {note}")
         warn(f"{name}: {time.perf_counter() - start:.0f} s")
         if arguments.page:  # what ends half-way leaves what it measured
             page.write_page(page.Run.of(done, limits, quick=arguments.quick), arguments.page)
@@ -81,11 +89,12 @@ def _on_page(
     jobs: dict[str, list[BenchRow]], limits: dict[str, float], arguments: argparse.Namespace
 ) -> "list[Slower]":
     """The rows on a page, beside the machine's limits; what has become slower."""
-    from shuffleproof.core.bench.page import Run, record_run, summary  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.bench import page  # noqa: PLC0415 (loads torch)
 
-    run = Run.of(jobs, limits, quick=arguments.quick)
-    slower = record_run(run, arguments.page)
-    warn(f"{arguments.page}: {summary(run, slower)}")
+    run = page.Run.of(jobs, limits, quick=arguments.quick)
+    before = page.last_run(run, arguments.page)
+    slower = page.record_run(run, arguments.page)
+    warn(f"{arguments.page}: {page.summary(run, slower, before)}")
     for slow in slower:
         warn(slow.text)
     return slower

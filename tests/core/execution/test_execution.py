@@ -28,6 +28,7 @@ from tests.job_watch import until
 
 ROOT = places.ROOT
 HERE = Path(__file__).resolve().parent
+PATHS = (HERE, ROOT)
 ME = "test_execution"
 
 
@@ -90,7 +91,7 @@ def made(name: str) -> Executor:
     if name == "slurm":
         pytest.importorskip("submitit")
         return Slurm(Path(tempfile.mkdtemp()), "debug")
-    return Serial() if name == "serial" else Processes(2, paths=(HERE, ROOT))
+    return Serial() if name == "serial" else Processes(2, paths=PATHS)
 
 
 LOGS = "ignore:unclosed file .*_log:ResourceWarning"  # of submitit's own
@@ -156,7 +157,7 @@ def test_closing_early_is_allowed(place):
 
 
 def test_finish_order_not_item_order():
-    results = list(Processes(2, paths=(HERE, ROOT)).map(f"{ME}:napping", [1.0, 0.01, 0.02]))
+    results = list(Processes(2, paths=PATHS).map(f"{ME}:napping", [1.0, 0.01, 0.02]))
     assert [index for index, _ in results] == [1, 2, 0]
 
 
@@ -300,7 +301,7 @@ def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
 
 
 def test_a_worker_that_exits_is_reported():
-    ((_, failure),) = Processes(1, paths=(HERE, ROOT)).map(f"{ME}:leaving", [0])
+    ((_, failure),) = Processes(1, paths=PATHS).map(f"{ME}:leaving", [0])
     assert "exit status 3" in failure.message
 
 
@@ -309,18 +310,19 @@ def test_workers_have_no_more_threads_than_who_started_them(monkeypatch):
     monkeypatch.setattr(jobs_slots, "cores", lambda: 8)
     for allowed, workers, each in (("1", 1, "1"), ("3", 2, "3"), ("6", 2, "4")):
         monkeypatch.setenv("OMP_NUM_THREADS", allowed)
-        (result, *_) = Processes(workers, paths=(HERE, ROOT)).map(f"{ME}:environment", [0] * workers)
+        place = Processes(workers, paths=PATHS)
+        (result, *_) = place.map(f"{ME}:environment", [0] * workers)
         assert result[1]["OMP_NUM_THREADS"] == each
 
 
 def test_workers_have_quiet_threads_and_no_stdin():
-    ((_, result),) = Processes(1, threads=3, paths=(HERE, ROOT)).map(f"{ME}:environment", [0])
+    ((_, result),) = Processes(1, threads=3, paths=PATHS).map(f"{ME}:environment", [0])
     assert result == {
         "OMP_WAIT_POLICY": "passive",
         "OMP_NUM_THREADS": "3",
         "NUMBA_NUM_THREADS": "3",
     }
-    assert list(Processes(1, paths=(HERE, ROOT)).map(f"{ME}:reading_stdin", [0])) == [(0, "")]
+    assert list(Processes(1, paths=PATHS).map(f"{ME}:reading_stdin", [0])) == [(0, "")]
 
 
 def test_big_items_and_results():
@@ -330,7 +332,7 @@ def test_big_items_and_results():
 
 def test_closing_ends_the_workers_at_once(tmp_path):
     mark = tmp_path / "mark"
-    results = Processes(2, paths=(HERE, ROOT)).map(f"{ME}:mixed", [None, str(mark)])
+    results = Processes(2, paths=PATHS).map(f"{ME}:mixed", [None, str(mark)])
     next(results)
     begun = time.monotonic()
     while not mark.exists():
@@ -349,7 +351,8 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     code = f"""
 from pathlib import Path
 from shuffleproof.core.execution.processes import Processes
-for _ in Processes(1, paths=(Path({str(HERE)!r}), Path({str(ROOT)!r}))).map("{ME}:told", [{str(tmp_path / "pid")!r}]):
+paths = Path({str(HERE)!r}), Path({str(ROOT)!r})
+for _ in Processes(1, paths=paths).map("{ME}:told", [{str(tmp_path / "pid")!r}]):
     pass
 """
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
