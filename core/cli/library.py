@@ -86,8 +86,8 @@ def show(arguments: argparse.Namespace) -> Answer:
     Of a preset that `tune` made, what `tune` answered.
     """
     store = store_of(arguments)
-    if _may_be_preset(store, arguments.what):
-        preset = named_presets.find(store, *arguments.what.split("@"))
+    if arguments.what not in store.names():
+        preset = named_presets.called(store, arguments.what)
         if preset is not None:
             return Answer(plain(preset, cached=True), preset_lines(preset))
     entries, (entry,) = _entries(store, [arguments.what])
@@ -255,7 +255,7 @@ def delete(arguments: argparse.Namespace) -> Answer:
         UsageError: something was made from it, it is whole, and --with-dependents was not said.
     """
     store = store_of(arguments)
-    if _may_be_preset(store, arguments.what):
+    if arguments.what not in store.names():
         size = named_presets.remove(store, arguments.what.removesuffix(".json"))
         if size is not None:
             return Answer({"deleted": [arguments.what], "bytes": size})
@@ -282,11 +282,6 @@ def delete(arguments: argparse.Namespace) -> Answer:
     removed = [*dependents, chosen]
     freed = library.remove(store, removed)
     return Answer({"deleted": [str(entry.key) for entry in removed], "bytes": freed})
-
-
-def _may_be_preset(store: Store, text: str) -> bool:
-    """Whether it is written like a preset, `ranker@name`, and nothing was given this name."""
-    return text.count("@") == 1 and "/" not in text and text not in store.names()
 
 
 def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entry]]:

@@ -115,7 +115,7 @@ def remove(store: Store, preset: str) -> int | None:
     Raises:
         ArtefactError: the store may not be written to.
     """
-    path = next((path for path in _paths(store) if path.stem == preset), None)
+    path = _called(store, preset)
     if path is None:
         return None
     with manifest.disk_errors(preset, store.root):
@@ -124,9 +124,23 @@ def remove(store: Store, preset: str) -> int | None:
             store.remote.remove(f"{FOLDER}/{path.name}")
         path.unlink(missing_ok=True)
         forget_trials(store, preset)
-    ranker, _, name = preset.partition("@")
-    _KNOWN.pop((ranker, name), None)
+    for place in [place for place, known in _KNOWN.items() if str(known) == preset]:
+        del _KNOWN[place]
     return size
+
+
+def called(store: Store, preset: str) -> NamedPreset | None:
+    """The preset of a store that is called `ranker@name`, or None.
+
+    Raises:
+        ArtefactError: its file is damaged.
+    """
+    path = _called(store, preset)
+    return None if path is None else _read(path)
+
+
+def _called(store: Store, preset: str) -> Path | None:
+    return next((path for path in _paths(store) if path.stem == preset), None)
 
 
 def note_trials(store: Store, preset: str, history: Iterable[Mapping[str, Any]]) -> None:
