@@ -87,7 +87,7 @@ def show(arguments: argparse.Namespace) -> Answer:
     """
     store = store_of(arguments)
     if arguments.what not in store.names():
-        preset = named_presets.called(store, arguments.what)
+        preset = named_presets.find_called(store, arguments.what)
         if preset is not None:
             return Answer(plain(preset, cached=True), preset_lines(preset))
     entries, (entry,) = _entries(store, [arguments.what])

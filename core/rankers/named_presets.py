@@ -115,7 +115,7 @@ def remove(store: Store, preset: str) -> int | None:
     Raises:
         ArtefactError: the store may not be written to.
     """
-    path = _called(store, preset)
+    path = _path_called(store, preset)
     if path is None:
         return None
     with manifest.disk_errors(preset, store.root):
@@ -129,17 +129,17 @@ def remove(store: Store, preset: str) -> int | None:
     return size
 
 
-def called(store: Store, preset: str) -> NamedPreset | None:
+def find_called(store: Store, preset: str) -> NamedPreset | None:
     """The preset of a store that is called `ranker@name`, or None.
 
     Raises:
         ArtefactError: its file is damaged.
     """
-    path = _called(store, preset)
+    path = _path_called(store, preset)
     return None if path is None else _read(path)
 
 
-def _called(store: Store, preset: str) -> Path | None:
+def _path_called(store: Store, preset: str) -> Path | None:
     return next((path for path in _paths(store) if path.stem == preset), None)
 
 
