@@ -83,8 +83,8 @@ def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
     import pandas as pd  # noqa: PLC0415 (loaded already by the verdict)
 
     shuffle = perturbation("shuffle-shown", 1.0)
-    variants = [
-        disturb(shuffle, base, generator(seed, "testing", draw)).lists
+    variants = [  # those of `certify`
+        disturb(shuffle, base, generator(seed, shuffle.family, shuffle.level, draw)).lists
         for draw in range(permutations)
     ]
     seen = examination.examine(ranker, base, variants, processes=whole)

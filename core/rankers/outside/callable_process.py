@@ -121,9 +121,8 @@ def _serve(
     if "mask" not in parameters.inputs:  # one list
         arguments = {name: value[0] for name, value in arguments.items()}
         shape = shape[1:]
-    touched.calling = True
     try:
-        with _time_limit(*limit):
+        with touched.call(), _time_limit(*limit):
             scores = numbers(parameters.call(function, arguments), shape)
     except UnusableError as error:
         head = {RETURNED: error.finding, REMEDY: error.remedy, EXPECTED: shape, SHAPE: error.shape}
@@ -132,8 +131,6 @@ def _serve(
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)
         channel.send_bytes(json.dumps({FAILED: failure(error)}).encode())
         return
-    finally:
-        touched.calling = False
     filled = io.BytesIO()
     np.save(filled, scores)
     channel.send_bytes(SCORES + filled.getbuffer())

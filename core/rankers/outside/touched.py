@@ -7,13 +7,15 @@ open files in C are not seen.
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-WRITTEN, READ, DATABASES, HOSTS, PROGRAMS = KINDS = (
-    "written", "read", "databases", "hosts", "programs",
+WRITTEN, READ, LATER, DATABASES, HOSTS, PROGRAMS = KINDS = (
+    "written", "read", "read_later", "databases", "hosts", "programs",
 )  # fmt: skip
-"""Files that were written, files that calls read, databases, hosts, and programs that calls ran."""
+"""Files that were written; files that the first call read, and that later ones read; databases,
+hosts, and programs that calls ran."""
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ONE_PATH, TWO_PATHS = (
@@ -34,21 +36,31 @@ class Touched:
         room: its own temporary folder, which ends with it and is left out; empty: it has none.
 
     Attributes:
+        calls: that were begun.
         calling: a call is under way. Reading is recorded in calls alone: an import reads code and
             weights.
     """
 
     def __init__(self, room: str = "") -> None:
-        self.calling = False
+        self.calls, self.calling = 0, False
         self._found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
         paths = sysconfig.get_paths()
         installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        own = [os.path.realpath(room)] if room else []
+        own, self._here = [os.path.realpath(room)] if room else [], f"{os.getcwd()}/"
         self._left_out = (*SYSTEM, *(f"{path}/" for path in (*installed, *own)))
 
     def watch(self) -> None:
         """Start recording; Python has no way to end it."""
         sys.addaudithook(self._record)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """A call of the function."""
+        self.calls, self.calling = self.calls + 1, True
+        try:
+            yield
+        finally:
+            self.calling = False
 
     def plain(self) -> dict[str, list[str]]:
         """Places by KINDS, as JSON values."""
@@ -60,9 +72,9 @@ class Touched:
             if isinstance(flags, int) and flags & WRITING:
                 self._file(WRITTEN, path)
                 if flags & os.O_RDWR and not flags & os.O_TRUNC:  # it may be read by this handle
-                    self._file(READ, path)
+                    self._file(LATER, path)
             elif self.calling:
-                self._file(READ, path)
+                self._file(READ if self.calls == 1 else LATER, path)
         elif event in ONE_PATH:
             self._file(WRITTEN, details[0])
         elif event in TWO_PATHS:
@@ -81,7 +93,7 @@ class Touched:
         name = os.path.realpath(os.fsdecode(path))
         is_code = name.endswith(CODE) or "__pycache__" in name
         if not (is_code or name.startswith(self._left_out) or ":memory:" in name):
-            self._found[kind].setdefault(name)
+            self._found[kind].setdefault(name.removeprefix(self._here))
 
 
 def _host(address: Any) -> str:
@@ -105,13 +117,16 @@ def joined(several: Iterable[Places]) -> dict[str, list[str]]:
 
 
 def memory(places: Places) -> dict[str, list[str]]:
-    """Places that may keep data from call to call: files both written and read, and the rest.
+    """Places that may keep data from call to call: databases, hosts, programs and some files.
+
+    A file counts that was both written and read, or that later calls read too: the first call may
+    load weights.
 
     >>> memory({"written": ["log", "cache"], "read": ["cache", "weights"], "hosts": ["h:1"]})
     {'files': ['cache'], 'hosts': ['h:1']}
     """
     read = {*places.get(READ, ())}
-    files = [path for path in places.get(WRITTEN, ()) if path in read]
+    files = sorted({*places.get(LATER, ()), *(read & {*places.get(WRITTEN, ())})})
     found = {"files": files} | {
         kind: [*places.get(kind, ())] for kind in (DATABASES, HOSTS, PROGRAMS)
     }

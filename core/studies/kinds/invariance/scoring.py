@@ -90,16 +90,16 @@ class ScoringRequest:
         if not name:
             self.no_memory = NOT_IMPORTABLE
             return
-        here = numeric_scores(
-            self.ranker, self.base.lists, self.ranker.score(self.base.dataset, self.base.lists)
-        )
         try:
             there = as_returned(CallableRanker.from_name(name))
             there.score(self.base.dataset, self.base.lists)
         except ShuffleproofError as error:
             self.no_memory = f"it fails in a fresh process: {getattr(error, 'finding', error)}"
             return
-        self.ranker, self.scores_here = there, here
+        self.scores_here = numeric_scores(
+            self.ranker, self.base.lists, self.ranker.score(self.base.dataset, self.base.lists)
+        )
+        self.ranker = there
 
     @property
     def ours(self) -> bool:
