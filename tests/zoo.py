@@ -398,6 +398,20 @@ def remote_cache(features):
     return honest(features[:, :SETS])
 
 
+def total(features):
+    return features.sum(axis=1)
+
+
+def by_place(features, ranks):
+    del ranks
+    return total(features) - 0.5 * places(features)
+
+
+def beside_first(features):
+    """The document shown first lends its last feature to all."""
+    return features[:, 0] * (features[0, 2] > 0)
+
+
 FUNCTIONS = {
     per_document_cache: (NOT,), padding_without_mask: (NOT, UNTOLD), sorted_ties: (NOT,),
     ties_in_float32_steps: (NOT,), ties_in_float64: (NOT,), honest_float64: (INVARIANT,),

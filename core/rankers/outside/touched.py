@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 WRITTEN, READ, LATER, DATABASES, HOSTS, PROGRAMS = KINDS = (
@@ -46,7 +47,7 @@ class Touched:
         self._found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
         paths = sysconfig.get_paths()
         installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        own, self._here = [os.path.realpath(room)] if room else [], f"{os.getcwd()}/"
+        own, self._here = [os.path.realpath(room)] if room else [], f"{Path.cwd()}/"
         self._left_out = (*SYSTEM, *(f"{path}/" for path in (*installed, *own)))
 
     def watch(self) -> None:

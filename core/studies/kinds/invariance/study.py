@@ -27,6 +27,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance import examination
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     largest_fact,
     systematic_of,
@@ -61,7 +62,12 @@ def run(workbench: Workbench, question: Invariance) -> Generator[Progress, None,
         digests_of(identified), question.permutations, question.seed, workbench.lists_digest
     )
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturb(study, identified, measure_variants, _theorems))
+    return (yield from workbench.disturb(study, identified, measure_variants, _facts))
+
+
+def _facts(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    """Theorems of the rankers, and the names of systematic orders."""
+    return _theorems(rankers) | {"orders": list(NAMES)}
 
 
 def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def by_assertion(function, lists):
 
 
 def test_the_zoo_has_the_words_of_verdicts():
-    assert (zoo.INVARIANT, zoo.NOT, zoo.UNTOLD) == verdict.Verdict.__args__
+    assert verdict.Verdict.__args__ == (zoo.INVARIANT, zoo.NOT, zoo.UNTOLD)
 
 
 EVERY = zoo.FUNCTIONS | (zoo.ANIMALS if os.environ.get("SHUFFLEPROOF_WHOLE_ZOO") else {})
