@@ -108,7 +108,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        what = parts.drawn_as(REGRET, LOSS, MEAN)
+        what = parts.drawn_as(MEAN, LOSS, REGRET)
         home = _home(trained_sizes(artefact.recipe))
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.notes:
@@ -127,7 +127,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             escaped_sentence(short), *map(with_display_names, artefact.facts["left_out"])
         )
     name = str(measure)
-    top.says(measures=(name,), rankers=rankers, axis=what)
+    top.says(measures=(name,), rankers=rankers)
     frame = compute(key, sections.curves, name)
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)

@@ -299,10 +299,7 @@ def heads(measures: Sequence[str]) -> list[str]:
             > 1
         ):
             return list(measures)
-    return [
-        measure.name if measure.cutoff is None else f"{measure.name}@{measure.cutoff}"
-        for measure in parsed
-    ]
+    return [measure.without_conventions for measure in parsed]
 
 
 def runs_in_words(result: StudyResult, measure: str) -> str:
