@@ -15,7 +15,7 @@ from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.figure_size import WIDTHS
-from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
+from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
@@ -93,6 +93,7 @@ CHIPS: Mapping[str, tuple[str, str]] = {
     BREAKS: ("red", "error"),
     NOISE: ("blue", "blur_on"),
     UNTOLD: ("gray", "help"),
+    BEST: ("green", "emoji_events"),
 }
 """How what becomes of a ranker is marked: colour and icon of Material Symbols."""
 
@@ -107,7 +108,7 @@ def headline_words(answer: Headline) -> str:
     chip = ""
     if answer.tier:
         colour, icon = CHIPS[answer.tier]
-        chip = f":{colour}-badge[:material/{icon}: {answer.tier}] "
+        chip = f":{colour}-badge[:material/{icon}: {answer.label or answer.tier}] "
     return f"{chip}**{escaped_sentence(answer.text)}**"
 
 

@@ -43,10 +43,12 @@ class Headline(Text):
         tier: what becomes of the ranker that loses most, a name of `core.studies.headline.TIERS`;
             empty where nothing was disturbed.
         why: what the tier means, for who asks.
+        label: of the chip that shows the tier; empty: the tier's own name.
     """
 
     tier: str = ""
     why: str = ""
+    label: str = ""
 
 
 class Heading(Text):

@@ -168,7 +168,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():
-        parts.finding(study_access.compute(chosen.key, sections.finding, str(measure), test))
+        parts.finding(
+            study_access.compute(chosen.key, sections.finding, str(measure), test, baseline)
+        )
     _details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
