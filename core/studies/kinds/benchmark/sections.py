@@ -169,9 +169,7 @@ def finding(
     return f"{text} {_against_best(frame[frame['group'] != GROUPS[0]])}"
 
 
-def _above_baseline(
-    result: StudyResult, measure: str, test: str, best: str, baseline: str
-) -> str:
+def _above_baseline(result: StudyResult, measure: str, test: str, best: str, baseline: str) -> str:
     """The difference of the best ranker from the baseline, with its interval and test."""
     if best == baseline or baseline not in rankers_of(result):
         return ""
