@@ -87,6 +87,7 @@ def draw_top_row(
         artefact = study(stored, short, words, nouns, sort_key)
     with notices:
         state.instead("study", missing, short(artefact))
+        note_unknown_measure(artefact.recipe)
     return TopRow(artefact, notices, answer, picture, controls, notes)
 
 
@@ -243,9 +244,16 @@ def measure(recipe: Mapping[str, Any]) -> Measure:
     return under_conventions(recipe, by_name)[name]
 
 
+def note_unknown_measure(recipe: Mapping[str, Any]) -> None:
+    """Warn of a measure in the address that the study does not have; call it before `measure`."""
+    if known := offered_measures(recipe) or recipe.get("measures", ()):
+        unknown = state.missing_option("measure", known)
+        state.instead("measure", unknown, "the study's own measure")
+
+
 def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
     """The measures of relevance of which a study has values, under default conventions, by text."""
-    measures = _parsed([*recipe["measures"], *recipe.get("stored", ())])
+    measures = _parsed([*recipe.get("measures", ()), *recipe.get("stored", ())])
     return {
         str(plain): plain
         for plain in (Measure(measure.name, measure.cutoff) for measure in measures)

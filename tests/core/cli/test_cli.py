@@ -1,6 +1,7 @@
 """The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -528,3 +529,19 @@ def test_what_is_stored_is_answered_where_nothing_may_be_written(tmp_path, monke
         assert main(command) in {0, 3}
         told = capsys.readouterr().out
         assert told == before or command[0] == "train", "which says that it was trained earlier"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_every_terminal_prints_and_a_minus_stays_a_minus(encoding):
+    """A character that the encoding lacks is replaced; no table ends in an encoding error."""
+    code = (
+        "import sys; from shuffleproof.core.__main__ import run\n"
+        "import shuffleproof.core.cli.arguments as a\n"
+        "a.main = lambda words: print('−0.5 τ ☂ \\udcff')\nrun()"
+    )
+    command = [sys.executable, "-c", code]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)  # noqa: S603
+    assert done.stderr == b""
+    printed = done.stdout.decode(encoding)
+    assert printed.strip() == ("−0.5 τ ☂ ?" if encoding == "utf-8" else "-0.5 tau ? ?")
