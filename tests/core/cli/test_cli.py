@@ -541,7 +541,17 @@ def test_every_terminal_prints_and_a_minus_stays_a_minus(encoding):
     )
     command = [sys.executable, "-c", code]
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    done = subprocess.run(command, capture_output=True, env=environment, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
     assert done.stderr == b""
     printed = done.stdout.decode(encoding)
     assert printed.strip() == ("−0.5 τ ☂ ?" if encoding == "utf-8" else "-0.5 tau ? ?")
+
+
+def test_the_stored_list_starts_with_the_users_own_and_prints_names_that_commands_accept(answered):
+    key = answered("train", "ranksvm", "--data", "sample", "--initial", "file-order")["artefact"]
+    rows = answered("list", "stored")["rows"]
+    own = next(row for row in rows if row["key"] == key)
+    assert own["accepted_name"].startswith("ranksvm#")
+    shown = [answered("library", "show", row["accepted_name"]) for row in (rows[0], own, rows[-1])]
+    assert [entry["key"] for entry in shown] == [rows[0]["key"], key, rows[-1]["key"]]
+    assert [entry["bundled"] for entry in shown] == [False, False, True]
