@@ -49,6 +49,22 @@ def test_each_area_shows_its_pages_and_no_others_and_back_leads_to_the_one_befor
     page.wait_for_url(f"**/{last_but_one}?**")
 
 
+def test_back_leads_to_the_previous_page_whatever_was_chosen_on_this_one(visitor):
+    page = visitor.page
+    visitor.go("benchmark")
+    visitor.drawn()
+    page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink").filter(
+        has_text="Stress tests"
+    ).click()
+    page.wait_for_url("**/perturbations?**")
+    visitor.drawn()
+    for axis in ("Mean", "Loss"):
+        page.get_by_text(axis, exact=True).first.click()
+        visitor.drawn()
+    page.go_back()
+    page.wait_for_url("**/benchmark?**")
+
+
 def test_on_telephones_too(chromium, sample_server):
     with browser.fresh(chromium, sample_server) as visitor:
         context = chromium.new_context(
