@@ -53,16 +53,20 @@ def test_back_leads_to_the_previous_page_whatever_was_chosen_on_this_one(visitor
     page = visitor.page
     visitor.go("benchmark")
     visitor.drawn()
-    page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink").filter(
-        has_text="Stress tests"
-    ).click()
+    links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
+    links.filter(has_text="Stress tests").click()
     page.wait_for_url("**/perturbations?**")
     visitor.drawn()
-    for axis in ("Mean", "Loss"):
-        page.get_by_text(axis, exact=True).first.click()
-        visitor.drawn()
+    entries = page.evaluate("history.length")
+    links.filter(has_text="Invariance").click()
+    page.wait_for_url("**/invariance?**")
+    visitor.drawn()
+    page.get_by_role("button", name="Shuffle").first.click()
+    page.wait_for_url("**order=shuffled%3A2**")
+    visitor.drawn()
+    assert page.evaluate("history.length") == entries + 1
     page.go_back()
-    page.wait_for_url("**/benchmark?**")
+    page.wait_for_url("**/perturbations?**")
 
 
 def test_on_telephones_too(chromium, sample_server):
