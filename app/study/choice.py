@@ -192,33 +192,39 @@ def claim(steps: pd.DataFrame, words: str) -> None:
     parts.note(words)
 
 
-def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
+def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") -> None:
     """Draw the row of menus.
 
     Args:
         artefact: the study.
         drawn: the page's picture; None where there is none.
         table: its numbers.
+        measure: of the picture, with its conventions; empty: the study's first.
     """
-    stem = f"{artefact.key}-table"
-    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
+    stem = f"{exports.study_stem(artefact)}-table"
+    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem), measure)
     parts.exports_row(content, "take")
 
 
 def export_menu(
-    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]]
+    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], measure: str = ""
 ) -> parts.ExportContent:
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
-    data = state.data()
+    data, stem = state.data(), exports.study_stem(artefact)
+    caption = exports.study_caption(artefact, measure)
     return parts.ExportContent(
-        figures=lambda width: (
-            [] if drawn is None else exports.figure_files(drawn, f"{key}-figure", width)
+        figures=lambda width, captioned: (
+            []
+            if drawn is None
+            else exports.figure_files(drawn, f"{stem}-figure", width, caption * captioned)
         ),
         tables=tables,
-        recipe=exports.recipe_file(recipe, facts, key),
+        recipe=exports.recipe_file(recipe, facts, stem),
         report=exports.File(
-            "Report (HTML)", f"{key}.html", lambda: report.report([study_access.path(key)]).encode()
+            "Report (HTML)",
+            f"{stem}.html",
+            lambda: report.report([study_access.path(key)]).encode(),
         ),
         link=lambda: parts.address_here(data=data, study=key),
         command=lambda: study_command(recipe, facts),

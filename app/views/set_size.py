@@ -148,7 +148,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         choice.claim(pd.DataFrame(claim["steps"]), verdict)
     if place := parts.fold("All numbers in the figure and the map", "every number"):
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
-    choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))
+    choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"), name)
 
 
 def _drawn(key: str, measure: str, what: str, means: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -82,8 +82,9 @@ def headline(result: StudyResult, view: View) -> Headline:
     """
     measure, ends = view.measure(result), _ends(result)
     values = {
-        (label, f"from {home} to {away} candidates"): tuple(
-            result.per_query(label, str(home), size, measure) for size in (home, away)
+        (label, f"from {home} to {away} candidates"): (
+            result.per_query(label, str(home), home, measure),
+            result.per_query(label, str(home), away, measure),
         )
         for label in view.compared_labels(ends)
         for home, away in [ends[label]]
