@@ -321,10 +321,15 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
         "order": shown.now,
     }
 
-    def figures(width: str) -> list[exports.File]:
+    def figures(width: str, captioned: bool) -> list[exports.File]:  # noqa: FBT001 (as ExportContent says)
+        list_words = f"{query_list.data} · query {query_list.query} · order {shown.now}"
         files = (
-            exports.figure_files(answer.bump, f"{answer.label}-bump", width) for answer in answers
-        )
+            exports.figure_files(
+                answer.bump, f"{answer.label}-bump", width,
+                f"{answer.label} · {list_words}" * captioned,
+            )
+            for answer in answers
+        )  # fmt: skip
         return list(chain.from_iterable(files))
 
     parts.exports_row(

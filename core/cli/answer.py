@@ -109,7 +109,8 @@ _RESULT = {
     "result": "key of the stored study; null where it was stopped",
     "stopped": "by --max-seconds: seconds, trials done and of how many; else null. Where none was "
     "done (status 1) of, headline are null, summary is empty, and the other keys are left out",
-    "headline": "the answer: text, tier (what becomes of the ranker that loses most), why",
+    "headline": "the answer: text, tier (what becomes of the ranker that loses most), why, label "
+    "(of its chip, where another)",
     "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
     "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",
 }

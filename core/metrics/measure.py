@@ -230,6 +230,15 @@ class Measure:
         return self.name not in MEASURES
 
     @property
+    def without_conventions(self) -> str:
+        """Name and cut-off without conventions.
+
+        >>> Measure.parse("NDCG(ideal=shown)@10").without_conventions
+        'NDCG@10'
+        """
+        return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+
+    @property
     def skips(self) -> bool:
         """Whether a query without a value is left out of means."""
         return self.empty == "skip" or self.is_user_code

@@ -20,6 +20,7 @@ Queries = Float[np.ndarray, " queries"]
 
 SURVIVES, BENDS, BREAKS = "survives", "bends", "breaks"
 NOISE, UNTOLD = "within noise", "cannot be told"
+BEST = "best"
 
 SMALL, LARGE = 0.02, 0.10
 """Shares of a ranker's mean: a loss surely below the first is none, one from the second on is
@@ -33,6 +34,7 @@ TIERS: Mapping[str, str] = {
     BENDS: "it loses, more than chance, less than 10 % of its mean",
     BREAKS: "it loses, more than chance, 10 % of its mean or more",
     NOISE: "what it loses is not told apart from its own noise",
+    BEST: "its mean is the highest",
     UNTOLD: "2 % of its mean or nothing may be lost: too few queries to tell",
 }
 """What becomes of a ranker, by a paired t test and its interval (95 %, both after Holm's

@@ -1,6 +1,7 @@
 """The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -528,3 +529,29 @@ def test_what_is_stored_is_answered_where_nothing_may_be_written(tmp_path, monke
         assert main(command) in {0, 3}
         told = capsys.readouterr().out
         assert told == before or command[0] == "train", "which says that it was trained earlier"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_every_terminal_prints_and_a_minus_stays_a_minus(encoding):
+    """A character that the encoding lacks is replaced; no table ends in an encoding error."""
+    code = (
+        "import sys; from shuffleproof.core.__main__ import run\n"
+        "import shuffleproof.core.cli.arguments as a\n"
+        "a.main = lambda words: print('−0.5 τ ☂ \\udcff')\nrun()"
+    )
+    command = [sys.executable, "-c", code]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert done.stderr == b""
+    printed = done.stdout.decode(encoding)
+    assert printed.strip() == ("−0.5 τ ☂ ?" if encoding == "utf-8" else "-0.5 tau ? ?")
+
+
+def test_the_stored_list_starts_with_the_users_own_and_prints_names_that_commands_accept(answered):
+    key = answered("train", "ranksvm", "--data", "sample", "--set", "cost=7")["artefact"]
+    rows = answered("list", "stored")["rows"]
+    own = next(row for row in rows if row["key"] == key)
+    assert own["accepted_name"].startswith("ranksvm#")
+    shown = [answered("library", "show", row["accepted_name"]) for row in (rows[0], own, rows[-1])]
+    assert [entry["key"] for entry in shown] == [rows[0]["key"], key, rows[-1]["key"]]
+    assert [entry["bundled"] for entry in shown] == [False, False, True]
