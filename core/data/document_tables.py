@@ -8,9 +8,9 @@ beyond float32 mean what NULL and such values mean in LETOR text.
 Tables are untrusted: `head_of` and `rows_of` read them in a guarded process.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -43,12 +43,12 @@ class TableHead:
     """The columns of a table, by its first rows.
 
     Attributes:
-        features: names of the features, in their order.
-        says_parts: whether a column `part` says the part of each row.
+        columns: names of all columns, in their order; a column of lists is as many columns.
+        features: names of the features among them.
     """
 
+    columns: tuple[str, ...]
     features: tuple[str, ...]
-    says_parts: bool
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ class TableReading:
         part: the part of the rows: all rows must say it, where a column says parts. None: that of
             the first row.
         only: whether rows of other parts are passed over instead.
-        rows: read at a time.
+        order: names of all columns in the order that is due; None: that of the first rows.
     """
 
     columns: Mapping[str, str] | None = None
     gaps: bool = False
     part: str | None = None
     only: bool = False
-    rows: int = tables.ROWS
+    order: Sequence[str] | None = None
 
 
 def is_table(source: stream.Source, name: str) -> bool:
@@ -107,7 +107,7 @@ def is_table(source: stream.Source, name: str) -> bool:
         OSError: it cannot be read from its beginning again.
     """
     try:
-        with stream.unpacked_file(source, name) as file:
+        with stream.unpacked_file(source, name, seekable=False) as file:
             return stream.kind_of(file.head) is not None
     except DataError:
         return False
@@ -138,7 +138,7 @@ def _head(
     arguments = {"path": str(path), "place": name, "columns": dict(columns)}
     with closing(guarded.answers("data.document_tables:read_head", arguments, name)) as answers:
         facts, _ = next(answers)
-    return TableHead(tuple(facts["features"]), facts["says_parts"])
+    return TableHead(tuple(facts["columns"]), tuple(facts["features"]))
 
 
 def has_parts(path: Path) -> bool:
@@ -148,7 +148,7 @@ def has_parts(path: Path) -> bool:
         DataError: it is damaged.
     """
     head = head_of(path, str(path))
-    return head is not None and head.says_parts
+    return head is not None and PART in head.columns
 
 
 def tables_of_parts(folder: Path) -> list[Path]:
@@ -199,8 +199,7 @@ def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRo
         DataError: it is damaged, or no table of documents.
     """
     arguments = {
-        "path": str(path), "place": name, "columns": dict(reading.columns or {}),
-        "gaps": reading.gaps, "part": reading.part, "only": reading.only, "rows": reading.rows,
+        "path": str(path), "place": name, "rows": tables.ROWS, "reading": asdict(reading),
     }  # fmt: skip
     size = path.stat().st_size
     with closing(guarded.answers("data.document_tables:read_rows", arguments, name)) as answers:
@@ -228,12 +227,12 @@ def read_head(path: str, place: str, columns: Mapping[str, str]) -> Iterator[gua
     from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
 
     for frame, _ in _frames(path, place, columns, tables.ROWS):
-        says_parts = _says_parts(frame)
+        parts = _says_parts(frame)
         names = features_of(place, frame, columns)
-        features = [str(name) for name in names if name != PART or not says_parts]
-        yield {"features": features, "says_parts": says_parts}, {}
+        features = [str(name) for name in names if name != PART or not parts]
+        yield {"columns": [*map(str, frame.columns)], "features": features}, {}
         return
-    yield {"features": [], "says_parts": False}, {}
+    yield {"columns": [], "features": []}, {}
 
 
 def read_parts(path: str, place: str) -> Iterator[guarded.Answer]:
@@ -242,33 +241,27 @@ def read_parts(path: str, place: str) -> Iterator[guarded.Answer]:
         yield {"parts": sorted(set(_parts_of(frame, place)))}, {}
 
 
-def read_rows(  # noqa: PLR0913 (the fields of a reading, as JSON)
-    path: str,
-    place: str,
-    columns: Mapping[str, str],
-    part: str | None,
-    rows: int,
-    *,
-    gaps: bool,
-    only: bool,
+def read_rows(
+    path: str, place: str, rows: int, reading: Mapping[str, Any]
 ) -> Iterator[guarded.Answer]:
     """The rows of a table as arrays."""
     from shuffleproof.core.data.frames import rows_of_frame  # noqa: PLC0415 (pandas)
 
-    due = part
-    for whole, share in _frames(path, place, columns, rows):
+    how = TableReading(**reading)
+    due = how.part
+    for whole, share in _frames(path, place, how.columns or {}, rows, how.order):
         frame = whole
-        if _says_parts(whole):
+        if _says_parts(whole) or (PART in whole.columns and due == ANY_PART):
             parts = _parts_of(whole, place)
             frame = whole.drop(columns=PART)
-            if only:
-                frame = frame[(parts == part).to_numpy()]
-            elif part != ANY_PART:
+            if how.only:
+                frame = frame[(parts == due).to_numpy()]
+            elif due != ANY_PART:
                 due = due or str(parts.iloc[0])
                 _check_part(parts, due, place)
         if not len(frame):
             continue
-        some = rows_of_frame(place, frame, columns, text=True, gaps=gaps)
+        some = rows_of_frame(place, frame, how.columns or {}, text=True, gaps=how.gaps)
         beyond = np.isinf(some.features)
         largest = np.finfo(np.float32).max
         some.features[beyond] = np.copysign(largest, some.features[beyond])
@@ -294,7 +287,11 @@ def read_rows(  # noqa: PLR0913 (the fields of a reading, as JSON)
 
 
 def _frames(
-    path: str, place: str, columns: Mapping[str, str], rows: int
+    path: str,
+    place: str,
+    columns: Mapping[str, str],
+    rows: int,
+    order: Sequence[str] | None = None,
 ) -> Iterator[tables.Framed]:
     """Frames of the same columns in the same order; lists of features are columns.
 
@@ -305,7 +302,7 @@ def _frames(
 
     ids = [name for meaning in ("query", "document") for name in NAMES[meaning]]
     texts = {*ids, COMMENT, *(columns[name] for name in ("query", "document") if name in columns)}
-    names: list[str] = []
+    names = list(order or ())
     for rows_read, share in tables.frames(Path(path), place, tables.Reading(None, texts, rows)):
         frame = _spread(rows_read, place)
         names = names or [*map(str, frame.columns)]

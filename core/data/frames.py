@@ -4,7 +4,7 @@ Frames are written as LETOR text and read in. So a frame is checked, split and k
 the same content is, and one that was read in before is found again.
 """
 
-import datetime
+import datetime as dt
 import json
 import numbers
 import re
@@ -119,7 +119,7 @@ class FrameRows:
         names: of the columns of features; None: they say no more than the ids.
         labels: of the rows.
         queries: the query id of every row.
-        comments: what follows `#` in LETOR text, the document's id among it; None: neither is there.
+        comments: what follows `#` in LETOR text, with the document's id; None: neither is there.
     """
 
     features: Float32[np.ndarray, "docs features"]
@@ -178,6 +178,7 @@ def rows_of_frame(
         row = frame.index[queries.index(None)]
         raise DataError(place, f"row {row} has no query", "Drop it, or fill it in.")
     check_queries([query for query in dict.fromkeys(queries) if query is not None], place)
+    labels = _numbers(place, frame, str(column_of["label"]), label=True)
     features = np.stack(
         [_numbers(place, frame, name, large=text, gaps=gaps) for name in names], axis=1
     )
@@ -195,7 +196,7 @@ def rows_of_frame(
         features,
         ids,
         None if called == names_of_ids(ids) else called,
-        _numbers(place, frame, str(column_of["label"]), label=True),
+        labels,
         [str(query) for query in queries],
         comments,
     )
@@ -245,7 +246,7 @@ def _id(value: Any) -> str | None:
         return value.decode(errors="backslashreplace")
     if isinstance(value, str):  # half of a pair of UTF-16 is no text: it stays apart from others
         return value.encode(errors="backslashreplace").decode()
-    scalar = isinstance(value, numbers.Number | np.generic | datetime.date)
+    scalar = isinstance(value, numbers.Number | np.generic | dt.date)
     return str(value) if scalar else None
 
 
@@ -275,7 +276,7 @@ def _column(
     return next((name for name in NAMES[meaning] if name in frame.columns), None)
 
 
-def _numbers(
+def _numbers(  # noqa: PLR0913 (what a column may hold, by name)
     place: str,
     frame: pd.DataFrame,
     name: Any,

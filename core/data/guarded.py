@@ -8,7 +8,6 @@ A reader is a generator function of this program, named `module:function` below
 `shuffleproof.core`. Its arguments are JSON, and it yields (facts, arrays).
 """
 
-import io
 import json
 import os
 import select
@@ -73,7 +72,16 @@ def answers(
     Raises:
         DataError: the reader refuses the file, crashes, or goes beyond the limits.
     """
-    limits = limits or GuardLimits()
+    for facts, arrays in _replies_of_process(reader, arguments, place, limits or GuardLimits()):
+        if "error" in facts:
+            raise DataError(*(_printable(words) for words in facts["error"]))
+        yield facts, arrays
+
+
+def _replies_of_process(
+    reader: str, arguments: Mapping[str, Any], place: str, limits: GuardLimits
+) -> Iterator[Answer]:
+    """What `replies` yields, in a process of its own."""
     request = {"reader": reader, "arguments": dict(arguments), "memory": limits.memory}
     environment = os.environ | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",  # allocations beyond the limit fail, not abort
@@ -90,13 +98,8 @@ def answers(
         with suppress(BrokenPipeError):  # its end says why
             process.stdin.write(json.dumps(request).encode())
             process.stdin.close()
-        while True:
-            facts, arrays = _received(process, place, limits)
-            if "error" in facts:
-                raise DataError(*(_printable(words) for words in facts["error"]))
-            if "end" in facts:
-                return
-            yield facts, arrays
+        while "end" not in (received := _received(process, place, limits))[0]:
+            yield received
     finally:
         process.kill()
         process.wait()
@@ -174,8 +177,29 @@ def _send(out: IO[bytes], facts: Mapping[str, Any], arrays: Arrays) -> None:
     out.flush()
 
 
+def replies(reader: str, arguments: Mapping[str, Any], memory: int) -> Iterator[Answer]:
+    """The answers of a reader, and as last one its refusal, if any; for the guarded process."""
+    place = str(arguments.get("place", "the file"))
+    try:
+        module, _, function = reader.partition(":")
+        yield from getattr(import_module(PACKAGE + module), function)(**arguments)
+    except DataError as error:
+        refusal = [error.place, error.finding, error.remedy]
+    except MemoryError:
+        finding = f"reading it needs more than {memory >> 20} MiB of memory at a time"
+        refusal = [place, finding, "Write it in smaller batches, or split it."]
+    except RecursionError:
+        refusal = [place, "it is nested too deep", DAMAGED]
+    except Exception as error:  # noqa: BLE001 (whatever a crafted file makes its library raise)
+        words = " ".join(str(error).split())[:LONGEST_WORDS]
+        refusal = [place, f"a damaged file ({type(error).__name__}: {words})", DAMAGED]
+    else:
+        return
+    yield {"error": refusal}, {}
+
+
 def main() -> int:
-    """Read the request on stdin and write the answers to stdout."""
+    """Read the request on stdin and write the replies to stdout."""
     import resource  # noqa: PLC0415 (only this process needs it)
 
     out = os.fdopen(os.dup(1), "wb")
@@ -183,25 +207,9 @@ def main() -> int:
     request = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (request["memory"], request["memory"]))
-    place = request["arguments"].get("place", "the file")
-    try:
-        module, _, function = request["reader"].partition(":")
-        reader = getattr(import_module(PACKAGE + module), function)
-        for facts, arrays in reader(**request["arguments"]):
-            _send(out, facts, arrays)
-        _send(out, {"end": True}, {})
-    except DataError as error:
-        _send(out, {"error": [error.place, error.finding, error.remedy]}, {})
-    except (MemoryError, RecursionError) as error:
-        limit = f"more than {request['memory'] >> 20} MiB of memory at a time"
-        wanted = limit if isinstance(error, MemoryError) else "too deep a nesting"
-        _send(out, {"error": [place, f"reading it needs {wanted}", DAMAGED]}, {})
-    except Exception as error:  # noqa: BLE001 (whatever a crafted file makes its library raise)
-        words = " ".join(str(error).split())[:LONGEST_WORDS]
-        finding = f"a damaged file ({type(error).__name__}: {words})"
-        _send(out, {"error": [place, finding, DAMAGED]}, {})
-    with suppress(OSError, io.UnsupportedOperation):
-        out.close()
+    for facts, arrays in replies(request["reader"], request["arguments"], request["memory"]):
+        _send(out, facts, arrays)
+    _send(out, {"end": True}, {})
     os._exit(0)  # no destructor of a library that read a crafted file
 
 

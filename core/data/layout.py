@@ -20,9 +20,9 @@ TRAIN, VALID, TEST = "train", "valid", "test"
 PART_WORDS = {
     word: part
     for part, words in {
-        TRAIN: "train training tr learn learning fit",
-        VALID: "val vali valid validate validation validating dev devel development vl va",
-        TEST: "test testing eval evaluation heldout te ts",
+        TRAIN: "train training",
+        VALID: "val vali valid validate validation dev devel development",
+        TEST: "test testing",
     }.items()
     for plain in words.split()
     for word in (plain, f"{plain}set", f"{plain}data")

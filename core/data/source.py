@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.document_tables import head_of
+from shuffleproof.core.data.document_tables import TableReading, head_of
 from shuffleproof.core.data.layout import (
     FRACTIONS,
     GROUP_SUFFIXES,
@@ -89,7 +89,7 @@ def load(
     ]
 
 
-def load_split(
+def load_split(  # noqa: PLR0913 (how a file is read, by name)
     path: Path,
     *,
     missing: MissingCells | str = MissingCells.ERROR,
@@ -226,7 +226,11 @@ def _read_parts(
     """
     groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     groups = {part: files for part, files in groups.items() if files}
-    _check_columns([file for files in groups.values() for file in files], empty.columns)
+    order = None
+    if parts.by_rows and (head := head_of(parts.train[0], str(parts.train[0]), empty.columns)):
+        order = head.columns
+    else:
+        _check_columns([file for files in groups.values() for file in files], empty.columns)
     read = []
     sizes = {file: _size(file) for files in groups.values() for file in files}
     bytes_before, total = 0, sum(sizes[file] for files in groups.values() for file in files)
@@ -234,8 +238,8 @@ def _read_parts(
         table = LetorTable(empty.missing, empty.limits, empty.columns)
         due = part if parts.test else None  # of one file, which is split, rows say what they like
         for file in files:
-            reading = table.adding(file, groups=group_file(file), part=due, only=parts.by_rows)
-            for stored in reading:
+            reading = TableReading(part=due, only=parts.by_rows, order=order)
+            for stored in table.adding(file, groups=group_file(file), reading=reading):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         table.close()

@@ -102,24 +102,18 @@ def batches(
     with closing(guarded.answers("data.tables:column_batches", arguments, place)) as answers:
         for facts, arrays in answers:
             yield {
-                name: _decoded(arrays, at, encoded)
+                name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
                 for at, (name, encoded) in enumerate(facts["columns"])
             }
 
 
 def _joined(parts: Sequence[Column]) -> Column:
     """The values of all batches of a column."""
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
-    return [
-        value for part in parts for value in (part if isinstance(part, list) else part.tolist())
-    ]
-
-
-def _decoded(arrays: guarded.Arrays, at: int, encoded: bool) -> Column:
-    """A column as it was handed over: numbers, or JSON of all else."""
-    values = arrays[str(at)]
-    return json.loads(values.tobytes()) if encoded else values
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts):
+        return np.concatenate(arrays)
+    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
+    return [value for values in lists for value in values]
 
 
 def column_batches(
@@ -134,7 +128,7 @@ def column_batches(
             values = _numbers(column)
             listed.append((name, values is None))
             if values is None:
-                text = json.dumps([_plain(value) for value in column], ensure_ascii=True)
+                text = json.dumps([_plain(value) for value in column])
                 values = np.frombuffer(text.encode(), dtype=np.uint8)
             arrays[str(at)] = values
             size += values.nbytes
@@ -155,21 +149,20 @@ def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it; None where it is missing."""
-    if isinstance(value, np.ndarray):
-        return [_plain(part) for part in value.tolist()]
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str | bool | int):
-        return value
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124 (NaN)
-        return None
-    return value if isinstance(value, float) else str(value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    match plain:
+        case np.ndarray() | list() | tuple():
+            return [_plain(part) for part in plain]
+        case dict():
+            return {str(name): _plain(part) for name, part in plain.items()}
+        case bytes():
+            return plain.decode(errors="backslashreplace")
+        case str() | bool() | int():
+            return plain
+        case float() if np.isfinite(plain):
+            return plain
+    empty = plain is None or type(plain).__name__ in {"NAType", "NaTType"}
+    return None if empty or plain != plain else str(plain)  # noqa: PLR0124 (NaN)
 
 
 @dataclass(frozen=True)
@@ -221,7 +214,7 @@ def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[F
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
             raise DataError(place, finding, "Write it as one of these.")
         size, taken, first = path.stat().st_size, 0, 1
-        for frame, share in READERS[kind](file.stream, place, reading or Reading()):
+        for frame, share in _told(READERS[kind](file.stream, place, reading or Reading()), place):
             stream.check_size(file, file.stream.tell(), place, stream.Limits())
             taken += 8 * frame.size
             if taken > max(UNCHECKED, RATIO * size):
@@ -230,6 +223,18 @@ def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[F
             frame.index = np.arange(first, first + len(frame))  # type: ignore[assignment]
             first += len(frame)
             yield frame, share or min(1.0, file.consumed() / max(size, 1))
+
+
+def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
+    """Frames; what their reader says of a damaged file as a sentence.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    try:
+        yield from framed
+    except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
+        raise damaged(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
@@ -433,9 +438,6 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
                 keep_default_na=False, engine="c", chunksize=reading.batch_rows(len(head)),
             )  # fmt: skip
             for frame in frames:
-                if (short := frame.isna().any(axis=1).to_numpy()).any():
-                    row = frame.index[short][0] + 1
-                    raise damaged(place, f"row {row} has fewer cells than there are columns")
                 yield (
                     pd.DataFrame(
                         {
@@ -457,6 +459,8 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         raise DataError(place, "no rows", "A row is a document.") from error
     except UnicodeDecodeError as error:
         raise DataError(place, "CSV that is not UTF-8", "Save it as UTF-8.") from error
+    finally:
+        text.detach()  # who opened the file closes it
 
 
 def _texts(column: "pd.Series[str]") -> Any:

@@ -48,7 +48,7 @@ class TextColumn:
         return len(self.starts)
 
     def __getitem__(self, row: int) -> str:
-        """The string of one row; bytes that are no UTF-8 show as escapes, so that ids stay apart."""
+        """The string of one row; bytes that are no UTF-8 are escaped, so that ids stay apart."""
         text = bytes(self.blob[self.starts[row] : self.ends[row]])
         return text.decode(errors="backslashreplace")
 

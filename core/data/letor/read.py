@@ -158,7 +158,12 @@ def read(
 
 
 def check_start(
-    source: Source, name: str, missing: MissingCells | str, *, with_query: bool
+    source: Source,
+    name: str,
+    missing: MissingCells | str,
+    *,
+    with_query: bool,
+    all_parts: bool = False,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
 
@@ -167,13 +172,14 @@ def check_start(
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
+        all_parts: whether a column `part` of a table may say several parts.
 
     Raises:
         LetorError: malformed ones among them.
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START))
-    table.check_start(source, name, with_query=with_query)
+    table.check_start(source, name, with_query=with_query, all_parts=all_parts)
 
 
 Fillers: TypeAlias = Float32[np.ndarray, " features"]
@@ -217,8 +223,7 @@ class LetorTable:
         *,
         groups: Source | str | None = None,
         name: str | None = None,
-        part: str | None = None,
-        only: bool = False,
+        reading: TableReading | None = None,
     ) -> Iterator[int]:
         """`add`, block by block: yields the bytes of the file, as stored, that are behind it.
 
@@ -226,8 +231,7 @@ class LetorTable:
             source: see `add`.
             groups: see `add`.
             name: see `add`.
-            part: what the rows of a table must say, where a column says parts.
-            only: whether rows of other parts are passed over instead.
+            reading: how rows of a table become documents.
         """
         source = Path(source) if isinstance(source, str) else source
         called = name or str(
@@ -237,10 +241,10 @@ class LetorTable:
         first_row = self._table.file_start = self._table.rows
         self._faults.clear()
         if is_table(source, called):
-            yield from self._add_table(source, called, TableReading(part=part, only=only))
+            yield from self._add_table(source, called, reading or TableReading())
         else:
             yield from self._add_text(source, called, with_query=groups is None)
-        if self._table.rows == first_row and not only:
+        if self._table.rows == first_row and not (reading and reading.only):
             raise _no_documents(called)
         self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
         if groups is not None:
@@ -285,10 +289,12 @@ class LetorTable:
                     self._names |= dict(zip(rows.feature_ids.tolist(), rows.names, strict=True))
                 yield rows.stored
 
-    def check_start(self, source: Source, name: str, *, with_query: bool) -> None:
+    def check_start(
+        self, source: Source, name: str, *, with_query: bool, all_parts: bool = False
+    ) -> None:
         """As the function: the first block, of which nothing is kept."""
         read = (
-            self._add_table(source, name, TableReading(part=ANY_PART))
+            self._add_table(source, name, TableReading(part=ANY_PART if all_parts else None))
             if is_table(source, name)
             else self._add_text(source, name, with_query=with_query)
         )
@@ -506,7 +512,7 @@ def names_in(block: Block) -> dict[int, str]:
 def _copied(source: BinaryFile, stack: ExitStack) -> Path:
     """A file on the disk of what an open file holds, until the stack is closed."""
     source.seek(0)
-    file = stack.enter_context(tempfile.NamedTemporaryFile())
+    file = stack.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 (entered)
     shutil.copyfileobj(cast("IO[bytes]", source), file)
     file.flush()
     return Path(file.name)

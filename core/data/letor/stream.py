@@ -258,9 +258,9 @@ def _check_is_text(head: bytes, name: str) -> None:
 
 
 def kind_of(head: bytes) -> str | None:
-    """The kind of table that begins so; None: none. CSV begins with names or numbers.
+    r"""The kind of table that begins so; None: none. CSV begins with names or numbers.
 
-    >>> kind_of(b"PAR1.."), kind_of(b"2 qid:1"), kind_of(b"query,label,bm25\\n")
+    >>> kind_of(b"PAR1.."), kind_of(b"2 qid:1"), kind_of(b"query,label,bm25\n")
     ('parquet', None, 'csv')
     """
     kind = next((kind for start, kind in HEADS.items() if head.startswith(start)), None)
@@ -301,8 +301,13 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 
 
 @contextmanager
-def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
+def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterator[DecodedFile]:
     """The decompressed stream of a file, told by its first bytes and not by its name.
+
+    Args:
+        source: the file.
+        name: what errors call it.
+        seekable: whether a packed table is copied, so that any place of it can be read.
 
     Raises:
         DataError: it cannot be read, is damaged, or packed twice.
@@ -319,7 +324,7 @@ def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
             decoded = _opened(raw, head, name, stack)
             if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
-                if kind_of(head) not in (None, *SEQUENTIAL):
+                if seekable and kind_of(head) not in (None, *SEQUENTIAL):
                     decoded = _copy_of(decoded, name, stack)
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:

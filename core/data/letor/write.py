@@ -34,7 +34,7 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False) -> None:
     Args:
         dataset: the data set.
         path: of the file.
-        names: whether a first line names the features, where they have names; their ids are 1, 2, ….
+        names: whether a first line names the features 1, 2, …, where they have names.
 
     Raises:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
