@@ -53,7 +53,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "certify mymodule:score --data mq2008 --queries 50",
         "certify lightgbm:model.txt --data mq2008 --lists whole duplicates",
     ),
-    "bring": ("bring scores mine.txt --data mq2008", "bring lightgbm model.txt --data mq2008"),
+    "bring": (
+        "bring scores mine.txt --data mq2008",
+        "bring lightgbm model.txt --data mq2008",
+        "bring xgboost model.json --data mq2008 --columns id-1",
+    ),
     "runs": (
         "runs bm25.run dense.run --qrels qrels.txt",
         "runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25",
