@@ -12,6 +12,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "ingest MQ2008 --name mq2008",
         "ingest clicks.txt --name mine --split 0.7,0.1,0.2",
         "ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero",
+        "ingest clicks.csv --name mine --columns query=session_id,label=target",
         "ingest --name mine --documents docs.csv --query-texts queries.jsonl",
     ),
     "ingest-preferences": (

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float32, Int32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.errors import ShapeError, shown
 from shuffleproof.core.words import counted
 
 
@@ -120,6 +120,16 @@ class RankingDataset:
             return None
         count = len(self.feature_ids)
         return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
+
+    def feature_label(self, feature_id: int) -> str:
+        """What people read of a feature: its id, and its name where it has one.
+
+        Raises:
+            ValueError: the data set has no feature of that id.
+        """
+        if self.feature_names is None:
+            return str(feature_id)
+        return f"{feature_id} ({shown(self.feature_names[self.feature_ids.index(feature_id)])})"
 
     def feature(self, feature_id: int) -> Float32[np.ndarray, " docs"]:
         """One feature's column by its id.
