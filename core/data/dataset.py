@@ -112,6 +112,13 @@ class RankingDataset:
         """The name of every feature column: `feature_` and its id where it has no other."""
         return self.feature_names or names_of_ids(self.feature_ids)
 
+    @property
+    def rows_of_source(self) -> Int64[np.ndarray, " docs"]:
+        """The rows in the order of the source."""
+        if self.source_rows is None:
+            return np.arange(self.documents)
+        return np.argsort(self.source_rows, kind="stable")
+
     def absent_cells(
         self, rows: Int64[np.ndarray, " rows"] | slice = slice(None)
     ) -> Bool[np.ndarray, "rows features"] | None:
