@@ -125,6 +125,7 @@ def examine(
         DataError: a score is NaN.
     """
     lists, asking = base.lists, ScoringRequest(ranker, base, processes=processes)
+    ranker = asking.ranker
     as_is, *repeats = (asking.score_order(lists) for _ in range(1 + REPEATS // 2))
     permuted = asking.all_here(variants)
     repeats += [asking.score_order(lists) for _ in range(REPEATS - len(repeats))]
