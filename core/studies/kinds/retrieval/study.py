@@ -24,8 +24,8 @@ from shuffleproof.core.studies.listless.collection_study import (
     COSTS,
     JudgedQueries,
     RetrieverPlan,
-    folds,
     measure_folds,
+    retrievers_by_fold,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import CellResult, Trial
@@ -90,12 +90,9 @@ class Plan(RetrieverPlan):
             seed, entry = cell.row.draw, retriever_entry(cell.row.ranker)
             yield from entry.learning(replace(indexed, seed=seed))
             values = np.full((len(self.stored), len(places)), np.nan, np.float32)
-            half = folds(len(places), seed)
-            for fold in (0, 1):
-                tested, fitted = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
-                training = tuple(places[at] for at in fitted.tolist())
+            by_fold = retrievers_by_fold(indexed, entry.build, places, seed)
+            for fold, (tested, retriever) in enumerate(by_fold):
                 yield Progress(fold, 2, "folds")
-                retriever = entry.build(replace(indexed, training=training, seed=seed))
                 queries = [places[at] for at in tested.tolist()]
                 values[:, tested] = measure_folds(indexed, retriever, queries, self.parsed_measures)
             arrays = {"values": values}

@@ -23,7 +23,7 @@ from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.retrieval import sections, study
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
-from shuffleproof.core.studies.listless.collection_study import folds
+from shuffleproof.core.studies.listless.collection_study import cross_fitted_search, folds
 from shuffleproof.core.studies.listless.retrievers import dense_retrievers, names
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
@@ -73,6 +73,22 @@ def by_definition(query, documents):
         sum(precision) / relevant, sum(hits[:20]) / 20, discounted[0] / discounted[1],
         sum(hits[:1000]) / relevant,
     )  # fmt: skip
+
+
+def test_an_exported_run_is_what_the_study_measured(store):
+    """The μ of query likelihood is fitted to the other fold, in the run as in the study."""
+    command = ["study", "retrieval", "--retrievers", "ql", "--seeds", "1"]
+    assert main([*command, "--store", str(store.root)]) == 0
+    studies = [one for one in store.artefacts("study") if one.recipe["retrievers"] == ["ql"]]
+    result = StudyResult.open(studies[0].path)
+    indexed, queries = IndexedCollection(COLLECTION, store), range(len(COLLECTION.queries))
+    places = [at for at in queries if COLLECTION.relevant(at)]
+    ranked = cross_fitted_search(indexed, retriever_entry("ql"), 1000)
+    of_judged = RankedDocuments.of_queries([ranked.of(at) for at in places])
+    (values,) = measure_queries(COLLECTION, places, of_judged, [Measure.parse("AP")])
+    assert values == pytest.approx(result.per_query("ql", "retrieval", 0.0, "AP"))
+    plain = retriever_entry("ql").build(indexed).search([COLLECTION.queries[places[0]]], 1000)
+    assert not np.array_equal(plain.of(0)[1], ranked.of(places[0])[1]), "another μ"
 
 
 def test_values_are_those_of_the_definitions(store):
