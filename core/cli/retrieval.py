@@ -195,7 +195,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
         sentence = f"It reorders the first {depth} documents of query likelihood."
         return Answer(answer, f"{sentence}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
-    sentence = f"Dense in disguise: {failed}." if dense else "Sparse by all gates."
+    sentence = f"Not sparse: {failed}." if dense else "It passes the sparsity checks."
     return Answer(answer, f"{sentence}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 

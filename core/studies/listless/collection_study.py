@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -198,9 +198,14 @@ def run(
     plan: CollectionPlan = question.module("study").Plan.of_question(question, indexed)
     records = indexed.store.records
     work = by_cells(plan, records, judged.ids, plan.worker(indexed, judged))
-    return (
-        yield from engine.run(indexed.store, plan, judged.ids, lambda: dict(judged.facts), work)
-    )
+
+    def facts() -> dict[str, Any]:
+        from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
+
+        texts = [indexed.collection.queries[place] for place in judged.places]
+        return {**judged.facts, "gates_of_words": asdict(Gates.of_words(indexed, texts))}
+
+    return (yield from engine.run(indexed.store, plan, judged.ids, facts, work))
 
 
 def measure_folds(

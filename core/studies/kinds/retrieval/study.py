@@ -34,6 +34,9 @@ FREQUENCIES = "frequencies"
 """Of an inverted index, beside its values: `frequency_curve` of its document frequencies."""
 POINTS = 48
 
+BEFORE_PRUNING = "gates_before_pruning"
+"""Of a learnt index, beside its values: the numbers of its sparsity checks before pruning."""
+
 TERMS = "document_terms"
 """Of an inverted index, beside its values: `spread_of_terms` of its documents."""
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -78,7 +81,7 @@ class Plan(RetrieverPlan):
         }
         index_facts: dict[str, dict[str, Any]] = {}
         for ranker, arrays in at_first_seed.items():
-            for name in arrays.keys() & {FREQUENCIES, TERMS}:
+            for name in arrays.keys() & {FREQUENCIES, TERMS, BEFORE_PRUNING}:
                 index_facts.setdefault(name, {})[ranker] = arrays[name].tolist()
         return result and replace(result, facts={**result.facts, **index_facts})
 
@@ -96,6 +99,9 @@ class Plan(RetrieverPlan):
                 queries = [places[at] for at in tested.tolist()]
                 values[:, tested] = measure_folds(indexed, retriever, queries, self.parsed_measures)
             arrays = {"values": values}
+            before = getattr(retriever, "facts", {}).get(BEFORE_PRUNING)
+            if before:
+                arrays[BEFORE_PRUNING] = np.array([*before.values()], np.float32)
             if isinstance(retriever, InvertedRetriever):
                 arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)
                 arrays[TERMS] = spread_of_terms(retriever.document_terms)
