@@ -8,7 +8,7 @@ shards (`train-00000-of-00002.parquet`, …), folders `Fold1` … `FoldK` that d
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shuffleproof.core.errors import DataError
@@ -18,14 +18,17 @@ SAMPLE = "sample"
 
 TRAIN, VALID, TEST = "train", "valid", "test"
 PART_WORDS = {
-    "train": TRAIN,
-    "training": TRAIN,
-    "vali": VALID,
-    "valid": VALID,
-    "validation": VALID,
-    "dev": VALID,
-    "test": TEST,
+    word: part
+    for part, words in {
+        TRAIN: "train training",
+        VALID: "val vali valid validate validation dev devel development",
+        TEST: "test testing",
+    }.items()
+    for plain in words.split()
+    for word in (plain, f"{plain}set", f"{plain}data")
 }
+"""Words of file names, and of tables' rows, that name a part."""
+
 PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 GROUP_SUFFIXES = (".query", ".group")
 FOLDS = 5
@@ -49,6 +52,8 @@ class Parts:
         valid: files to validate on; none: a fifth of the training queries is split off.
         test: files to test on.
         note: how it was decided, where names alone do not say it.
+        by_rows: whether the rows of tables say their parts; all parts then have the same files.
+        unread: files of the folder that are no part and are not read.
     """
 
     name: str
@@ -56,6 +61,8 @@ class Parts:
     valid: tuple[Path, ...]
     test: tuple[Path, ...]
     note: str = field(default="", kw_only=True)
+    by_rows: bool = field(default=False, kw_only=True)
+    unread: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def find(path: Path) -> tuple[Parts, ...]:
@@ -72,10 +79,14 @@ def find(path: Path) -> tuple[Parts, ...]:
     folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
     if folds:
         folds.sort(key=lambda inner: int(re.sub(r"[^0-9]", "", inner.name)))
-        return tuple(_parts_in(folder) for folder in folds)
+        beside = _unread(inside, folds)
+        return tuple(
+            replace(parts, unread=parts.unread + beside) for parts in map(_parts_in, folds)
+        )
     numbered = _numbered_files(inside)
     if numbered and not any(_words(inner) for inner in inside):
-        return _rotations(path, numbered)
+        beside = _unread(inside, [*numbered.values()])
+        return tuple(replace(parts, unread=beside) for parts in _rotations(path, numbered))
     return (_parts_in(path),)
 
 
@@ -161,6 +172,7 @@ def _parts_in(folder: Path) -> Parts:
     for path in visible_files(folder):
         for part in _words(path):
             files[part].append(path)
+    unread = _unread(visible_files(folder), [path for paths in files.values() for path in paths])
     for part, paths in files.items():
         if not _are_shards(paths) and len(paths) > 1:
             names = ", ".join(path.name for path in paths[:4])
@@ -173,7 +185,14 @@ def _parts_in(folder: Path) -> Parts:
             f"no train and test files, but {names}",
             "Name them train.txt, vali.txt and test.txt, or list the files of each part.",
         )
-    return Parts(folder.name, tuple(files[TRAIN]), tuple(files[VALID]), tuple(files[TEST]))
+    parts = (tuple(files[TRAIN]), tuple(files[VALID]), tuple(files[TEST]))
+    return Parts(folder.name, *parts, unread=unread)
+
+
+def _unread(inside: Sequence[Path], read: Sequence[Path]) -> tuple[str, ...]:
+    """The names in a folder of what is neither read nor a group file of that."""
+    known = {*read, *filter(None, map(group_file, read))}
+    return tuple(path.name for path in inside if path not in known)
 
 
 def _numbered_files(inside: list[Path]) -> dict[int, Path]:

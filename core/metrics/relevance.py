@@ -73,6 +73,12 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
     return order
 
 
+LARGEST_GRADE = 1023
+"""The largest grade whose gain 2^y − 1 is a number of double precision."""
+
+LARGEST_SUM = 120
+"""The largest grade whose gains add up in single precision."""
+
 BLANKS = {"zero": 0.0, "one": 1.0, "skip": np.nan, "nan": np.nan}
 
 
@@ -340,6 +346,22 @@ def _sorted_keys(
 
 
 def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
+    """Refuse grades above a measure's top grade, and those whose gain 2^y − 1 is no number.
+
+    Raises:
+        DataError: there are.
+    """
+    largest = float(dataset.labels.max(initial=0))
+    for measure in measures:
+        entry = measure.entry
+        exponential = measure.gain == "exp2" and {"gain", "top_grade"} & set(entry.conventions)
+        bound = LARGEST_SUM if measure.name == "DCG" else LARGEST_GRADE
+        if exponential and largest > bound:
+            finding = f"grade {largest:,g}, whose gain 2^{largest:g} − 1 is too large for {measure}"
+            remedy = "Use grades like 0, 1, 2, …"
+            if "gain" in entry.conventions:
+                remedy = f"Measure with gain=linear: {measure.under(gain='linear')}."
+            raise DataError("labels", finding, remedy)
     tops = {m.top_grade: m.name for m in measures if "top_grade" in m.entry.conventions}
     highest = float(dataset.labels.max(initial=0)) if tops else 0.0
     if tops and highest > min(tops):
