@@ -10,7 +10,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -111,7 +111,7 @@ def batches(
     columns: Sequence[str] | None = None,
     texts: Collection[str] = (),
     most_bytes: int = TABLE,
-) -> Iterator[dict[str, Column]]:
+) -> Generator[dict[str, Column], None, None]:
     """The rows of a table, some thousands at a time; arguments and columns as `read_table`'s."""
     arguments = {
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
@@ -216,7 +216,7 @@ Framed = tuple["pd.DataFrame", float]
 """Some rows, and the share of the table that has been read, from 0 to 1, where it is known."""
 
 
-def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[Framed]:
+def frames(path: Path, place: str, reading: Reading | None = None) -> Generator[Framed, None, None]:
     """The rows of a table as pandas frames, numbered from 1 on; call it in a guarded process.
 
     Args:
@@ -239,7 +239,7 @@ def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[F
             if taken > max(UNCHECKED, RATIO * size):
                 finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
                 raise DataError(place, finding, "If it is genuine, write it as CSV.")
-            frame.index = np.arange(first, first + len(frame))  # type: ignore[assignment]
+            frame.index = np.arange(first, first + len(frame))
             first += len(frame)
             yield frame, share or min(1.0, file.consumed() / max(size, 1))
 

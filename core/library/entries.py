@@ -274,7 +274,7 @@ def _of_retriever(facts: Mapping[str, Any]) -> str:
     if "gates" not in facts:
         return said
     failed = "; ".join(facts["failed"])
-    return f"{said}; " + (f"dense in disguise: {failed}" if failed else "sparse by all gates")
+    return f"{said}; " + (f"not sparse: {failed}" if failed else "passes the sparsity checks")
 
 
 def _compared(recipe: Mapping[str, Any]) -> list[str]:
