@@ -15,8 +15,8 @@ from typing import Any
 WRITTEN, READ, LATER, DATABASES, HOSTS, PROGRAMS = KINDS = (
     "written", "read", "read_later", "databases", "hosts", "programs",
 )  # fmt: skip
-"""Files that were written; files that the first call read, and that later ones read; databases,
-hosts, and programs that calls ran."""
+"""Files that were written; files that the first call read, and those that later calls read and the
+first did not; databases, hosts, and programs that calls ran."""
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ONE_PATH, TWO_PATHS = (
@@ -73,7 +73,7 @@ class Touched:
             if isinstance(flags, int) and flags & WRITING:
                 self._file(WRITTEN, path)
                 if flags & os.O_RDWR and not flags & os.O_TRUNC:  # it may be read by this handle
-                    self._file(LATER, path)
+                    self._file(READ, path)
             elif self.calling:
                 self._file(READ if self.calls == 1 else LATER, path)
         elif event in ONE_PATH:
@@ -93,8 +93,10 @@ class Touched:
             return
         name = os.path.realpath(os.fsdecode(path))
         is_code = name.endswith(CODE) or "__pycache__" in name
-        if not (is_code or name.startswith(self._left_out) or ":memory:" in name):
-            self._found[kind].setdefault(name.removeprefix(self._here))
+        shown = name.removeprefix(self._here)
+        is_known = kind == LATER and shown in self._found[READ]
+        if not (is_code or is_known or name.startswith(self._left_out) or ":memory:" in name):
+            self._found[kind].setdefault(shown)
 
 
 def _host(address: Any) -> str:
@@ -120,13 +122,13 @@ def joined(several: Iterable[Places]) -> dict[str, list[str]]:
 def memory(places: Places) -> dict[str, list[str]]:
     """Places that may keep data from call to call: databases, hosts, programs and some files.
 
-    A file counts that was both written and read, or that later calls read too: the first call may
-    load weights.
+    A file counts that was both written and read, or that later calls alone read, which depends on
+    their input; the first call may load weights.
 
     >>> memory({"written": ["log", "cache"], "read": ["cache", "weights"], "hosts": ["h:1"]})
     {'files': ['cache'], 'hosts': ['h:1']}
     """
-    read = {*places.get(READ, ())}
+    read = {*places.get(READ, ()), *places.get(LATER, ())}
     files = sorted({*places.get(LATER, ()), *(read & {*places.get(WRITTEN, ())})})
     found = {"files": files} | {
         kind: [*places.get(kind, ())] for kind in (DATABASES, HOSTS, PROGRAMS)

@@ -6,7 +6,7 @@ there by a process that has seen no other. Whatever changes without the order be
 apart from what the order does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -92,6 +92,7 @@ def examine(
     ranker: Ranker,
     base: JudgedLists,
     variants: Sequence[CandidateLists],
+    arranged: Callable[[np.ndarray], CandidateLists] | None = None,
     *,
     processes: bool = True,
 ) -> Examination:
@@ -101,6 +102,8 @@ def examine(
         ranker: anything that scores.
         base: the lists as they are.
         variants: the same documents in other orders (or under other initial rankings).
+        arranged: lists in which a systematic order, the candidate at each place, is shown; by
+            default the lists in that order.
         processes: an importable function gets processes of its own.
 
     Returns:
@@ -150,7 +153,7 @@ def examine(
     several = -(-len(variants) // 2)
     orders = systematic(base, as_is.scores, several)
     names = [name for name, _ in orders]
-    rare = _rare(asking, names, [lists.shown_as(order) for _, order in orders])
+    rare = _rare(asking, names, [(arranged or lists.shown_as)(order) for _, order in orders])
     random_orders, systematic_orders = (
         _Comparison(asking, base, before.scores, scored, floor).excused()
         for scored in (compared, rare)

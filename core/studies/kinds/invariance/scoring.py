@@ -7,8 +7,10 @@ share of orders is about.
 """
 
 import copy
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -143,8 +145,18 @@ class ScoringRequest:
         return result
 
     def places(self) -> dict[str, list[str]]:
-        """Files, databases, hosts and programs that its processes touched, as far as it has any."""
-        return touched.joined([*self._places, getattr(self.ranker, "touched", dict)()])
+        """Files, databases, hosts and programs that its processes touched, as far as it has any.
+
+        Temporary and home folders of the usual process are left out where fresh ones had others.
+        """
+        usual: Mapping[str, list[str]] = getattr(self.ranker, "touched", dict)()
+        if self.processes and self.folders:
+            seen = (f"{Path.home()}/", f"{tempfile.gettempdir()}/")
+            usual = {
+                kind: [name for name in names if not name.startswith(seen)]
+                for kind, names in usual.items()
+            }
+        return touched.joined([*self._places, usual])
 
     def repeat(self, order: ScoredOrder) -> ScoredOrder:
         """The same question once more."""
