@@ -191,7 +191,8 @@ def examine(
         "precision": _precision(before.scores),
         "half_steps": random_orders.half_steps(),
     }  # fmt: skip
-    facts |= _place_signs(lists, [before, *compared]) | _loss(base, before.scores, compared)
+    facts |= _place_signs(lists, [before, *compared])
+    facts |= _loss(base, before.scores, compared)
     covered = _coverage(lists, kinds, before.scores)
     return Examination(random_orders.values(), facts | noise | covered)
 

@@ -78,7 +78,8 @@ class ScoringRequest:
     """
 
     def __init__(self, ranker: Ranker, base: JudgedLists, *, processes: bool = True) -> None:
-        self.base, self.scores_here = base, None
+        self.base = base
+        self.scores_here: np.ndarray | None = None
         self.ranker, self.no_memory = as_returned(ranker), ""
         if isinstance(ranker, UserRanker) and processes:
             self._to_processes(ranker)
