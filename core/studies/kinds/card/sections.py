@@ -517,9 +517,9 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
 def _not_asked(points: _Points, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
     texts = {"ranker": label, "keeps_less_than": "", "worst": NOT_ASKED, "noise": ""}
-    texts |= {"own_process": False}
+    more = {"start": start, "own_process": False}
     start = points.mean(points.at(label, points.levels[0], points.measure))
-    return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | {"start": start}
+    return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | more
 
 
 def _breakdown(
