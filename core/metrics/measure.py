@@ -9,7 +9,7 @@ digits of its function in its name, `hits#3f2a91c4@10`, and can be read where it
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -438,7 +438,20 @@ class Measure:
 
     def __str__(self) -> str:
         """The text that parses back to this measure."""
-        terms = ",".join(f"{name}={getattr(self, name)}" for name in self._changed_conventions())
+        return self._printed(self._changed_conventions())
+
+    def text_under(self, conventions: Mapping[str, Any]) -> str:
+        """The text that parses back to this measure where these conventions are the usual ones.
+
+        >>> Measure("RR").text_under({"ties": "trec"})
+        'RR(ties=averaged)'
+        """
+        usual = Measure(self.name).under(**conventions)
+        differs = [n for n in self.entry.conventions if getattr(self, n) != getattr(usual, n)]
+        return self._printed(differs)
+
+    def _printed(self, names: Sequence[str]) -> str:
+        terms = ",".join(f"{name}={getattr(self, name)}" for name in names)
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return self.name + (f"({terms})" if terms else "") + cutoff
 

@@ -349,7 +349,25 @@ def _sorted_keys(
     return keys
 
 
+HIGHEST_EXPONENTIAL = {"DCG": 127.0}
+"""Highest grade with a gain of 2^y − 1: of DCG in single precision, else HIGHEST_GAIN."""
+
+HIGHEST_GAIN = 1023.0
+"""Highest grade whose gain 2^y − 1 double precision holds."""
+
+
 def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
+    exponential = [
+        measure
+        for measure in measures
+        if measure.name == "ERR" or ("gain" in measure.entry.conventions and measure.gain == "exp2")
+    ]
+    grade = float(dataset.labels.max(initial=0)) if exponential else 0.0
+    for measure in exponential:
+        if grade > HIGHEST_EXPONENTIAL.get(measure.name, HIGHEST_GAIN):
+            finding = f"grade {grade:,g}, whose gain 2^y − 1 {measure.name} cannot hold"
+            remedy = "Measure with gain=linear, or give grades such as 0 to 4."
+            raise DataError("labels", finding, remedy)
     tops = {m.top_grade: m.name for m in measures if "top_grade" in m.entry.conventions}
     highest = float(dataset.labels.max(initial=0)) if tops else 0.0
     if tops and highest > min(tops):

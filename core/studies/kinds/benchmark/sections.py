@@ -47,7 +47,7 @@ USUAL, ENDS = "NDCG@10", ("ideal", "random")
 def headline(result: StudyResult, view: View) -> Headline:
     """Who is best, and from how many of the others it cannot be told apart."""
     measures = tuple(view.measures) or result.measures
-    measure = USUAL if USUAL in measures else measures[-1]
+    measure = measure_shown(measures)
     ranked = _ranked_means(result, measure).dropna()
     ranked = ranked[view.compared_labels(ranked.index)]
     if ranked.empty:
@@ -80,7 +80,7 @@ def _ranked_means(result: StudyResult, measure: str) -> "pd.Series[float]":
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measures, baselines = tuple(view.measures) or result.measures, baselines_of(result, view)
-    measure = USUAL if USUAL in measures else measures[-1]
+    measure = measure_shown(measures)
     baseline = next(iter(baselines), rankers_of(result)[0])
     frame = against_baseline(result, measure, baseline, view.test)
     pictured = frame[~frame["ranker"].isin(ENDS)]
@@ -100,6 +100,18 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Sentence(published.in_words(printed))
         yield Sentence(published.comparison_warning(result.facts, measures))
         yield Table(published.published_table(result, printed), published.COLUMNS, "")
+
+
+def measure_shown(measures: Sequence[str]) -> str:
+    """The measure of headline and figure: NDCG@10 under any convention, else the last one.
+
+    >>> measure_shown(["NDCG(gain=linear)@10", "RR"]), measure_shown(["AP", "RR"])
+    ('NDCG(gain=linear)@10', 'RR')
+    """
+    usual = Measure.parse(USUAL)
+    parsed = map(Measure.parse, measures)
+    alike = (one for one in parsed if (one.name, one.cutoff) == (usual.name, usual.cutoff))
+    return str(next(alike, measures[-1]))
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
