@@ -6,7 +6,6 @@ is cleared an hour later. Handing it in leaves it as it is, so that a form whose
 mended and handed in again.
 """
 
-import io
 import os
 import shutil
 import tempfile
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core import jobs
+from shuffleproof.core.data import document_tables
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.doctor import beyond_squares
 from shuffleproof.core.data.letor import read as letor
-from shuffleproof.core.data.letor import table_text
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job
@@ -45,9 +44,9 @@ WHOLE, FOLDER, UNSORTED = "whole", "folder", "unsorted"
 
 @lru_cache(maxsize=16)
 def _has_parts(path: Path, changed: int) -> bool:
-    """As `table_text.has_parts`, which reads the first rows: a page asks at every run."""
+    """As `document_tables.has_parts`, which reads the first rows: a page asks at every run."""
     del changed  # part of the memory's key alone
-    return table_text.has_parts(path)
+    return document_tables.has_parts(path)
 
 
 @dataclass(frozen=True)
@@ -168,11 +167,10 @@ class Draft:
         if is_group(file.name):
             return ""
         try:
-            gaps, text = missing != ReadingOptions.missing, None
-            if file == self.only_file:
-                text = table_text.start_of_parts(path, file.name, gaps=gaps)
-            source = path if text is None else io.BytesIO(text)
-            letor.check_start(source, file.name, missing, with_query=group_file(path) is None)
+            letor.check_start(
+                path, file.name, missing,
+                with_query=group_file(path) is None, all_parts=file == self.only_file,
+            )  # fmt: skip
         except DataError as error:
             return str(error)
         return ""

@@ -26,6 +26,16 @@ def quoted(text: str) -> str:
     return ascii(shown) if not shown.isprintable() else repr(shown)
 
 
+def shown(name: object) -> str:
+    r"""A name of a file as it may be shown: no control characters, cut to 120 characters.
+
+    >>> print(shown("bm25"), shown("a\x1b[2J"))
+    bm25 'a\x1b[2J'
+    """
+    text = str(name)
+    return text if text.isprintable() and len(text) <= LONGEST_QUOTE else quoted(text)
+
+
 class ShuffleproofError(Exception):
     """Anything a user's input or environment can cause."""
 

@@ -3,6 +3,7 @@
 import fcntl
 import functools
 import gc
+import json
 import os
 import shutil
 import signal
@@ -45,6 +46,17 @@ def main_module():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     sys.modules["__main__"] = MAIN
+
+
+@pytest.fixture
+def tables_read_here(monkeypatch):
+    """Tables are read in this process: a guarded one takes a second to start."""
+    from shuffleproof.core.data import guarded
+
+    def replies(reader, arguments, _place, limits):
+        return guarded.replies(reader, json.loads(json.dumps(arguments)), limits.memory)
+
+    monkeypatch.setattr(guarded, "_replies_of_process", replies)
 
 
 @pytest.fixture(scope="session")

@@ -10,16 +10,14 @@ import re
 import shutil
 import uuid
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from shuffleproof.core.data import document_texts, layout, mapped_file
+from shuffleproof.core.data import document_tables, document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
-from shuffleproof.core.data.letor import table_text
 from shuffleproof.core.data.letor.sink import MissingCells
 from shuffleproof.core.data.letor.stream import BROKEN, Limits
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
@@ -30,6 +28,9 @@ from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
+KEEPS = "keeps"
+"""The fact that lists what a fold holds beyond what earlier versions kept."""
+
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 CHUNK = 1 << 20
 CHECKED_FROM = 1 << 26
@@ -47,12 +48,15 @@ class ReadingOptions:
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
         texts: a side file of what documents say (`core.data.document_texts`); None: not known.
+        columns: names of a table's columns by what they hold (query, label, document), where they
+            are none of the usual ones.
     """
 
     missing: str = MissingCells.ERROR.value
     fractions: tuple[float, float, float] = FRACTIONS
     seed: int = 0
     texts: Path | None = None
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 def ingest(
@@ -79,12 +83,11 @@ def ingest(
     """
     reading = reading or ReadingOptions()
     artefacts = []
-    gaps = MissingCells(reading.missing) is not MissingCells.ERROR
-    with _folds(place, store, gaps=gaps) as all_folds:
+    with _folds(place, store) as all_folds:
         folds = all_folds if fold is None else [_fold_of_number(all_folds, fold)]
         for index, parts in enumerate(folds):
             yield Progress(index, len(folds), "folds")
-            artefacts.append((yield from _store_fold(parts, store, reading)))
+            artefacts.append((yield from _store_fold(parts, store, reading, again=True)))
     several = len(artefacts) > 1
     for index, artefact in enumerate(artefacts, start=1):
         if name is not None:
@@ -107,7 +110,7 @@ def find(text: str, store: Store) -> Artefact:
     if text in store.names() or not (path.exists() or layout.fold_at(path)):
         first_fold = f"{text}-fold1"
         return store.resolve(first_fold if first_fold in store.names() else text, KIND)
-    with _folds(path, store, gaps=False) as folds:
+    with _folds(path, store) as folds:
         return run_to_end(_store_fold(folds[0], store, ReadingOptions()))
 
 
@@ -127,50 +130,45 @@ def _fold_of_number(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
 
 
 @contextmanager
-def _folds(place: Path | Parts, store: Store, *, gaps: bool) -> Iterator[Sequence[Path | Parts]]:
+def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]]:
     """The folds at a place; those of an archive lie in the store until the block ends.
 
     Args:
         place: see `ingest`.
         store: where an archive is unpacked.
-        gaps: whether tables that name their parts may have empty cells.
     """
     if isinstance(place, Parts):
         yield [place]
-    elif place.is_dir() and not table_text.tables_of_parts(place):
+    elif place.is_dir() and not document_tables.tables_of_parts(place):
         yield layout.find(place)
     elif place.is_file() and len(archive_members(place)) > 1:
-        with (
-            _unpacked_folder(place, store, unpack_archive) as folder,
-            _folds(folder, store, gaps=gaps) as inside,
-        ):
+        with _unpacked_folder(place, store) as folder, _folds(folder, store) as inside:
             match inside:
                 case [Parts() as only]:
                     yield [replace(only, name=place.stem)]
                 case _:
                     yield inside
-    elif place.is_dir() or (place.is_file() and table_text.has_parts(place)):
+    elif place.is_dir() or (place.is_file() and document_tables.has_parts(place)):
         layout.check_shards(place, [Path(member.filename) for member in archive_members(place)])
-        with _unpacked_folder(place, store, partial(table_text.write_parts, gaps=gaps)) as folder:
-            yield [replace(layout.find(folder)[0], name=place.stem)]
+        files, found = document_tables.parts_in(place)
+        some = tuple(files)
+        valid = some if layout.VALID in found else ()
+        yield [Parts(place.stem, some, valid, some, by_rows=True)]
     else:
         yield [layout.fold_at(place) or place]
 
 
 @contextmanager
-def _unpacked_folder(
-    path: Path, store: Store, unpack: Callable[[Path, Path], None]
-) -> Iterator[Path]:
-    """A folder of a file's files in the store, removed at the end or by the next process."""
+def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
+    """A folder of an archive's files in the store, removed at the end or by the next process."""
     folder = store.root / "incoming" / f"archive.{uuid.uuid4().hex}"
     with locks.hold_lock(folder.with_name(f"{folder.name}.lock")):
         folder.mkdir()
         try:
-            unpack(path, folder)
+            unpack_archive(path, folder)
             yield folder
         except DataError as error:  # where the files lie for now is nobody's business
-            members = len(archive_members(path))
-            count = f"{members} files in the archive, " if members else ""
+            count = f"{len(archive_members(path))} files in the archive, "
             finding = count + error.finding if error.place == str(folder) else error.finding
             place = error.place.replace(str(folder), str(path))
             raise DataError(place, finding, error.remedy) from error
@@ -188,10 +186,16 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
     settings = {"missing": str(reading.missing)}
     if isinstance(parts, Path):
         settings |= {"fractions": repr(reading.fractions), "seed": str(reading.seed)}
+    elif parts.by_rows:
+        settings |= {"parts": "by rows"}
+    if reading.columns:
+        settings |= {"columns": repr(sorted(reading.columns))}
     digests = []
+    known: dict[Path, str] = {}
     for part, files in _files(parts).items():
         for path in files:
-            digests += [f"{part}:{_digest(path)}"]
+            known[path] = known.get(path) or _digest(path)
+            digests += [f"{part}:{known[path]}"]
             groups = layout.group_file(path)
             digests += [] if groups is None else [f"groups:{_digest(groups)}"]
     if reading.texts is not None:
@@ -207,15 +211,36 @@ def _digest(path: Path) -> str:
 
 
 def _store_fold(
-    parts: Path | Parts, store: Store, reading: ReadingOptions
+    parts: Path | Parts, store: Store, reading: ReadingOptions, *, again: bool = False
 ) -> Generator[Progress, None, Artefact]:
+    """The stored fold of some files, read if need be.
+
+    A fold with names of features, absent cells or scattered rows has a key of its own: earlier
+    versions stored the same files under the plain key without these.
+
+    Args:
+        parts: the files.
+        store: where it is kept.
+        reading: how they are read.
+        again: whether to read files anew that an earlier version stored.
+    """
     if isinstance(parts, Path) and not parts.exists():
         raise no_file(parts)
     if reading.texts is not None and not reading.texts.is_file():
         raise no_file(reading.texts)
-    key = _key(parts, reading)
-    with store.found_or_locked(key) as artefact:
-        if artefact is not None:
+    plain = _key(parts, reading)
+    whole = key_of(KIND, {"keeps": "names, absent cells, order of rows"}, [plain.digest])
+
+    def found() -> Artefact | None:
+        artefact = store.find(whole) or store.find(plain)
+        old = artefact is not None and KEEPS not in artefact.facts
+        ours = artefact is not None and artefact.path.is_relative_to(store.root)
+        return None if again and old and ours else artefact
+
+    if (artefact := found()) is not None:
+        return artefact
+    with store.lock(plain):
+        if (artefact := found()) is not None:
             return artefact
         name, fold, notes = yield from _load_fold(parts, reading)
         if reading.texts is not None:
@@ -233,6 +258,7 @@ def _store_fold(
             "documents": sum(size["documents"] for size in sizes.values()),
             "features": len(fold.train.feature_ids),
             "fingerprint": fold.fingerprint,
+            KEEPS: _kept(fold),
         }
         files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
         recipe = {
@@ -242,7 +268,20 @@ def _store_fold(
             "seed": reading.seed,
         }
         recipe |= {} if reading.texts is None else {"texts": reading.texts.name}
+        recipe |= {"columns": dict(reading.columns)} if reading.columns else {}
+        key = whole if facts[KEEPS] else plain
         return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
+
+
+def _kept(fold: Fold) -> list[str]:
+    """What a fold holds that earlier versions did not keep."""
+    parts = (fold.train, fold.valid, fold.test)
+    holds = {
+        "names": fold.train.feature_names is not None,
+        "absent cells": any(part.absent is not None for part in parts),
+        "order of rows": any(part.source_rows is not None for part in parts),
+    }
+    return [name for name, kept in holds.items() if kept]
 
 
 def _load_fold(
@@ -251,12 +290,13 @@ def _load_fold(
     """Read files: what they are called, their fold and notes."""
     from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
 
-    missing, seed = reading.missing, reading.seed
+    missing, seed, columns = reading.missing, reading.seed, dict(reading.columns)
     if isinstance(parts, Parts):
-        loaded = yield from source.loading_parts(parts, missing=missing, seed=seed)
+        loaded = yield from source.loading_parts(parts, missing=missing, seed=seed, columns=columns)
     else:
-        split = source.load_split(parts, missing=missing, seed=seed, fractions=reading.fractions)
-        loaded = yield from split
+        loaded = yield from source.load_split(
+            parts, missing=missing, seed=seed, fractions=reading.fractions, columns=columns
+        )
     return loaded.name, loaded.fold, loaded.notes
 
 

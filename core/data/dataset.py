@@ -1,10 +1,11 @@
 """A judged ranking data set: one feature matrix, labels, and the bounds of its queries."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32, Int32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.text import TextColumn
@@ -27,6 +28,15 @@ class _ComputedWhenRead:
         dataset.__dict__["_fingerprint"] = given
 
 
+def names_of_ids(feature_ids: Sequence[int]) -> tuple[str, ...]:
+    """The names of features that have none of their own.
+
+    >>> names_of_ids([1, 7])
+    ('feature_1', 'feature_7')
+    """
+    return tuple(f"feature_{feature}" for feature in feature_ids)
+
+
 @dataclass(frozen=True, eq=False)
 class RankingDataset:
     """Documents of many queries, the documents of a query in consecutive rows.
@@ -40,8 +50,14 @@ class RankingDataset:
         doc_ids: one id a document, where the source names them.
         comments: what followed `#` on each line, where there was anything.
         texts: what every document says, where `ingest` was given that; only functions read it.
-        fingerprint: digest of all of the above but the texts; computed when it is first read,
-            where none was given.
+        feature_names: one name a feature column, where the source has names; no ranker reads them.
+        absent: bits, a row of bytes a document: 1 where the source left a cell out, which is 0 in
+            `features`. XGBoost models read such cells as missing. None: no cell was left out.
+        source_rows: for every document its row of the source, counted from 0, where the rows of
+            queries were scattered there; scores of files are in that order. None: the order is
+            that of the source.
+        fingerprint: digest of features, labels, offsets, ids, comments and absent cells; computed
+            when it is first read, where none was given.
     """
 
     features: Float32[np.ndarray, "docs features"]
@@ -52,6 +68,9 @@ class RankingDataset:
     doc_ids: TextColumn | None = None
     comments: TextColumn | None = None
     texts: TextColumn | None = None
+    feature_names: tuple[str, ...] | None = None
+    absent: UInt8[np.ndarray, "docs bytes"] | None = None
+    source_rows: Int32[np.ndarray, " docs"] | Int64[np.ndarray, " docs"] | None = None
     fingerprint: str = _ComputedWhenRead()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -61,6 +80,10 @@ class RankingDataset:
             raise ShapeError("labels", f"{len(self.labels)} labels", f"{docs}, one a document")
         if len(self.feature_ids) != features:
             raise ShapeError("feature_ids", f"{len(self.feature_ids)} ids", f"{features}")
+        if len(self.names) != features:
+            raise ShapeError("feature_names", f"{len(self.names)} names", f"{features}")
+        if self.absent is not None and self.absent.shape != (docs, -(-features // 8)):
+            raise ShapeError("absent", f"{self.absent.shape}", f"a bit for each of {docs} rows")
         if len(self.query_ids) != len(self.offsets) - 1:
             raise ShapeError("query_ids", f"{len(self.query_ids)}", f"{len(self.offsets) - 1}")
         rising = bool(np.all(np.diff(self.offsets) >= 0))
@@ -83,6 +106,20 @@ class RankingDataset:
     def documents(self) -> int:
         """The number of documents, over all queries."""
         return len(self.labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of every feature column: `feature_` and its id where it has no other."""
+        return self.feature_names or names_of_ids(self.feature_ids)
+
+    def absent_cells(
+        self, rows: Int64[np.ndarray, " rows"] | slice = slice(None)
+    ) -> Bool[np.ndarray, "rows features"] | None:
+        """True where the source left a cell out, in these rows; None: it left none out."""
+        if self.absent is None:
+            return None
+        count = len(self.feature_ids)
+        return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
 
     def feature(self, feature_id: int) -> Float32[np.ndarray, " docs"]:
         """One feature's column by its id.
@@ -117,6 +154,8 @@ class RankingDataset:
             doc_ids=None if self.doc_ids is None else self.doc_ids.take(rows),
             comments=None if self.comments is None else self.comments.take(rows),
             texts=None if self.texts is None else self.texts.take(rows),
+            feature_names=self.feature_names,
+            absent=None if self.absent is None else self.absent[rows],
         )
 
 
@@ -150,4 +189,7 @@ def _fingerprint(dataset: RankingDataset) -> str:
         for lengths, text in () if column is None else column.pieces():
             digest.update(lengths.data)
             digest.update(np.ascontiguousarray(text).data)
+    if dataset.absent is not None:
+        digest.update(b"absent")
+        digest.update(np.ascontiguousarray(dataset.absent).data)
     return digest.hexdigest()

@@ -4,11 +4,14 @@ Frames are written as LETOR text and read in. So a frame is checked, split and k
 the same content is, and one that was read in before is found again.
 """
 
+import datetime as dt
 import json
+import numbers
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,12 +19,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float32
 
 from shuffleproof.core.data import csv_text, ragged
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
+from shuffleproof.core.data.letor.line_texts import check_queries, comment_of
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import LONGEST_QUOTE, DataError, ParameterError, quoted
+from shuffleproof.core.errors import LONGEST_QUOTE, DataError, ParameterError, quoted, shown
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "query": ("query", "qid", "query_id", "q_id"),
@@ -70,20 +74,24 @@ def files_of(frames: Frames, columns: Mapping[str, str] | None) -> Iterator[dict
         )
         for part, frame in parts.items()
     }
+    from shuffleproof.core.data.letor.write import write  # noqa: PLC0415 (who writes waits for Numba)
+
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
-            write(dataset, paths[part])
+            write(dataset, paths[part], names=True)
         yield paths
 
 
-def features_of(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> list[str]:
+def features_of(
+    place: str, frame: pd.DataFrame, columns: Mapping[str, str] | None = None
+) -> list[Any]:
     """The columns that are features, in their order: feature 1 is the first.
 
-    >>> features_of(pd.DataFrame({"qid": [1], "bm25": [0.5], "label": [1], "length": [7]}))
+    >>> features_of("", pd.DataFrame({"qid": [1], "bm25": [0.5], "label": [1], "length": [7]}))
     ['bm25', 'length']
     """
-    reserved = {_column(frame, meaning, columns or {}) for meaning in NAMES}
+    reserved = {_column(place, frame, meaning, columns or {}) for meaning in NAMES}
     if COMMENT in frame.columns and not pd.api.types.is_numeric_dtype(frame[COMMENT]):
         reserved.add(COMMENT)
     return [name for name in frame.columns if name not in reserved]
@@ -101,15 +109,36 @@ def _feature_ids(names: Sequence[Any]) -> tuple[int, ...]:
     return ids if len(ids) == len(names) and rising else tuple(range(1, len(names) + 1))
 
 
-def dataset_of(
+@dataclass(frozen=True)
+class FrameRows:
+    """The rows of a frame, in their order.
+
+    Attributes:
+        features: of the rows.
+        feature_ids: of the columns of features.
+        names: of the columns of features; None: they say no more than the ids.
+        labels: of the rows.
+        queries: the query id of every row.
+        comments: what follows `#` in LETOR text, with the document's id; None: neither is there.
+    """
+
+    features: Float32[np.ndarray, "docs features"]
+    feature_ids: tuple[int, ...]
+    names: tuple[str, ...] | None
+    labels: Float32[np.ndarray, " docs"]
+    queries: list[str]
+    comments: list[bytes] | None
+
+
+def rows_of_frame(
     place: str,
     frame: pd.DataFrame,
     columns: Mapping[str, str],
     *,
     text: bool = False,
     gaps: bool = False,
-) -> RankingDataset:
-    """The data set of a frame: queries in the order of their first rows, rows in theirs.
+) -> FrameRows:
+    """The rows of a frame as arrays.
 
     Args:
         place: what errors call it; rows are called by the frame's index.
@@ -119,74 +148,142 @@ def dataset_of(
         gaps: features may have empty cells, as NaN.
 
     Raises:
-        ParameterError: no such column.
-        DataError: what no data set is made of: no label, text among features, an empty cell.
+        DataError: what no data set is made of: no such column, no label, text among features, an
+            empty cell.
     """
-    column_of = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
+    column_of = {meaning: _column(place, frame, meaning, columns) for meaning in NAMES}
     for meaning in NAMES:
-        or_named = "." if text else f", or say columns={{{meaning!r}: 'its name'}}."
+        or_named = (
+            f", or say --columns {meaning}=NAME."
+            if text
+            else (f", or say columns={{{meaning!r}: 'its name'}}.")
+        )
         present = [name for name in NAMES[meaning] if name in frame.columns]
         if len(present) > 1 and meaning not in columns:  # the other would be a feature
             finding = f"several columns for the {meaning} ({', '.join(present)})"
             raise DataError(place, finding, f"Drop all but one{or_named}")
         if column_of[meaning] is None and meaning != "document":
-            have = ", ".join(map(str, frame.columns[:12])) or "none"
-            wanted = ", ".join(NAMES[meaning])
-            finding = f"no column for the {meaning}; there are {have}"
-            raise DataError(place, finding, f"Call it {wanted}{or_named}")
-    names = features_of(frame, columns)
+            finding = f"no column for the {meaning}; there are {_listed(frame.columns)}"
+            raise DataError(place, finding, f"Call it {', '.join(NAMES[meaning])}{or_named}")
+    names = features_of(place, frame, columns)
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
         raise DataError(place, f"no {lacking}", "A row is a document, its features are columns.")
-    queries = frame[column_of["query"]].convert_dtypes()  # gaps elsewhere made 10002 10002.0
-    if queries.isna().any():
-        row = frame.index[queries.isna()][0]
+    ids = _feature_ids(names)
+    called = tuple(map(str, names))
+    if len(set(called)) < len(called):
+        raise DataError(place, "two features have the same name", "Rename one of them.")
+    queries = _ids(place, frame, str(column_of["query"]))
+    if None in queries:
+        row = frame.index[queries.index(None)]
         raise DataError(place, f"row {row} has no query", "Drop it, or fill it in.")
-    codes, ids = pd.factorize(queries)
-    order = np.argsort(codes, kind="stable")
-    labels = _numbers(place, frame, str(column_of["label"]))
+    check_queries([query for query in dict.fromkeys(queries) if query is not None], place)
+    labels = _numbers(place, frame, str(column_of["label"]), label=True)
     features = np.stack(
         [_numbers(place, frame, name, large=text, gaps=gaps) for name in names], axis=1
     )
-    documents = _texts(frame, column_of["document"], order)
-    comments = _texts(frame, COMMENT if COMMENT not in names else None, order)
-    counts = np.bincount(codes, minlength=len(ids))
-    return RankingDataset(
-        features[order],
-        labels[order],
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        tuple(map(_id, ids)),
-        _feature_ids(names),
-        documents,
+    document, commented = column_of["document"], COMMENT in frame.columns and COMMENT not in names
+    comments = None
+    if document is not None or commented:
+        none = [None] * len(frame)
+        documents = none if document is None else _ids(place, frame, document)
+        texts = _ids(place, frame, COMMENT) if commented else none
+        comments = [
+            comment_of((comment or "").encode(), (name or "").encode(), place)
+            for comment, name in zip(texts, documents, strict=True)
+        ]
+    return FrameRows(
+        features,
+        ids,
+        None if called == names_of_ids(ids) else called,
+        labels,
+        [str(query) for query in queries],
         comments,
     )
 
 
-def _texts(frame: pd.DataFrame, name: str | None, order: np.ndarray) -> TextColumn | None:
-    """A column of texts in an order, empty cells as empty texts; none where there is no column."""
-    if name is None or name not in frame.columns:
-        return None
-    texts = frame[name].iloc[order].convert_dtypes()  # gaps make whole numbers 7.0
-    return TextColumn.of(texts.map(_id).where(texts.notna(), ""))
+def dataset_of(place: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> RankingDataset:
+    """The data set of a frame: queries in the order of their first rows, rows in theirs.
+
+    Arguments and errors are those of `rows_of_frame`.
+    """
+    rows = rows_of_frame(place, frame, columns)
+    codes, queries = pd.factorize(np.array(rows.queries, dtype=object))
+    order = np.argsort(codes, kind="stable")
+    comments = rows.comments and TextColumn.of([rows.comments[row] for row in order])
+    return RankingDataset(
+        rows.features[order],
+        rows.labels[order],
+        ragged.offsets_of(np.bincount(codes, minlength=len(queries))),
+        tuple(queries.tolist()),
+        rows.feature_ids,
+        comments=comments or None,
+        feature_names=rows.names,
+    )
 
 
-def _id(value: Any) -> str:
-    """An id as text; Parquet's columns of text may be of bytes."""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+def _ids(place: str, frame: pd.DataFrame, name: str) -> list[str | None]:
+    """A column of ids or texts, None where a cell is empty.
+
+    Raises:
+        DataError: a cell holds something else, such as a list.
+    """
+    column = frame[name].convert_dtypes()  # gaps elsewhere made 10002 10002.0
+    empty = column.isna().to_numpy()
+    ids: list[str | None] = []
+    for row, (value, lacking) in enumerate(zip(column.tolist(), empty, strict=True)):
+        text = None if lacking else _id(value)
+        if text is None and not lacking:
+            finding = f"row {frame.index[row]} of column {shown(name)} holds {_cell(value)}, no id"
+            raise DataError(place, finding, "An id is a text or a number.")
+        ids.append(text)
+    return ids
 
 
-def _column(frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]) -> str | None:
-    """The column of a meaning; none where no column is it."""
+def _id(value: Any) -> str | None:
+    """An id as text; None: it is none. Parquet's columns of text may be of bytes."""
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, str):  # half of a pair of UTF-16 is no text: it stays apart from others
+        return value.encode(errors="backslashreplace").decode()
+    scalar = isinstance(value, numbers.Number | np.generic | dt.date)
+    return str(value) if scalar else None
+
+
+def _cell(value: Any) -> str:
+    """A cell of another type, as an error quotes it."""
+    return f"{shown(repr(value)[:LONGEST_QUOTE])} ({type(value).__name__})"
+
+
+def _listed(names: Iterable[Any]) -> str:
+    """The first names of columns."""
+    return ", ".join(map(shown, list(names)[:12])) or "none"
+
+
+def _column(
+    place: str, frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]
+) -> str | None:
+    """The column of a meaning; none where no column is it.
+
+    Raises:
+        DataError: there is no column of the name that was given.
+    """
     if meaning in columns:
         if columns[meaning] not in frame.columns:
-            have = ", ".join(map(str, frame.columns[:12]))
-            raise ParameterError(f"columns[{meaning!r}]", columns[meaning], f"one of {have}")
+            finding = f"no column {shown(columns[meaning])} for the {meaning}"
+            raise DataError(place, finding, f"Name one of {_listed(frame.columns)}.")
         return columns[meaning]
     return next((name for name in NAMES[meaning] if name in frame.columns), None)
 
 
-def _numbers(
-    place: str, frame: pd.DataFrame, name: str, *, large: bool = False, gaps: bool = False
+def _numbers(  # noqa: PLR0913 (what a column may hold, by name)
+    place: str,
+    frame: pd.DataFrame,
+    name: Any,
+    *,
+    large: bool = False,
+    gaps: bool = False,
+    label: bool = False,
 ) -> np.ndarray:
     """A column as float32.
 
@@ -196,6 +293,7 @@ def _numbers(
         name: of the column.
         large: numbers that float32 does not hold become infinite.
         gaps: empty cells become NaN.
+        label: it is the column of labels.
 
     Raises:
         DataError: text, an infinite number, or what is not allowed of the two.
@@ -206,7 +304,7 @@ def _numbers(
     elif column.dtype == object and column.map(_is_number).all():  # as integers beyond 64 bits
         column = column.where(column.notna(), np.nan).astype(np.float64)
     if not pd.api.types.is_numeric_dtype(column):
-        raise _no_number(place, frame, name)
+        raise _no_number(place, frame, name, label=label)
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
@@ -214,7 +312,7 @@ def _numbers(
         exact = column.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.isinf(exact) | (np.isnan(exact) & (not gaps)) | (np.isinf(values) & (not large))
     if wrong.any():
-        finding = f"row {frame.index[wrong][0]} of column {name} is {column[wrong].iloc[0]}"
+        finding = f"row {frame.index[wrong][0]} of column {shown(name)} is {column[wrong].iloc[0]}"
         empty = np.isnan(values)
         such = wrong & (empty == empty[wrong][0])
         more = f" ({such.sum():,} rows are such)" if such.sum() > 1 else ""
@@ -233,15 +331,19 @@ def _is_number(value: Any) -> bool:
     return value is None or value is pd.NA or isinstance(value, float | np.number)
 
 
-def _no_number(place: str, frame: pd.DataFrame, name: str) -> DataError:
+def _no_number(place: str, frame: pd.DataFrame, name: Any, *, label: bool) -> DataError:
     """The error of a column with something else than numbers: its first such cell."""
     column, objects = frame[name], frame[name].dtype == object
     wrong = ~column.map(_is_number) if objects else column.notna()
     value = column[wrong].iloc[0]
-    shown = quoted(value) if isinstance(value, str) else repr(value)[:LONGEST_QUOTE]
+    said = quoted(value) if isinstance(value, str) else shown(repr(value)[:LONGEST_QUOTE])
     kind = type(value).__name__ if objects else column.dtype
-    finding = f"row {frame.index[wrong][0]} of column {name} holds {shown} ({kind}), no number"
+    finding = (
+        f"row {frame.index[wrong][0]} of column {shown(name)} holds {said} ({kind}), no number"
+    )
     remedy = "Correct the cell; if the column is no feature, drop it or encode it as numbers."
+    if label:
+        remedy = "Write labels as numbers: 0 for not relevant, higher for more relevant (Good → 2)."
     return DataError(place, finding, remedy)
 
 

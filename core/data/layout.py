@@ -18,14 +18,17 @@ SAMPLE = "sample"
 
 TRAIN, VALID, TEST = "train", "valid", "test"
 PART_WORDS = {
-    "train": TRAIN,
-    "training": TRAIN,
-    "vali": VALID,
-    "valid": VALID,
-    "validation": VALID,
-    "dev": VALID,
-    "test": TEST,
+    word: part
+    for part, words in {
+        TRAIN: "train training",
+        VALID: "val vali valid validate validation dev devel development",
+        TEST: "test testing",
+    }.items()
+    for plain in words.split()
+    for word in (plain, f"{plain}set", f"{plain}data")
 }
+"""Words of file names, and of tables' rows, that name a part."""
+
 PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 GROUP_SUFFIXES = (".query", ".group")
 FOLDS = 5
@@ -49,6 +52,8 @@ class Parts:
         valid: files to validate on; none: a fifth of the training queries is split off.
         test: files to test on.
         note: how it was decided, where names alone do not say it.
+        by_rows: whether the rows of tables say their parts; all parts then have the same files.
+        unread: files of the folder that are no part and are not read.
     """
 
     name: str
@@ -56,6 +61,8 @@ class Parts:
     valid: tuple[Path, ...]
     test: tuple[Path, ...]
     note: str = field(default="", kw_only=True)
+    by_rows: bool = field(default=False, kw_only=True)
+    unread: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def find(path: Path) -> tuple[Parts, ...]:
@@ -161,6 +168,9 @@ def _parts_in(folder: Path) -> Parts:
     for path in visible_files(folder):
         for part in _words(path):
             files[part].append(path)
+    read = {path.name for paths in files.values() for path in paths}
+    read |= {group.name for name in read if (group := group_file(folder / name))}
+    unread = tuple(path.name for path in visible_files(folder) if path.name not in read)
     for part, paths in files.items():
         if not _are_shards(paths) and len(paths) > 1:
             names = ", ".join(path.name for path in paths[:4])
@@ -173,7 +183,8 @@ def _parts_in(folder: Path) -> Parts:
             f"no train and test files, but {names}",
             "Name them train.txt, vali.txt and test.txt, or list the files of each part.",
         )
-    return Parts(folder.name, tuple(files[TRAIN]), tuple(files[VALID]), tuple(files[TEST]))
+    parts = (tuple(files[TRAIN]), tuple(files[VALID]), tuple(files[TEST]))
+    return Parts(folder.name, *parts, unread=unread)
 
 
 def _numbered_files(inside: list[Path]) -> dict[int, Path]:

@@ -54,7 +54,13 @@ def save(dataset: RankingDataset, path: Path) -> None:
             columns[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
             arrays[columns[name]] = column.blob
             arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
+    if dataset.absent is not None:
+        arrays["absent"] = dataset.absent
+    if dataset.source_rows is not None:
+        arrays["source_rows"] = dataset.source_rows
     about = {"format": FORMAT, "fingerprint": dataset.fingerprint, "blobs": json.dumps(columns)}
+    if dataset.feature_names is not None:
+        about["feature_names"] = json.dumps(dataset.feature_names)
     write(path, arrays, about)
 
 
@@ -74,6 +80,7 @@ def open_(path: Path) -> RankingDataset:
         bounds = np.concatenate([[0], arrays["query_ids.ends"]]).tolist()
         text = arrays["query_ids.blob"].tobytes()
         names = [text[first:last].decode() for first, last in pairwise(bounds)]
+        features = json.loads(about.get("feature_names", "null"))
         return RankingDataset(
             features=arrays["features"],
             labels=arrays["labels"],
@@ -83,6 +90,9 @@ def open_(path: Path) -> RankingDataset:
             doc_ids=columns.get("doc_ids"),
             comments=columns.get("comments"),
             texts=columns.get("texts"),
+            feature_names=None if features is None else tuple(map(str, features)),
+            absent=arrays.get("absent"),
+            source_rows=arrays.get("source_rows"),
             fingerprint=about["fingerprint"],
         )
     except (KeyError, ValueError) as error:

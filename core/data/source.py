@@ -3,7 +3,7 @@
 The parts of a fold share their feature columns: every id that occurs in any of them.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.document_tables import TableReading, head_of
 from shuffleproof.core.data.layout import (
     FRACTIONS,
     GROUP_SUFFIXES,
@@ -24,8 +25,7 @@ from shuffleproof.core.data.layout import (
     group_file,
 )
 from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
-from shuffleproof.core.data.letor.table_text import check_part, features_in
-from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.errors import DataError, ParameterError, shown
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.words import counted
@@ -46,7 +46,12 @@ __all__ = [
     "split",
 ]
 
+UNREAD = 20  # files that are not read and are named
+
 HELD_OUT = (0.8, 0.2)
+
+Columns = Mapping[str, str] | None
+"""Names of a table's columns by what they hold: query, label and document."""
 
 
 @dataclass(frozen=True)
@@ -84,20 +89,20 @@ def load(
     ]
 
 
-def load_split(
+def load_split(  # noqa: PLR0913 (how a file is read, by name)
     path: Path,
     *,
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
     limits: Limits | None = None,
+    columns: Columns = None,
 ) -> Generator[Progress, None, LoadedFold]:
     """Read one file and split it by query; yields the bytes read. Arguments as `load`'s."""
     _check_fractions(fractions)
     train, valid, test = yield from _read_parts(
-        [(path,)],
-        missing,
-        limits,
+        Parts(path.name, (path,), (), ()),
+        LetorTable(MissingCells(missing), limits or Limits(), columns),
         lambda queries: _queries_of_parts(queries, fractions, seed, str(path)),
     )
     return LoadedFold(path.name, Fold(train.dataset, valid.dataset, test.dataset), train.notes)
@@ -133,33 +138,31 @@ def loading_parts(
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     limits: Limits | None = None,
+    columns: Columns = None,
 ) -> Generator[Progress, None, LoadedFold]:
     """`load_parts`, yielding the bytes read on the way."""
-    files_of_parts = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
-    present = {part: files for part, files in files_of_parts.items() if files}
     if not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
-    for part, files in present.items():
-        for file in files:
-            check_part(file, str(file), part)
-    if VALID in present:
-        parsed_parts = yield from _read_parts(list(present.values()), missing, limits)
-    else:
-        parsed_parts = yield from _read_parts(
-            list(present.values()),
-            missing,
-            limits,
-            lambda queries: _queries_of_parts(
-                queries, HELD_OUT, seed, ", ".join(map(str, parts.train))
-            ),
-        )
+    table = LetorTable(MissingCells(missing), limits or Limits(), columns)
+    held_out = None
+    if not parts.valid:
+        place = ", ".join(map(str, parts.train))
+
+        def held_out(queries: int) -> list[Int64[np.ndarray, " chosen"]]:
+            return _queries_of_parts(queries, HELD_OUT, seed, place)
+
+    parsed_parts = yield from _read_parts(parts, table, held_out)
     parsed_by_part = dict(zip((TRAIN, VALID, TEST), parsed_parts, strict=True))
     notes = [parts.note] if parts.note else []
     notes += [f"{part}: {note}" for part, parsed in parsed_by_part.items() for note in parsed.notes]
-    if VALID not in present:
+    if not parts.valid:
         notes.append(
             f"No validation file: a fifth of the training queries were split off, seed {seed}."
         )
+    if parts.unread:
+        names = ", ".join(map(shown, parts.unread[:UNREAD]))
+        more = f" and {len(parts.unread) - UNREAD} more" if len(parts.unread) > UNREAD else ""
+        notes.append(f"Not read: {names}{more}.")
     fold = Fold(*(parsed.dataset for parsed in parsed_parts))
     return LoadedFold(parts.name, fold, tuple(notes))
 
@@ -208,52 +211,66 @@ def _queries_of_parts(
 
 
 def _read_parts(
-    groups_of_files: Sequence[Sequence[Path]],
-    missing: MissingCells | str,
-    limits: Limits | None,
-    split: Split | None = None,
+    parts: Parts, empty: LetorTable, split: Split | None = None
 ) -> Generator[Progress, None, list[ParsedLetor]]:
     """Read parts with the same feature columns; missing cells are filled as the first has it.
 
     The first part is split by query where `split` says how, without a second matrix; its own first
     part then says what missing cells become. Yields the
     bytes read so far, of those of all files as they are stored.
+
+    Args:
+        parts: the files.
+        empty: a table of the same settings as all that are read.
+        split: of the first part.
     """
-    _check_columns([file for files in groups_of_files for file in files])
-    tables = []
-    sizes = {file: _size(file) for files in groups_of_files for file in files}
-    bytes_before, total = 0, sum(_size(file) for files in groups_of_files for file in files)
-    for files in groups_of_files:
-        table = LetorTable(MissingCells(missing), limits or Limits())
+    groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
+    groups = {part: files for part, files in groups.items() if files}
+    order = None
+    if parts.by_rows and (head := head_of(parts.train[0], str(parts.train[0]), empty.columns)):
+        order = head.columns
+    else:
+        _check_columns([file for files in groups.values() for file in files], empty.columns)
+    read = []
+    sizes = {file: _size(file) for files in groups.values() for file in files}
+    bytes_before, total = 0, sum(sizes[file] for files in groups.values() for file in files)
+    for part, files in groups.items():
+        table = LetorTable(empty.missing, empty.limits, empty.columns)
+        due = part if parts.test else None  # of one file, which is split, rows say what they like
         for file in files:
-            for stored in table.adding(file, groups=group_file(file)):
+            reading = TableReading(part=due, only=parts.by_rows, order=order)
+            for stored in table.adding(file, groups=group_file(file), reading=reading):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         table.close()
-        tables.append(table)
-    union = np.unique(np.concatenate([table.feature_ids for table in tables]))
-    for table in tables:
+        read.append(table)
+    union = np.unique(np.concatenate([table.feature_ids for table in read]))
+    for table in read:
         table.align(union)
-    first_table, *further_tables = tables
-    parts = [first_table.to_dataset()] if split is None else first_table.parsed_parts(split)
-    return [*parts, *(table.to_dataset(first_table.fillers) for table in further_tables)]
+    first_table, *further_tables = read
+    parsed = [first_table.to_dataset()] if split is None else first_table.parsed_parts(split)
+    return [*parsed, *(table.to_dataset(first_table.fillers) for table in further_tables)]
 
 
-def _check_columns(files: Sequence[Path]) -> None:
+def _check_columns(files: Sequence[Path], columns: Columns) -> None:
     """Refuse tables whose features are not the same: they are numbered by their place.
 
     Raises:
         DataError: they differ.
     """
+    if len(set(files)) < 2:
+        return
     reference: tuple[Path, tuple[str, ...]] | None = None
     for file in files:
-        names = features_in(file, str(file))
-        if names is None:
+        head = head_of(file, str(file), columns)
+        if head is None:
             continue
-        reference = reference or (file, names)
-        if names != reference[1]:
-            columns, expected = (", ".join(some[:8]) for some in (names, reference[1]))
-            finding = f"its features are {columns}, those of {reference[0].name} {expected}"
+        reference = reference or (file, head.features)
+        if head.features != reference[1]:
+            ours, expected = (
+                ", ".join(map(shown, some[:8])) for some in (head.features, reference[1])
+            )
+            finding = f"its features are {ours}, those of {reference[0].name} {expected}"
             raise DataError(
                 str(file), finding, "Give all parts the same columns in the same order."
             )

@@ -31,13 +31,13 @@ class TextColumn:
     ends: Spans
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "TextColumn":
-        """A column of the given strings.
+    def of(cls, texts: Iterable[str | bytes]) -> "TextColumn":
+        """A column of the given strings, or of their bytes.
 
         >>> TextColumn.of(["GX01", ""])[0]
         'GX01'
         """
-        encoded = [text.encode() for text in texts]
+        encoded = [text if isinstance(text, bytes) else text.encode() for text in texts]
         bounds = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(text) for text in encoded], out=bounds[1:])
         blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
@@ -48,8 +48,9 @@ class TextColumn:
         return len(self.starts)
 
     def __getitem__(self, row: int) -> str:
-        """The string of one row; bytes that are no UTF-8 show as replacement characters."""
-        return bytes(self.blob[self.starts[row] : self.ends[row]]).decode(errors="replace")
+        """The string of one row; bytes that are no UTF-8 are escaped, so that ids stay apart."""
+        text = bytes(self.blob[self.starts[row] : self.ends[row]])
+        return text.decode(errors="backslashreplace")
 
     def __iter__(self) -> Iterator[str]:
         """The strings, in row order."""

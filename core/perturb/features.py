@@ -3,13 +3,18 @@
 Only the candidates' rows are altered. A column's mean, deviation and quantiles are those of the
 candidates' finite cells; cells that are no finite number stay what they are, unless they are
 replaced. What is drawn goes by data set row, so the order shown has no say.
+
+Cells that the source left out (`RankingDataset.absent`) are 0 here. Such a cell stays absent while
+it keeps that value, and moves with it where columns are shuffled; any other number is present. A
+cell that becomes 0 by `missing-zero` is a present 0.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
@@ -47,8 +52,11 @@ class FeaturePerturbation(NeedsData):
         rows = np.unique(judged.lists.rows)
         if self.level == 0 or not len(rows):
             return judged
-        cells = judged.dataset.features[rows].astype(np.float64)
-        return with_features(judged, rows, self.alter(cells, self.level, generator))
+        cells, absent = judged.dataset.features[rows].astype(np.float64), None
+        if self.alter is columns_shuffled and judged.dataset.absent is not None:
+            mask = np.asarray(judged.dataset.absent_cells(rows), dtype=np.float64)
+            absent = self.alter(mask, self.level, deepcopy(generator)) > 0
+        return with_features(judged, rows, self.alter(cells, self.level, generator), absent)
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,31 @@ class SignAttack(NeedsData):
 
 
 def with_features(
-    judged: JudgedLists, rows: Int64[np.ndarray, " rows"], cells: Cells
+    judged: JudgedLists,
+    rows: Int64[np.ndarray, " rows"],
+    cells: Cells,
+    absent: Bool[np.ndarray, "rows features"] | None = None,
 ) -> JudgedLists:
-    """The same lists over a copy of the data set with these cells in these rows."""
-    features = np.array(judged.dataset.features)
+    """The same lists over a copy of the data set with these cells in these rows.
+
+    Args:
+        judged: the lists.
+        rows: that are replaced.
+        cells: what they become.
+        absent: cells of them that are absent; by default those that were and are still 0.
+    """
+    dataset = judged.dataset
+    features = np.array(dataset.features)
     finite = np.isfinite(cells)
     features[rows] = np.where(finite, np.clip(cells, -LARGEST, LARGEST), cells).astype(np.float32)
-    dataset = replace(judged.dataset, features=features, fingerprint="")
-    return replace(judged, dataset=dataset)
+    bits = dataset.absent
+    if bits is not None:
+        if absent is None:
+            absent = np.asarray(dataset.absent_cells(rows)) & (features[rows] == 0)
+        bits = bits.copy()
+        bits[rows] = np.packbits(absent, axis=1)
+    changed = replace(dataset, features=features, absent=bits, fingerprint="")
+    return replace(judged, dataset=changed)
 
 
 def moments(cells: Cells) -> tuple[Float64[np.ndarray, " features"], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float32, Float64, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
@@ -144,8 +144,25 @@ def add_documents(judged: JudgedLists, added: AddedDocuments) -> JudgedLists:
         doc_ids=None if dataset.doc_ids is None else dataset.doc_ids.take(source),
         comments=None if dataset.comments is None else dataset.comments.take(source),
         texts=None if dataset.texts is None else dataset.texts.take(source),
+        feature_names=dataset.feature_names,
+        absent=_absent_cells(dataset, added, source, new),
     )
     return JudgedLists(larger, _with_added(lists, old[lists.rows], added, new))
+
+
+def _absent_cells(
+    dataset: RankingDataset,
+    added: AddedDocuments,
+    source: Int64[np.ndarray, " docs"],
+    new: Int64[np.ndarray, " added"],
+) -> UInt8[np.ndarray, "docs bytes"] | None:
+    """The absent cells of all rows: those of the originals that have the same value in copies."""
+    if dataset.absent is None:
+        return None
+    absent, rows = dataset.absent[source], source[new]
+    kept = np.asarray(dataset.absent_cells(rows)) & (added.features == dataset.features[rows])
+    absent[new] = np.packbits(kept, axis=1)
+    return absent
 
 
 def _with_added(

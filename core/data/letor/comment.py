@@ -3,8 +3,6 @@
 from typing import no_type_check
 
 import numba
-import numpy as np
-from jaxtyping import UInt8
 
 from shuffleproof.core.data.letor.memory import byte_at
 
@@ -46,13 +44,3 @@ def _past_blanks(text: int, place: int, end: int) -> int:
     while place < end and (byte_at(text + place) == _SPACE or byte_at(text + place) == _TAB):
         place += 1
     return place
-
-
-def document_of(comment: UInt8[np.ndarray, " bytes"]) -> bytes:
-    """The document id in a comment's bytes, empty if it names none.
-
-    >>> document_of(np.frombuffer(b"docid = GX01 inc = 1", dtype=np.uint8))
-    b'GX01'
-    """
-    first, last = document_name(comment.ctypes.data, 0, len(comment))
-    return comment[first:last].tobytes()

@@ -41,6 +41,7 @@ from shuffleproof.core.data.letor.numbers import (
     short_number,
 )
 from shuffleproof.core.data.letor.sink import (
+    ABSENT,
     BAD_CELL,
     BAD_END,
     BAD_LABEL,
@@ -52,6 +53,7 @@ from shuffleproof.core.data.letor.sink import (
     DONE,
     HIGH_ID,
     INFINITE,
+    LEFT_OUT,
     LONG_LINE,
     LONG_QUERY,
     LONGEST_QUERY_ID,
@@ -206,7 +208,7 @@ def _take_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[
         if new < column:
             return UNORDERED, address
         if column < new:
-            _clear(cells, first + column, first + new)
+            _leave_out(sink, first + column, first + new)
         value, after, short = short_number(address)
         if not short:
             value, after, code = _value(sink, rules, first + new, address)
@@ -216,7 +218,7 @@ def _take_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[
         column = new + 1
         place += 1
         address = after
-    _clear(cells, first + column, first + width)
+    _leave_out(sink, first + column, first + width)
     return DONE, address
 
 
@@ -225,7 +227,7 @@ def _take_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[
 def _take_unordered_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
     """The cells of a row in any order of ids; an id that occurs twice is an error."""
     first = row * rules.width
-    _clear(sink.cells, first, first + rules.width)
+    _leave_out(sink, first, first + rules.width)
     while True:
         address = _past_blanks(address)
         if not ZERO <= byte_at(address) <= NINE:
@@ -301,9 +303,12 @@ def _note_patch(sink: Addresses, cell: int, start: int, end: int) -> None:
 
 @no_type_check
 @numba.njit(cache=True)
-def _clear(cells: int, start: int, end: int) -> None:
+def _leave_out(sink: Addresses, start: int, end: int) -> None:
+    """Mark cells that a row does not write."""
+    if start < end:
+        put_integer(sink.state, LEFT_OUT, 1)
     for cell in range(start, end):
-        put_single(cells, cell, np.float32(0))
+        put_half(sink.cells, cell, ABSENT)
 
 
 @no_type_check

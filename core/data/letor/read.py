@@ -2,7 +2,8 @@
 
     2 qid:10 1:0.03 2:0.66 46:1 #docid = GX001-02 inc = 1 prob = 0.1
 
-Cells that a row leaves out are zero; columns are the feature ids that occur anywhere. Values
+Cells that a row leaves out are zero, and noted as absent; columns are the feature ids that occur
+anywhere. Values
 that float32 rounds to infinity (Istella's 1.797e308) are cut to its largest number and counted;
 infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an error unless a
 policy is chosen, by which values that were cut are missing too: they stand for that. Rows of a
@@ -17,16 +18,21 @@ A matrix that would outgrow a limit, the machine or its text many times over is 
 is made: see `letor.table`.
 """
 
+import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias, cast
 
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
+from shuffleproof.core.data.document_tables import ANY_PART, TableReading, is_table, rows_of
 from shuffleproof.core.data.letor import errors as letor_errors
 from shuffleproof.core.data.letor.kernel import parse
 from shuffleproof.core.data.letor.numbers import BEYOND, LARGEST
@@ -48,7 +54,15 @@ from shuffleproof.core.data.letor.sink import (
     Rules,
     addresses,
 )
-from shuffleproof.core.data.letor.stream import START, Block, Limits, Source, blocks, line_end
+from shuffleproof.core.data.letor.stream import (
+    START,
+    BinaryFile,
+    Block,
+    Limits,
+    Source,
+    blocks,
+    line_end,
+)
 from shuffleproof.core.data.letor.table import (
     GrowingTable,
     MatrixLimit,
@@ -57,7 +71,7 @@ from shuffleproof.core.data.letor.table import (
     fill_missing,
     mark_features,
 )
-from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.letor.write import NAMES_LINE, write
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.words import counted
 
@@ -144,7 +158,12 @@ def read(
 
 
 def check_start(
-    source: Source, name: str, missing: MissingCells | str, *, with_query: bool
+    source: Source,
+    name: str,
+    missing: MissingCells | str,
+    *,
+    with_query: bool,
+    all_parts: bool = False,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
 
@@ -153,13 +172,14 @@ def check_start(
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
+        all_parts: whether a column `part` of a table may say several parts.
 
     Raises:
         LetorError: malformed ones among them.
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START))
-    table.check_start(source, name, with_query=with_query)
+    table.check_start(source, name, with_query=with_query, all_parts=all_parts)
 
 
 Fillers: TypeAlias = Float32[np.ndarray, " features"]
@@ -173,9 +193,12 @@ class LetorTable:
 
     missing: MissingCells = MissingCells.ERROR
     limits: Limits = field(default_factory=Limits)
+    columns: Mapping[str, str] | None = None
+    """Names of a table's columns, where they are none of the usual ones."""
 
     def __post_init__(self) -> None:
         """Start empty."""
+        self._names: dict[int, str] = {}
         self._room, self._decoded = MatrixLimit(self.limits), 0
         self._table = GrowingTable(self.limits, self._room.in_memory)
         self._called, self.lacking = "", 0
@@ -200,8 +223,16 @@ class LetorTable:
         *,
         groups: Source | str | None = None,
         name: str | None = None,
+        reading: TableReading | None = None,
     ) -> Iterator[int]:
-        """`add`, block by block: yields the bytes of the file, as stored, that are behind it."""
+        """`add`, block by block: yields the bytes of the file, as stored, that are behind it.
+
+        Args:
+            source: see `add`.
+            groups: see `add`.
+            name: see `add`.
+            reading: how rows of a table become documents.
+        """
         source = Path(source) if isinstance(source, str) else source
         called = name or str(
             getattr(source, "name", source) if not isinstance(source, Path) else source
@@ -209,36 +240,70 @@ class LetorTable:
         self._called = called
         first_row = self._table.file_start = self._table.rows
         self._faults.clear()
-        for block in self._blocks(source, called):
-            self._take(block, called, with_query=groups is None)
-            self._name_runs()
-            yield block.stored
-        if self._faults:
-            raise letor_errors.merge_faults(self._faults, more=False)
-        if self._table.rows == first_row:
+        if is_table(source, called):
+            yield from self._add_table(source, called, reading or TableReading())
+        else:
+            yield from self._add_text(source, called, with_query=groups is None)
+        if self._table.rows == first_row and not (reading and reading.only):
             raise _no_documents(called)
         self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
         if groups is not None:
             self._name_groups(groups, first_row, called)
 
-    def check_start(self, source: Source, name: str, *, with_query: bool) -> None:
-        """As the function: the first block, of which nothing is kept."""
-        for block in self._blocks(source, name):
+    def _add_text(self, source: Source, name: str, *, with_query: bool) -> Iterator[int]:
+        if self.columns:
+            finding = "LETOR text, which has no names of columns"
+            raise DataError(name, finding, "Leave --columns away; it is for tables.")
+        for block in blocks(source, name, self.limits, documents=True):
+            if block.first_line == 1:
+                self._names |= names_in(block)
             self._take(block, name, with_query=with_query)
-            break
+            self._name_runs()
+            yield block.stored
+        if self._faults:
+            raise letor_errors.merge_faults(self._faults, more=False)
+
+    def _add_table(self, source: Source, name: str, reading: TableReading) -> Iterator[int]:
+        gaps = self.missing is not MissingCells.ERROR
+        reading = replace(reading, columns=self.columns, gaps=gaps)
+        state = self._table.sink.state
+        with ExitStack() as stack:
+            path = source if isinstance(source, Path) else _copied(source, stack)
+            for rows in rows_of(path, name, reading):
+                if int(rows.feature_ids[-1]) > self.limits.feature_id:
+                    finding = f"a feature id above {self.limits.feature_id:,}"
+                    raise DataError(name, finding, "Number the features from 1, or name them.")
+                self._decoded += rows.features.nbytes
+                width = max(self._table.width, len(rows.feature_ids))
+                size = self._table.rows + len(rows.labels), width
+                most_bytes, reason = self._room.bound(self._decoded)
+                letor_errors.check_size(size, (most_bytes, reason), name)
+                first = self._table.rows
+                self._table.append(rows, most_bytes)
+                for start, query in zip(rows.starts.tolist(), rows.queries, strict=True):
+                    self._runs.append(first + start, query)
+                state = self._table.sink.state
+                state[NULLS] += int(np.isnan(rows.features).sum())
+                state[CLIPPINGS] += rows.clipped
+                if rows.names is not None:
+                    self._names |= dict(zip(rows.feature_ids.tolist(), rows.names, strict=True))
+                yield rows.stored
+
+    def check_start(
+        self, source: Source, name: str, *, with_query: bool, all_parts: bool = False
+    ) -> None:
+        """As the function: the first block, of which nothing is kept."""
+        read = (
+            self._add_table(source, name, TableReading(part=ANY_PART if all_parts else None))
+            if is_table(source, name)
+            else self._add_text(source, name, with_query=with_query)
+        )
+        with closing(read):
+            next(read, None)
         if self._faults:
             raise letor_errors.merge_faults(self._faults, more=False)
         if not self._table.rows:
             raise _no_documents(name)
-
-    def _blocks(self, source: Source, name: str) -> Iterator[Block]:
-        """The blocks of a file, up to where it cannot be read on after malformed lines."""
-        try:
-            gaps = self.missing is not MissingCells.ERROR
-            yield from blocks(source, name, self.limits, documents=True, gaps=gaps)
-        except DataError:
-            if not self._faults:
-                raise
 
     def _fault(self, code: int, block: Block, start: int, name: str) -> None:
         """Remember the malformed line at a place of a block; the last one to be told is raised."""
@@ -381,7 +446,10 @@ class LetorTable:
         arranged = self._runs.arranged(
             table.rows, np.concatenate([split_queries, unused]).astype(np.int64)
         )
+        single = len(parts) == 1 and arranged.order is not None
+        source_rows = arranged.order.copy() if single and arranged.order is not None else None
         comments, documents = table.finish(arranged.order)
+        absent = table.absent_cells()
         names, offsets = self._runs.names, arranged.offsets
         matrix, labels = table.matrix(), table.sink.labels
         learnt_from = matrix[: int(offsets[len(parts[0])])]
@@ -401,11 +469,23 @@ class LetorTable:
                     feature_ids=tuple(self.feature_ids.tolist()),
                     doc_ids=None if documents is None else documents.between(rows),
                     comments=None if comments is None else comments.between(rows),
+                    feature_names=self.feature_names,
+                    absent=None if absent is None else absent[rows],
+                    source_rows=source_rows,
                 )
             )
         gathered = tuple(names[query] for query in arranged.scattered)
         counts = int(state[CLIPPINGS]), int(state[NULLS]), self.lacking
         return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns; None: the files name none."""
+        ids = self.feature_ids.tolist()
+        if not self._names.keys() & set(ids):
+            return None
+        names = names_of_ids(ids)
+        return tuple(self._names.get(at, name) for at, name in zip(ids, names, strict=True))
 
     def _fillers_of(self, matrix: Float32[np.ndarray, "docs features"]) -> Fillers:
         if self.missing in (MissingCells.ERROR, MissingCells.ZERO):
@@ -413,6 +493,29 @@ class LetorTable:
         sums, counts, largest = column_totals(matrix)
         values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
         return np.where(counts > 0, values, 0.0).astype(np.float32)
+
+
+def names_in(block: Block) -> dict[int, str]:
+    """The names of features by id in a first line `# feature names: ["bm25", …]`; none without."""
+    start = block.buffer[: len(NAMES_LINE)].tobytes()
+    if start != NAMES_LINE:
+        return {}
+    line = block.buffer[len(NAMES_LINE) : line_end(block, 0)].tobytes()
+    try:
+        names = json.loads(line)
+    except (ValueError, RecursionError):  # another comment
+        return {}
+    texts = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
+    return dict(enumerate(names, start=1)) if texts and len({*names}) == len(names) else {}
+
+
+def _copied(source: BinaryFile, stack: ExitStack) -> Path:
+    """A file on the disk of what an open file holds, until the stack is closed."""
+    source.seek(0)
+    file = stack.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 (entered)
+    shutil.copyfileobj(cast("IO[bytes]", source), file)
+    file.flush()
+    return Path(file.name)
 
 
 def _no_documents(name: str) -> DataError:

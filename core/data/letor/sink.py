@@ -11,8 +11,14 @@ DONE, MORE_COLUMNS, PATCHES_FULL, UNORDERED = range(4)
 (HIGH_ID, TWICE, NULL_CELL, BAD_END, LONG_LINE, BARE_RETURN) = range(13, 19)
 
 # Places in `Sink.state`.
-ROW, COMMENT_END, RUN, QUERY_LENGTH, NULLS, CLIPPINGS, PATCHES, NEEDED_ID, COMMENTED = range(9)
-STATES = 9
+ROW, COMMENT_END, RUN, QUERY_LENGTH, NULLS, CLIPPINGS, PATCHES, NEEDED_ID, COMMENTED, LEFT_OUT = (
+    range(10)
+)
+STATES = 10
+
+ABSENT = 0x7FA5A5A5
+"""The bits of a cell that a row leaves out, until reading ends: a NaN that no text means."""
+
 LONGEST_QUERY_ID = 255
 
 

@@ -16,8 +16,20 @@ from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 import numpy as np
 from jaxtyping import UInt8
 
-from shuffleproof.core.data.letor.table_text import SEQUENTIAL, UTF8_MARK, TableText, kind_of
 from shuffleproof.core.errors import DataError, LetorError
+
+PARQUET, ARROW, STREAM, JSON, CSV = "parquet", "arrow", "arrow stream", "json", "csv"
+UTF8_MARK = b"\xef\xbb\xbf"
+HEADS = {
+    b"PAR1": PARQUET, b"ARROW1": ARROW, b"\xff\xff\xff\xff": STREAM,
+    b"{": JSON, UTF8_MARK + b"{": JSON,
+}  # fmt: skip
+"""Kinds of tables by their first bytes; LETOR text begins with a number."""
+
+SEQUENTIAL = (STREAM, JSON, CSV)
+"""Kinds that are read from front to back, so that no copy is made of a packed file of them."""
+
+HEAD = 4096  # bytes at the start of a file that say what it is
 
 START = 1 << 16
 """Bytes of text that a look at a file's start takes, or one line where that is longer."""
@@ -121,7 +133,7 @@ class DecodedFile:
 
 
 def blocks(
-    source: Source, name: str, limits: Limits, *, documents: bool = False, gaps: bool = False
+    source: Source, name: str, limits: Limits, *, documents: bool = False
 ) -> Iterator[Block]:
     """The whole file as blocks of lines; a missing last newline is added.
 
@@ -129,16 +141,14 @@ def blocks(
         source: of text.
         name: what errors call it.
         limits: what it may ask for.
-        documents: whether rows of documents are wanted, so that a table of them is read as text.
-        gaps: whether empty cells of such a table may be, as NULL.
+        documents: whether rows of documents are wanted, so that other text is refused.
 
     Raises:
         DataError: unreadable, damaged, or larger than the limits.
         LetorError: a line longer than the limits.
     """
     lines_in = _line_counter(compiled=documents)
-    with unpacked_file(source, name) as file:
-        decoded = _as_text(file, name, gaps=gaps) if documents else file
+    with unpacked_file(source, name) as decoded:
         text = bytearray(limits.block_bytes + SLACK)
         held, total, line = 0, 0, 1
         while True:
@@ -236,24 +246,32 @@ def _without_mark(text: bytearray, count: int, name: str) -> int:
 
 
 def _check_is_text(head: bytes, name: str) -> None:
-    """Refuse a JSON array, and names or numbers between commas, semicolons or tabs.
+    """Refuse a JSON array.
 
     Raises:
-        DataError: it does.
+        DataError: it is one.
     """
     if head.lstrip().startswith(b"["):
         finding = "a JSON array, which is not read as a data set"
         remedy = "Write an object a line, as DataFrame.to_json(…, orient='records', lines=True)."
         raise DataError(name, finding, remedy)
-    line = head.split(b"\n", 1)[0].split(b"#", 1)[0]
+
+
+def kind_of(head: bytes) -> str | None:
+    r"""The kind of table that begins so; None: none. CSV begins with names or numbers.
+
+    >>> kind_of(b"PAR1.."), kind_of(b"2 qid:1"), kind_of(b"query,label,bm25\n")
+    ('parquet', None, 'csv')
+    """
+    kind = next((kind for start, kind in HEADS.items() if head.startswith(start)), None)
+    if kind or b"\0" in head or head[:2] in BYTE_ORDER_MARKS:
+        return kind
+    line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").split(b"\n", 1)[0].split(b"#", 1)[0]
     words = line.split() or [b""]
-    number = words[0][:1] in {b"", *(bytes([one]) for one in b"0123456789+-.")}
+    number = words[0][:1] in {b"", *(bytes([one]) for one in b"0123456789+-.[")}
     marked = words[0] if number else line  # LETOR text begins with a label, and has colons
     marks = (b",", b";") if number else (b",", b";", b"\t")
-    if b":" not in marked and any(marked.count(mark) > 1 for mark in marks):
-        finding = "CSV, which is not read as a data set"
-        remedy = "Write it as Parquet or JSON lines, as pandas.read_csv(…).to_parquet(…) does."
-        raise DataError(name, finding, remedy)
+    return CSV if b":" not in marked and any(marked.count(mark) > 1 for mark in marks) else None
 
 
 def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
@@ -283,8 +301,13 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 
 
 @contextmanager
-def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
+def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterator[DecodedFile]:
     """The decompressed stream of a file, told by its first bytes and not by its name.
+
+    Args:
+        source: the file.
+        name: what errors call it.
+        seekable: whether a packed table is copied, so that any place of it can be read.
 
     Raises:
         DataError: it cannot be read, is damaged, or packed twice.
@@ -296,12 +319,12 @@ def unpacked_file(source: Source, name: str) -> Iterator[DecodedFile]:
                 if isinstance(source, Path)
                 else source
             )
-            head = raw.read(6)
+            head = raw.read(HEAD)
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
             if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
-                if kind_of(head) not in (None, *SEQUENTIAL):
+                if seekable and kind_of(head) not in (None, *SEQUENTIAL):
                     decoded = _copy_of(decoded, name, stack)
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
@@ -317,7 +340,7 @@ def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
         DataError: it is, or it is damaged.
     """
     try:
-        head = cast("Any", stream).peek(6)
+        head = cast("Any", stream).peek(HEAD)[:HEAD]
     except BROKEN as error:
         raise _damaged(name, error) from error
     kind = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
@@ -354,22 +377,6 @@ def _copy_of(decoded: DecodedFile, name: str, stack: ExitStack) -> DecodedFile:
         finding = f"no room for the table in {name} ({error.strerror})"
         raise DataError(tempfile.gettempdir(), finding, "Free some, or set TMPDIR.") from error
     return DecodedFile(cast("BinaryFile", file), decoded.consumed, size)
-
-
-def _as_text(decoded: DecodedFile, name: str, *, gaps: bool) -> DecodedFile:
-    """The text itself; that of a table is made of its rows.
-
-    Args:
-        decoded: what was decoded.
-        name: what errors call it.
-        gaps: whether empty cells may be.
-    """
-    kind = kind_of(decoded.head)
-    if kind is None:
-        return decoded
-    table, size = TableText(decoded.stream, kind, name, gaps=gaps), decoded.size
-    read = decoded.consumed if kind in SEQUENTIAL else lambda: int(size * min(table.share, 1.0))
-    return DecodedFile(cast("BinaryFile", table), read, 0)
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:

@@ -17,8 +17,9 @@ from typing import no_type_check
 
 import numba
 import numpy as np
-from jaxtyping import Float32, Int32, Int64
+from jaxtyping import Float32, Int32, Int64, UInt8
 
+from shuffleproof.core.data.document_tables import DocumentRows
 from shuffleproof.core.data.letor.comment import document_name
 from shuffleproof.core.data.letor.numbers import (
     COLON,
@@ -31,8 +32,10 @@ from shuffleproof.core.data.letor.numbers import (
     ZERO,
 )
 from shuffleproof.core.data.letor.sink import (
+    ABSENT,
     COMMENT_END,
     COMMENTED,
+    LEFT_OUT,
     ROW,
     STATES,
     Sink,
@@ -198,7 +201,7 @@ class GrowingTable:
         self.sink = self.sink._replace(cells=self._file.array((count,), np.float32))
 
     def admit(self, new: Int64[np.ndarray, " new"], most_bytes: int) -> None:
-        """Give ids that have none a column; zero in the rows read."""
+        """Give ids that have none a column; absent in the rows read."""
         if len(new) <= self.width - self.used:
             self.sink.columns[new] = np.arange(self.used, self.used + len(new))
             self.used += len(new)
@@ -226,15 +229,14 @@ class GrowingTable:
         self.sink.columns[ids] = np.arange(len(ids))
         self.sink = self.sink._replace(**_scratch(self.width))
         self._resize_rows()
-        relaid(self.sink.cells, self.rows, (old, self.width), (sources, targets))
+        self._relay(old, (sources, targets))
 
     def close(self) -> None:
         """Put the columns in order and let go of what only the parser needs."""
         sources, old = self.sink.columns[self.feature_ids], self.width
         self.width = len(sources)
         if old > self.width or (sources[1:] < sources[:-1]).any():
-            targets = np.arange(self.width)
-            relaid(self.sink.cells, self.rows, (old, self.width), (sources, targets))
+            self._relay(old, (sources, np.arange(self.width)))
         self._resize_cells(self.rows * self.width)
         self._drop_scratch()
 
@@ -244,10 +246,53 @@ class GrowingTable:
         self.sink = self.sink._replace(**none)
 
     def add_columns(self, targets: Int64[np.ndarray, " old"], width: int) -> None:
-        """Move column i to `targets[i]` of `width` columns; the others are zero."""
+        """Move column i to `targets[i]` of `width` columns; the others are absent."""
         old, self.width = self.width, width
         self._resize_cells(self.rows * width)
-        relaid(self.sink.cells, self.rows, (old, width), (np.arange(old), targets))
+        self._relay(old, (np.arange(old), targets))
+
+    def _relay(self, old: int, moves: tuple[np.ndarray, np.ndarray]) -> None:
+        """Move the columns of all rows, which had `old` of them."""
+        self.sink.state[LEFT_OUT] |= len(moves[1]) < self.width
+        relaid(self.sink.cells.view(np.uint32), self.rows, (old, self.width), moves)
+
+    def append(self, rows: DocumentRows, most_bytes: int) -> None:
+        """Add rows that have been read already, but for their queries."""
+        sink, first, count = self.sink, self.rows, len(rows.labels)
+        self.needed = first + count
+        new = rows.feature_ids[sink.columns[rows.feature_ids] < 0]
+        if len(new):
+            self.admit(new, most_bytes)
+        if self.needed > self.capacity:
+            ahead = min(int(self.needed * GROWTH), self.needed + MOST_AHEAD // (4 * self.width))
+            self.capacity = max(self.needed, min(ahead, most_bytes // (4 * self.width)))
+            self._resize_rows()
+        sink, state = self.sink, self.sink.state
+        cells = sink.cells[first * self.width : self.needed * self.width].reshape(count, -1)
+        if len(rows.feature_ids) < self.width:
+            cells.view(np.uint32)[:] = ABSENT
+            state[LEFT_OUT] = 1
+        cells[:, sink.columns[rows.feature_ids]] = rows.features
+        sink.labels[first : self.needed] = rows.labels
+        sink.comment_lengths[first : self.needed] = rows.comment_lengths
+        if rows.comments is not None:
+            end = int(state[COMMENT_END])
+            self._grow_text("comments", end + len(rows.comments))
+            sink.comments[end : end + len(rows.comments)] = rows.comments
+            state[COMMENT_END] += len(rows.comments)
+            state[COMMENTED] += count
+        state[ROW] += count
+
+    def absent_cells(self) -> UInt8[np.ndarray, "docs bytes"] | None:
+        """Bits of the cells that rows left out, which become 0; None: there are none."""
+        if not self.sink.state[LEFT_OUT]:
+            return None
+        cells = self.matrix().view(np.uint32)
+        if not absent_in(cells, np.zeros((0, 0), dtype=np.uint8)):
+            return None
+        bits = np.zeros((self.rows, -(-self.width // 8)), dtype=np.uint8)
+        absent_in(cells, bits)
+        return bits
 
     def matrix(self) -> Float32[np.ndarray, "docs features"]:
         """The feature matrix; a view."""
@@ -340,7 +385,12 @@ def relaid(
 ) -> None:
     """Change rows in place from one width to another: column `sources[i]` goes to `targets[i]`.
 
-    Columns that nothing goes to are zero, those that nothing comes from are dropped.
+    Args:
+        cells: the bits of all rows.
+        rows: how many there are.
+        widths: before and after.
+        moves: sources and targets. Columns that nothing goes to are absent, those that nothing
+            comes from are dropped.
     """
     old, new = widths
     sources, targets = moves
@@ -348,9 +398,24 @@ def relaid(
     for step in range(rows):
         row = rows - 1 - step if new > old else step  # a row may lie where others lay
         old_row[:] = cells[row * old : row * old + old]
-        cells[row * new : row * new + new] = np.float32(0)
+        cells[row * new : row * new + new] = np.uint32(ABSENT)
         for index in range(len(sources)):
             cells[row * new + targets[index]] = old_row[sources[index]]
+
+
+@no_type_check
+@numba.njit(cache=True)
+def absent_in(cells: np.ndarray, bits: np.ndarray) -> int:
+    """How many cells are absent, by their bits; with room in `bits` they are noted and become 0."""
+    count, noted = 0, len(bits) > 0
+    for row in range(len(cells)):
+        for column in range(cells.shape[1]):
+            if cells[row, column] == ABSENT:
+                count += 1
+                if noted:
+                    cells[row, column] = 0
+                    bits[row, column >> 3] |= np.uint8(128 >> (column & 7))
+    return count
 
 
 @no_type_check

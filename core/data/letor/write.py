@@ -1,6 +1,7 @@
 """LETOR text out: the shortest decimals that read back to the same float32."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import no_type_check
@@ -10,9 +11,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.comment import document_of
-from shuffleproof.core.data.letor.numbers import NEWLINE, RETURN
-from shuffleproof.core.errors import DataError, quoted
+from shuffleproof.core.data.letor.line_texts import check_queries, comment_of
+from shuffleproof.core.errors import DataError
 
 WIDEST = 48  # bytes that one cell can take: an id of 20 digits, a colon, a number, a space
 MOST_DECIMALS = 15
@@ -21,11 +21,20 @@ _POWERS = 10.0 ** np.arange(MOST_DECIMALS + 1)
 _LARGEST_EXACT = 2.0**53
 
 
-def write(dataset: RankingDataset, path: Path) -> None:
+NAMES_LINE = b"# feature names: "
+"""The start of a first line that names features 1, 2, … as a list of JSON."""
+
+
+def write(dataset: RankingDataset, path: Path, *, names: bool = False) -> None:
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Every cell is written, zeros too, so that reading gives the same columns. Comments are kept;
     a document id that its comment does not name is written in front of it.
+
+    Args:
+        dataset: the data set.
+        path: of the file.
+        names: whether a first line names the features 1, 2, …, where they have names.
 
     Raises:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
@@ -36,6 +45,8 @@ def write(dataset: RankingDataset, path: Path) -> None:
     packed = path.suffix == ".gz"
     try:
         with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
+            if names and dataset.feature_names is not None:
+                file.write(NAMES_LINE + json.dumps(dataset.feature_names).encode() + b"\n")
             for line in text:
                 file.write(line)
         partial.replace(path)
@@ -106,22 +117,14 @@ def _written(value: np.float32) -> str:
 
 def _comment(dataset: RankingDataset, row: int, place: str) -> bytes:
     comments, documents = dataset.comments, dataset.doc_ids
-    text = b""
+    text = document = b""
+    if comments is None and documents is None:
+        return text
     if comments is not None:
         text = comments.blob[comments.starts[row] : comments.ends[row]].tobytes()
     if documents is not None:
         document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
-        if len(document.split()) > 1 or document.strip() != document:
-            finding = f"the document id {quoted(document.decode(errors='replace'))}"
-            raise DataError(place, finding, "An id in LETOR text holds no blanks.")
-        if document and document_of(np.frombuffer(text, dtype=np.uint8)) != document:
-            text = b"docid = " + document + (b" " + text if text else b"")
-    elif comments is None:
-        return b""
-    if bytes([NEWLINE]) in text or text.endswith(bytes([RETURN])):
-        finding = f"a line break in {quoted(text.decode(errors='replace'))}"
-        raise DataError(place, finding, "LETOR text is one line a document.")
-    return b"#" + text
+    return b"#" + comment_of(text, document, place)
 
 
 def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
@@ -131,12 +134,7 @@ def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
     if not (np.isfinite(dataset.labels).all() and features):
         finding = "a value that is not finite"
         raise DataError(place, finding, "LETOR text holds finite numbers.")
-    for name in dataset.query_ids:
-        size = len(name.encode(errors="replace"))
-        half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text
-        if half or not 0 < size <= 255 or "#" in name or min(name) <= " ":
-            finding = f"the query id {name!r}"
-            raise DataError(place, finding, "A qid is 1 to 255 bytes without blanks or #.")
+    check_queries(dataset.query_ids, place)
 
 
 @no_type_check

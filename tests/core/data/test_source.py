@@ -30,7 +30,9 @@ def test_parts_share_their_columns(tmp_path):
     assert fold.valid.features[1].tolist() == [4, 0, 0, 2]
     assert fold.test.query_ids == ("6", "7")
     (tmp_path / "vali.txt.gz").unlink()
-    said = [note.partition(" ")[0] for note in source.load(tmp_path)[0].notes]
+    *said, unread = source.load(tmp_path)[0].notes
+    assert unread == "Not read: README."
+    said = [note.partition(" ")[0] for note in said]
     assert said == ["train:", "test:", "No"], "what is split off was told with the training file"
 
 

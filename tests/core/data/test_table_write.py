@@ -13,15 +13,17 @@ import pyarrow as pa
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, csv_text, frames, layout, source
-from shuffleproof.core.data.letor import table_text as letor_table
-from shuffleproof.core.data.letor.read import read
+from shuffleproof.core.data import catalogue, csv_text, document_tables, frames, layout, source
+from shuffleproof.core.data import tables as data_tables
+from shuffleproof.core.data.letor.read import check_start, read
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import table_text, tables
+
+pytestmark = pytest.mark.usefixtures("tables_read_here")
 
 FOLD = planted(queries=(6, 3, 4), seed=4, documents=5)
 PARTS = {"train": FOLD.train, "valid": FOLD.valid, "test": FOLD.test}
@@ -121,7 +123,7 @@ def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch
     exported(path)
     (before,) = source.load(folder)
     for rows in (7, 4096):
-        monkeypatch.setattr(letor_table, "ROWS", rows)
+        monkeypatch.setattr(data_tables, "ROWS", rows)
         store = Store(tmp_path / f"other {rows}")
         (ingested,) = run_to_end(catalogue.ingest(path, "all", store))
         assert ingested.facts["fingerprint"] == before.fold.fingerprint
@@ -166,17 +168,15 @@ def test_tables_that_all_name_their_parts_are_one_data_set(exported, tmp_path, f
 def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, said):
     frame = pd.DataFrame({"part": parts, "qid": [1, 1, 2, 3, 4], "label": 1, "x": 0.5})
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=2)
-    (tmp_path / "out").mkdir()
-    assert letor_table.has_parts(tmp_path / "t.parquet")
+    assert document_tables.has_parts(tmp_path / "t.parquet")
     if not said:
-        letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
-        found = {path.stem: path.read_text() for path in (tmp_path / "out").iterdir()}
-        assert {part: len(text.splitlines()) for part, text in found.items()} == {
-            "train": 3, "valid": 1, "test": 1
-        }  # fmt: skip
+        work = catalogue.ingest(tmp_path / "t.parquet", "t", Store(tmp_path / "store"))
+        (found,) = run_to_end(work)
+        sizes = {part: sizes["documents"] for part, sizes in found.facts["parts"].items()}
+        assert sizes == {"train": 3, "valid": 1, "test": 1}
         return
     with pytest.raises(DataError, match=said):
-        letor_table.write_parts(tmp_path / "t.parquet", tmp_path / "out")
+        document_tables.parts_in(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize("form", ["file", "folder", "zip"])
@@ -242,7 +242,7 @@ def test_packed_json_lines_that_name_their_parts_are_read_as_unpacked_ones(
 def test_a_packed_table_of_parts_that_grows_like_a_bomb_is_refused(tmp_path, monkeypatch):
     line = b'{"part": "train", "qid": 1, "label": 1, "x": 0.5}' + b" " * 900_000 + b"\n"
     (tmp_path / "all.jsonl.gz").write_bytes(gzip.compress(line * 100))
-    monkeypatch.setattr(letor_table, "ROWS", 8)
+    monkeypatch.setattr(data_tables, "ROWS", 8)
     with pytest.raises(DataError, match="decompression bomb"):
         run_to_end(catalogue.ingest(tmp_path / "all.jsonl.gz", "all", Store(tmp_path / "store")))
 
@@ -261,7 +261,7 @@ def test_files_for_parts_may_have_a_column_that_says_the_same(
     table = pd.read_parquet(paths["test"])
     table.drop(columns="part").to_parquet(paths["test"])
     assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
-    monkeypatch.setattr(letor_table, "ROWS", rows)
+    monkeypatch.setattr(data_tables, "ROWS", rows)
     for row in (0, 4):
         table.loc[row:, "part"] = "train"
         table.loc[: row - 1, "part"] = "test"
@@ -284,8 +284,8 @@ def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
     with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
         run_to_end(catalogue.ingest(path, "t", store))
     with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
-        letor_table.start_of_parts(path, str(path), gaps=False)
-    assert b"NULL" in letor_table.start_of_parts(path, str(path), gaps=True)
+        check_start(path, str(path), "error", with_query=True, all_parts=True)
+    check_start(path, str(path), "zero", with_query=True, all_parts=True)
     reading = catalogue.ReadingOptions(missing="zero")
     run_to_end(catalogue.ingest(path, "t", store, reading))
     assert catalogue.resolve("t", store).test.features[:, 0].tolist() == [0.5, 0.0]

@@ -68,7 +68,7 @@ def test_whole_numbers_that_gaps_made_floats_name_the_same_queries():
     [
         (FRAME.drop(columns="label"), None, "no column for the label.*columns={'label'"),
         (FRAME.assign(grade=1), None, "for the label .label, grade.*one, or say columns={'label'"),
-        (FRAME, {"query": "topic"}, "columns.'query'. is 'topic'; it must be one of bm25"),
+        (FRAME, {"query": "topic"}, "no column topic for the query. Name one of bm25"),
         (FRAME, {"topic": "qid"}, "it must be a name for query, label or document"),
         (FRAME.assign(title="a"), None, "column title holds .* drop it or encode it"),
         (FRAME.assign(bm25=FRAME["bm25"].where(FRAME.index > 101)), None, r"bm25 is nan \(2 rows"),

@@ -14,12 +14,14 @@ import pytest
 from pyarrow import feather
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, source
-from shuffleproof.core.data.letor import stream, table_text
+from shuffleproof.core.data import catalogue, document_tables, source, tables
+from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.read import check_start, read
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.artefacts import Store
+
+pytestmark = pytest.mark.usefixtures("tables_read_here")
 
 
 def frame(queries=7, documents=5, seed=0):
@@ -65,7 +67,7 @@ WRITERS = {"a.parquet": _parquet, "a.arrow": _feather, "a.arrows": _stream, "a.j
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_table_is_read_as_its_letor_text_would_be(tmp_path, monkeypatch, name, rows):
     """Blocks of rows end within queries; features are numbered by their columns."""
-    monkeypatch.setattr(table_text, "ROWS", rows)
+    monkeypatch.setattr(tables, "ROWS", rows)
     WRITERS[name](frame(), tmp_path / name)
     found = read(tmp_path / name).dataset
     write(found, tmp_path / "again.txt")
@@ -111,8 +113,8 @@ def test_tables_are_ingested_and_split_as_text_is(tmp_path, capsys):
     ("changed", "said"),
     [
         (frame().drop(columns="relevance"), "no column for the label"),
-        (frame().drop(columns="qid"), "no column for the query.*, q_id.$"),
-        (frame().assign(label=1), r"for the label .label, relevance.* all but one.$"),
+        (frame().drop(columns="qid"), "no column for the query.*, q_id, or say --columns query="),
+        (frame().assign(label=1), r"for the label .label, relevance.* all but one, or say --columns label="),
         (frame().assign(query_id=1), "several columns for the query"),
         (frame().assign(did=1), "several columns for the document"),
         (frame().assign(bm25="many"), "column bm25 holds"),
@@ -136,7 +138,7 @@ def test_ids_of_bytes_are_text_and_blank_lines_end_nothing(tmp_path, monkeypatch
     of_bytes = table.assign(**{name: table[name].map(str.encode) for name in ("qid", "docid")})
     _parquet(of_bytes, tmp_path / "b.parquet")
     assert read(tmp_path / "b.parquet").dataset.fingerprint == whole.fingerprint
-    monkeypatch.setattr(table_text, "ROWS", 3)
+    monkeypatch.setattr(tables, "ROWS", 3)
     _json(table, tmp_path / "a.jsonl")
     text = (tmp_path / "a.jsonl").read_text().split("\n", 5)
     (tmp_path / "a.jsonl").write_text("\n".join([*text[:5], "\n" * 9, text[5]]))
@@ -177,7 +179,7 @@ def test_parts_whose_columns_differ_are_no_data_set(tmp_path):
 
 
 def test_rows_of_other_columns_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_text, "ROWS", 5)
+    monkeypatch.setattr(tables, "ROWS", 5)
     rows = [{"query": 1, "label": 0, "a": 1.5, "b": 2}] * 5 + [{"query": 2, "label": 0, "a": 1.0}]
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     with pytest.raises(DataError, match="rows 6 to 6 differ in column b"):
@@ -257,7 +259,7 @@ def test_integers_beyond_64_bits_are_numbers(tmp_path):
 
 @pytest.mark.parametrize("rows", [3, 4096])
 def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, rows):
-    monkeypatch.setattr(table_text, "ROWS", rows)
+    monkeypatch.setattr(tables, "ROWS", rows)
     for cell, said in (
         ([1.0], r"row 6 of column features holds 1 number, row [14] 2\. Give"),
         (["x", 1.0], "row 6 of column features holds no list of numbers"),
@@ -298,7 +300,7 @@ def test_tables_may_be_packed(tmp_path, name):
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
     assert read(packed).dataset.fingerprint == read(tmp_path / name).dataset.fingerprint
-    assert table_text.features_in(packed, "") == ("bm25", "clicks")
+    assert document_tables.head_of(packed, "").features == ("bm25", "clicks")
     whole = packed.read_bytes()
     packed.write_bytes(whole[: len(whole) // 2])
     for reads in (read, source.load):
@@ -355,19 +357,41 @@ def test_a_byte_order_mark_before_json_lines_is_no_text(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        b"query,label,x\n1,0,0.5\n",
-        b"\xef\xbb\xbfquery;label;x\r\n1;0;0,5\r\n",
-        b"query id\tlabel\tx\n1\t0\t0.5\n",
-        b'"query","label","x"\n',
-        b",query,label,x\n0,1,0,0.5\n",
-        b"0,10,0.5\n1,10,0.25\n",
+        b"query,label,x\n007,0,0.5\n",
+        b"\xef\xbb\xbfquery;label;x\r\n007;0;0,5\r\n",
+        b"\nquery\tlabel\tx\n007\t0\t0.5\n",
+        b'"query","label","x"\n"007","0","0.5"\n\n',
+        b",query,label,x\n0,007,0,0.5\n",
+        b'query,label,x,comment\n007,0,0.5,"a, b"\n',
     ],
 )
-def test_csv_is_told_with_a_remedy(tmp_path, text):
+def test_csv_is_read_as_any_table(tmp_path, text):
     (tmp_path / "a.csv").write_bytes(text)
-    with pytest.raises(DataError, match=r"a\.csv: CSV, which is not read.*to_parquet") as told:
+    found = read(tmp_path / "a.csv").dataset
+    assert (found.query_ids, found.feature_names) == (("007",), ("x",))
+    assert found.features.tolist() == [[0.5]]
+    assert found.comments is None or list(found.comments) == ["a, b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"0,10,0.5\n1,10,0.25\n", "no column for the query; there are 0, 10, 0.5"),
+        (b"query,label,x\n1,0,0.5\n1,0\n", "row 2 of column x is nan"),
+        (b"query,label,x\n1,0,0.5\n1,0,2,3\n", "row 2 has 4 cells, where 3 are due"),
+        (b"query,label,x\n1,0,0.5,9\n", "Length of header"),
+        (b'query,label,x\n1,0,"0.5\n', "damaged table"),
+        (b"query,label,x\n1,0,many\n", "row 1 of column x holds 'many'"),
+        (b"query,label,x\n1,Good,1\n", "column label holds 'Good'.*Write labels as numbers"),
+        (b"query,label,x,x\n1,0,1,2\n", "two columns are called x"),
+        (b"query,label,\x1b[2J\n1,0,\xff\n", "not UTF-8"),
+        (b"query,label,\x1b[2J\n1,0,many\n", r"column '\\x1b\[2J' holds"),
+    ],
+)
+def test_csv_that_is_no_table_of_documents_is_told(tmp_path, text, said):
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(DataError, match=said):
         read(tmp_path / "a.csv")
-    assert "\n" not in str(told.value)
 
 
 def test_a_json_array_is_told_with_a_remedy(tmp_path):

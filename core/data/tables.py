@@ -1,0 +1,493 @@
+"""Tables of untrusted files as plain arrays: Parquet, Arrow (files and streams), JSON lines, CSV.
+
+`read_table` reads a whole table and `batches` reads a table batch by batch. Both read in a guarded
+process (`core.data.guarded`); files may be packed (.gz .bz2 .xz .zip). The functions below them
+run in that process: `frames` yields pandas frames within bounds on columns, lists and bytes.
+"""
+
+import csv
+import io
+import json
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from shuffleproof.core.data import guarded
+from shuffleproof.core.data.letor import stream
+from shuffleproof.core.data.letor.stream import ARROW, CSV, JSON, PARQUET, STREAM
+from shuffleproof.core.errors import DataError, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+ROWS = 4096
+"""Rows of a batch at most; wide tables have fewer."""
+
+CELLS = 1 << 22
+"""Cells of a batch at most, those within lists counted."""
+
+COLUMNS = (1 << 16) + 64
+"""Columns of a table, and numbers of a list, at most."""
+
+LINE = 1 << 24
+"""Bytes of a line of JSON or CSV at most."""
+
+BATCH = 256 << 20
+"""Bytes of a stored batch of Arrow at most."""
+
+TABLE = 1 << 30
+"""Bytes of a table that `read_table` reads at most."""
+
+RATIO, UNCHECKED = 250.0, 1 << 28
+"""Bytes of all batches to those of the file at most, once there are UNCHECKED of them."""
+
+INDEX = re.compile(r"__index_level_\d+__")
+"""Names that pandas gives to an index without a name when it writes a table."""
+
+DELIMITERS = (",", ";", "\t", "|")
+
+Column = np.ndarray | list[Any]
+
+
+def read_table(
+    path: Path,
+    place: str,
+    columns: Sequence[str] | None = None,
+    texts: Collection[str] = (),
+    most_bytes: int = TABLE,
+) -> dict[str, Column]:
+    """The columns of a table by name, read in a guarded process.
+
+    Args:
+        path: Parquet, Arrow, JSON lines or CSV, by its content; plain or packed.
+        place: name of the file in errors.
+        columns: names of the columns that are wanted, those of them that are there; None: all.
+        texts: columns that stay texts in CSV, which says nothing of types.
+        most_bytes: of all values.
+
+    Returns:
+        For each column an array of numbers (int64, float64 or bool; float64 with NaN where a
+        number is missing), or a list of texts, lists and dicts with None where a value is missing.
+
+    Raises:
+        DataError: no table, damaged, or beyond the bounds.
+    """
+    parts: dict[str, list[Column]] = {}
+    for batch in batches(path, place, columns, texts, most_bytes):
+        for name, values in batch.items():
+            parts.setdefault(name, []).append(values)
+    return {name: _joined(values) for name, values in parts.items()}
+
+
+def batches(
+    path: Path,
+    place: str,
+    columns: Sequence[str] | None = None,
+    texts: Collection[str] = (),
+    most_bytes: int = TABLE,
+) -> Iterator[dict[str, Column]]:
+    """The rows of a table, some thousands at a time; arguments and columns as `read_table`'s."""
+    arguments = {
+        "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
+        "columns": None if columns is None else list(columns),
+    }  # fmt: skip
+    with closing(guarded.answers("data.tables:column_batches", arguments, place)) as answers:
+        for facts, arrays in answers:
+            yield {
+                name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
+                for at, (name, encoded) in enumerate(facts["columns"])
+            }
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    """The values of all batches of a column."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts):
+        return np.concatenate(arrays)
+    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
+    return [value for values in lists for value in values]
+
+
+def column_batches(
+    path: str, place: str, columns: Sequence[str] | None, texts: Sequence[str], most_bytes: int
+) -> Iterator[guarded.Answer]:
+    """The batches of `batches`, in the guarded process."""
+    size = 0
+    for frame, _ in frames(Path(path), place, Reading(columns, texts)):
+        arrays, listed = {}, []
+        for at, name in enumerate(frame.columns):
+            column = frame[name]
+            values = _numbers(column)
+            listed.append((name, values is None))
+            if values is None:
+                text = json.dumps([_plain(value) for value in column])
+                values = np.frombuffer(text.encode(), dtype=np.uint8)
+            arrays[str(at)] = values
+            size += values.nbytes
+        if size > most_bytes:
+            finding = f"more than {most_bytes >> 20} MiB of values"
+            raise DataError(place, finding, "Leave only the rows and columns that are needed.")
+        yield {"columns": listed}, arrays
+
+
+def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:
+    """A column of numbers as an array; None: it holds something else."""
+    if column.dtype.kind not in "biuf":
+        return None
+    if column.isna().any() or column.dtype.kind == "f":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return column.to_numpy(dtype=bool if column.dtype.kind == "b" else np.int64)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; None where it is missing."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    match plain:
+        case np.ndarray() | list() | tuple():
+            return [_plain(part) for part in plain]
+        case dict():
+            return {str(name): _plain(part) for name, part in plain.items()}
+        case bytes():
+            return plain.decode(errors="backslashreplace")
+        case str() | bool() | int():
+            return plain
+        case float() if np.isfinite(plain):
+            return plain
+    empty = plain is None or type(plain).__name__ in {"NAType", "NaTType"}
+    return None if empty or plain != plain else str(plain)  # noqa: PLR0124 (NaN)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a table.
+
+    Attributes:
+        columns: names of the columns that are wanted, those of them that are there; None: all.
+        texts: columns that stay texts in CSV, which says nothing of types; others are numbers
+            where all cells of a batch are.
+        rows: of a frame at most.
+    """
+
+    columns: Sequence[str] | None = None
+    texts: Collection[str] = ()
+    rows: int = ROWS
+
+    def wanted(self, names: Sequence[str]) -> list[str]:
+        """The columns that are read, in the order of the table."""
+        return [
+            name
+            for name in names
+            if not INDEX.fullmatch(name) and (self.columns is None or name in self.columns)
+        ]
+
+    def batch_rows(self, width: int) -> int:
+        """The rows of a frame of so many cells a row."""
+        return max(1, min(self.rows, CELLS // max(width, 1)))
+
+
+Framed = tuple["pd.DataFrame", float]
+"""Some rows, and the share of the table that has been read, from 0 to 1, where it is known."""
+
+
+def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[Framed]:
+    """The rows of a table as pandas frames, numbered from 1 on; call it in a guarded process.
+
+    Args:
+        path: of the table, plain or packed.
+        place: name of the file in errors.
+        reading: what is read of it; by default all.
+
+    Raises:
+        DataError: no table, damaged, or beyond the bounds.
+    """
+    with stream.unpacked_file(path, place) as file:
+        kind = stream.kind_of(file.head)
+        if kind is None:
+            finding = "neither Parquet nor Arrow, JSON lines or CSV"
+            raise DataError(place, finding, "Write it as one of these.")
+        size, taken, first = path.stat().st_size, 0, 1
+        for frame, share in _told(READERS[kind](file.stream, place, reading or Reading()), place):
+            stream.check_size(file, file.stream.tell(), place, stream.Limits())
+            taken += 8 * frame.size
+            if taken > max(UNCHECKED, RATIO * size):
+                finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
+                raise DataError(place, finding, "If it is genuine, write it as CSV.")
+            frame.index = np.arange(first, first + len(frame))  # type: ignore[assignment]
+            first += len(frame)
+            yield frame, share or min(1.0, file.consumed() / max(size, 1))
+
+
+def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
+    """Frames; what their reader says of a damaged file as a sentence.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    try:
+        yield from framed
+    except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
+        raise damaged(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
+
+
+def _check_names(names: Sequence[Any], place: str) -> None:
+    """Refuse too many columns, and two of one name.
+
+    Raises:
+        DataError: there are.
+    """
+    if len(names) > COLUMNS:
+        finding = f"{len(names):,} columns, where at most {COLUMNS:,} are read"
+        raise DataError(place, finding, "Write the features as one column of lists.")
+    known = set[Any]()
+    for name in names:
+        if name in known:
+            raise DataError(place, f"two columns are called {shown(name)}", "Rename one of them.")
+        known.add(name)
+
+
+def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
+
+    with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as table:
+        schema = table.schema_arrow
+        _check_names(schema.names, place)
+        wanted = reading.wanted(schema.names)
+        total, done = max(1, table.metadata.num_rows), 0
+        at_once = reading.batch_rows(len(wanted))
+        for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
+            done += batch.num_rows
+            yield from _of_batch(batch.select(wanted), place, at_once, done / total)
+
+
+def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+    import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
+
+    with pa.ipc.open_file(file) as table:
+        _check_names(table.schema.names, place)
+        wanted = reading.wanted(table.schema.names)
+        for at in range(table.num_record_batches):
+            share = (at + 1) / table.num_record_batches
+            batch = table.get_batch(at).select(wanted)
+            yield from _of_batch(batch, place, reading.batch_rows(len(wanted)), share)
+
+
+def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+    import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
+
+    with pa.ipc.open_stream(file) as table:
+        _check_names(table.schema.names, place)
+        wanted = reading.wanted(table.schema.names)
+        for batch in table:
+            yield from _of_batch(batch.select(wanted), place, reading.batch_rows(len(wanted)), 0.0)
+
+
+def _of_batch(batch: "pa.RecordBatch", place: str, rows: int, share: float) -> Iterator[Framed]:
+    """The rows of a batch of Arrow, after all its offsets, lengths and texts were checked."""
+    batch.validate(full=True)
+    if batch.nbytes > BATCH:
+        finding = f"a batch of {batch.nbytes >> 20} MiB, where at most {BATCH >> 20} are read"
+        raise DataError(place, finding, "Write it in smaller batches, of some thousand rows.")
+    for start in range(0, batch.num_rows, rows):
+        part = batch.slice(start, rows)
+        _check_lists(part, place)
+        yield _frame(part), share
+
+
+def _check_lists(batch: "pa.RecordBatch", place: str) -> None:
+    """Refuse lists that are too long, and batches with too many numbers in lists.
+
+    Raises:
+        DataError: there are.
+    """
+    import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
+    import pyarrow.compute as pc  # noqa: PLC0415 (likewise)
+
+    kinds = pa.types
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        of = column.type
+        listed = kinds.is_list(of) or kinds.is_large_list(of) or kinds.is_fixed_size_list(of)
+        if not listed:
+            continue
+        lengths = pc.list_value_length(column)
+        longest, total = (pc.max(lengths).as_py() or 0), (pc.sum(lengths).as_py() or 0)
+        if longest > COLUMNS or total > max(CELLS, COLUMNS):
+            finding = f"lists of up to {longest:,} values in column {shown(name)}"
+            raise DataError(place, finding, f"At most {COLUMNS:,} are read, some rows at a time.")
+
+
+def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
+    """A batch as a frame; nothing that the file says of pandas is believed."""
+    import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
+    import pyarrow as pa  # noqa: PLC0415 (likewise)
+
+    exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}  # float64 would round
+    fields = [
+        (name, column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            name: (
+                column.to_pandas(types_mapper=exact.get)
+                if column.null_count
+                else column.to_pandas()
+            )
+            for name, column in fields
+        }
+    )
+
+
+def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+    import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
+
+    lines = enumerate(iter(lambda: file.readline(LINE), b""), start=1)
+    filled = (_row(number, line, place) for number, line in lines if line.strip())
+    width = 1
+    while some := [*islice(filled, reading.batch_rows(width))]:
+        names = dict.fromkeys(name for row in some for name in row)
+        _check_names([*names], place)
+        if len(names) * len(some) > CELLS:
+            finding = f"{len(names):,} different columns in {len(some):,} rows"
+            raise DataError(place, finding, "Give every row the same columns.")
+        lists = max((len(cell) for cell in some[0].values() if isinstance(cell, list)), default=1)
+        width = len(names) + lists
+        wanted = reading.wanted([*names])
+        yield pd.DataFrame(some, columns=wanted), 0.0
+
+
+def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
+    """The object of a line.
+
+    Raises:
+        DataError: it is none.
+    """
+    why = ""
+    try:
+        fields = json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_object)
+    except RecursionError:
+        why = "it is nested too deep"
+    except ValueError as error:  # its own text has a number of lines of its own
+        why = str(getattr(error, "msg", error)).partition(";")[0]
+    if why:
+        raise damaged(place, f"line {number} is no JSON: {why}")
+    if not isinstance(fields, dict):
+        raise damaged(place, f"line {number} is no object {{…}}")
+    return fields
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON.
+
+    Raises:
+        ValueError: a name stands in it twice.
+    """
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        message = f"two values are called {shown(twice)}"
+        raise ValueError(message)
+    return fields
+
+
+def damaged(place: str, why: str) -> DataError:
+    """The error of a table that cannot be read."""
+    return DataError(place, f"a damaged table ({why})", "Write it again, or check it elsewhere.")
+
+
+EMPTY = re.compile(r"\s*(?:null|nan|na|n/a|none)?\s*", re.IGNORECASE)
+"""Cells of CSV that are empty where numbers are due."""
+
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+
+
+def delimiter_of(line: str) -> str:
+    """The delimiter of a line of CSV.
+
+    >>> delimiter_of("query;label;x"), delimiter_of("query")
+    (';', ',')
+    """
+    return max(DELIMITERS, key=line.count)
+
+
+def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+    import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
+
+    text = io.TextIOWrapper(cast("Any", file), "utf-8-sig", newline="")
+    try:
+        start = next((line for line in iter(lambda: text.readline(LINE), "") if line.strip()), "")
+        delimiter = delimiter_of(start)
+        lines = chain([start], iter(lambda: text.readline(LINE), ""))
+        head = [name.strip() for name in next(csv.reader(lines, delimiter=delimiter), [])]
+        if head and not head[0]:
+            head[0] = "__index_level_0__"  # as DataFrame.to_csv writes its index
+        _check_names(head, place)
+        wanted = reading.wanted(head)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows that are too long
+            frames = pd.read_csv(
+                text, sep=delimiter, header=None, names=head, index_col=False, dtype="str",
+                keep_default_na=False, engine="c", chunksize=reading.batch_rows(len(head)),
+            )  # fmt: skip
+            for frame in frames:
+                yield (
+                    pd.DataFrame(
+                        {
+                            name: _texts(frame[name])
+                            if name in reading.texts
+                            else _cells(frame[name].to_numpy(object), comma=delimiter == ";")
+                            for name in wanted
+                        }
+                    ),
+                    0.0,
+                )
+    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
+        wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        why = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        if wide:  # the header is not among the lines that pandas counts
+            why = f"row {wide[2]} has {wide[3]} cells, where {wide[1]} are due"
+        raise damaged(place, why) from error
+    except pd.errors.EmptyDataError as error:
+        raise DataError(place, "no rows", "A row is a document.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(place, "CSV that is not UTF-8", "Save it as UTF-8.") from error
+    finally:
+        text.detach()  # who opened the file closes it
+
+
+def _texts(column: "pd.Series[str]") -> Any:
+    """Texts of CSV, None where a cell is empty."""
+    return column.astype(object).where(column != "", None)
+
+
+def _cells(texts: np.ndarray, *, comma: bool) -> Any:
+    """A column of CSV: float64 where every cell is a number or empty, else texts.
+
+    Args:
+        texts: the cells.
+        comma: whether numbers may have a decimal comma.
+    """
+    with suppress(ValueError):
+        return texts.astype(np.float64)
+    filled = [None if EMPTY.fullmatch(text) else text for text in texts]
+    if comma:
+        filled = [
+            text.replace(",", ".") if text and DECIMAL_COMMA.fullmatch(text) else text
+            for text in filled
+        ]
+    with suppress(ValueError):
+        return np.array([np.nan if text is None else float(text) for text in filled])
+    return np.array(filled, dtype=object)
+
+
+READERS: Mapping[str, Callable[[Any, str, Reading], Iterator[Framed]]] = {
+    PARQUET: _parquet, ARROW: _arrow, STREAM: _stream, JSON: _json, CSV: _csv,
+}  # fmt: skip
