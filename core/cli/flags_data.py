@@ -116,6 +116,10 @@ def _ingest_preferences(commands: flags.Commands) -> None:
     ingest.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="what the table calls our columns"
     )
+    ingest.add_argument(
+        "--values", metavar="WORD=NUMBER,…",
+        help="what words of the column preference mean, from 0 (b) to 1 (a): win=1,loss=0",
+    )  # fmt: skip
     ingest.add_argument("--items", type=Path, help="a file of query and item: all that there are")
     ingest.add_argument("--qrels", type=Path, help="judgments (TREC): labels of items")
 

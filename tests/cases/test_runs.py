@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shuffleproof.core.cli.arguments import main, parser
+from shuffleproof.core.cli.arguments import main
 from tests import places
 
 CASES = places.DATA / "cases"

@@ -114,7 +114,10 @@ def test_tables_are_ingested_and_split_as_text_is(tmp_path, capsys):
     [
         (frame().drop(columns="relevance"), "no column for the label"),
         (frame().drop(columns="qid"), "no column for the query.*, q_id, or say --columns query="),
-        (frame().assign(label=1), r"for the label .label, relevance.* all but one, or say --columns label="),
+        (
+            frame().assign(label=1),
+            r"for the label .label, relevance.* all but one, or say --columns label=",
+        ),
         (frame().assign(query_id=1), "several columns for the query"),
         (frame().assign(did=1), "several columns for the document"),
         (frame().assign(bm25="many"), "column bm25 holds"),
