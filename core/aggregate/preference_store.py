@@ -10,6 +10,7 @@ from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import (
     PreferenceFormat,
+    form_of,
     is_preferred_first,
     read,
     read_otherwise,
@@ -36,6 +37,8 @@ def ingest(
     recipe = {key: value for key, value in asdict(reading).items() if value}
     recipe |= {"items": bool(reading.items), "qrels": bool(reading.qrels)}
     recipe["columns"] = dict(reading.columns)
+    if form_of(paths, reading) in {"pairs", "matrix"}:
+        recipe.setdefault("nulls", "missing")  # as it was, though these have none
     recipe |= read_otherwise(paths, reading)
     if is_preferred_first(paths, reading):
         recipe["order"] = "name"  # of items, which stood in the order of the lines before

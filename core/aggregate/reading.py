@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, pairs_of_rankings
 from shuffleproof.core.data import guarded, tables, trec
 from shuffleproof.core.data.letor.stream import (
     ARROW,
@@ -92,7 +92,8 @@ class PreferenceFormat:
     Attributes:
         format: one of FORMATS; empty: by the files' ends.
         direction: of rankings: is a small number the top, or a large one; empty: refused.
-        nulls: of rankings and runs: an item that a ranker lacks is missing, or below its last.
+        nulls: of rankings and runs: an item that a ranker lacks is missing, or below its last;
+            empty: refused where there are such.
         repeats: a pair with two preferences: an error, both counted as votes, or one of them.
         malformed: an answer that cannot be read: an error, or left out and counted.
         columns: the files' names of our columns, where they are others.
@@ -103,7 +104,7 @@ class PreferenceFormat:
 
     format: str = ""
     direction: str = ""
-    nulls: str = "missing"
+    nulls: str = ""
     repeats: str = "error"
     malformed: str = "error"
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +144,7 @@ def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Pref
             raise no_file(path)
     listed_items = None if reading.items is None else _items_by_query(reading.items)
     labels = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
-    form = reading.format or _format_of(paths)
+    form = form_of(paths, reading)
     if form in {"pairs", "matrix"}:
         return _Judgments(reading, listed_items, labels).read(paths, form)
     return _read_rankings(paths, form, reading, listed_items, labels)
@@ -155,7 +156,7 @@ def is_preferred_first(paths: Sequence[Path], reading: PreferenceFormat) -> bool
     Raises:
         LetorError, DataError: a file that is missing or empty, or a malformed first line.
     """
-    if (reading.format or _format_of(paths)) != "pairs":
+    if (form_of(paths, reading)) != "pairs":
         return False
     for path in paths:
         if _is_table(path):
@@ -176,7 +177,7 @@ def read_otherwise(paths: Sequence[Path], reading: PreferenceFormat) -> dict[str
         LetorError, DataError: a file that is missing or empty.
     """
     facts: dict[str, Any] = {}
-    if (reading.format or _format_of(paths)) != "pairs":
+    if (form_of(paths, reading)) != "pairs":
         return facts
     for path in paths:
         if _is_table(path):
@@ -193,8 +194,10 @@ def read_otherwise(paths: Sequence[Path], reading: PreferenceFormat) -> dict[str
     return facts
 
 
-def _format_of(paths: Sequence[Path]) -> str:
-    """The form of files by their names' ends and their first lines."""
+def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
+    """The form of files: as stated, or by the ends of their names and their first lines."""
+    if reading.format:
+        return reading.format
     if all(path.suffix == ".npy" for path in paths):
         return "matrix"
     if _is_table(paths[0]):
@@ -740,12 +743,7 @@ def _read_rankings(
         np.array([labels.get(query, {}).get(item, np.nan) for item in query_items], float)
         for query, query_items in zip(scores, items, strict=True)
     )
-    sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
-    if form == "rankings" and not reading.direction:
-        raise _direction_error(paths[0], tables, grades if labels else ())
-    tables = [sign * table for table in tables]
-    if reading.nulls == "last":
-        tables = [np.where(np.isnan(table), _scores_below(table), table) for table in tables]
+    tables = _oriented(paths[0], form, reading, tables, grades if labels else ())
     empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in tables)
     notes = (f"Items that no ranker ranks, never compared: {empty:,}.",) if empty else ()
     return built(
@@ -754,10 +752,67 @@ def _read_rankings(
     )  # fmt: skip
 
 
-def _scores_below(table: np.ndarray) -> np.ndarray:
-    """A score below each ranker's last, which all items that it lacks share."""
+def _oriented(
+    path: Path,
+    form: str,
+    reading: PreferenceFormat,
+    tables: Sequence[np.ndarray],
+    labels: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """Scores, higher is better, with missing ones as was said.
+
+    Raises:
+        DataError: nobody said which end is the top, or what missing ranks mean.
+    """
+    if form == "rankings" and not reading.direction:
+        raise _direction_error(path, tables, labels)
+    sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
+    scores = [sign * table for table in tables]
+    if not reading.nulls and any(np.isnan(table).any() for table in scores):
+        raise _nulls_error(path, scores, labels)
+    return list(map(_with_last, scores)) if reading.nulls == "last" else scores
+
+
+def _with_last(table: np.ndarray) -> np.ndarray:
+    """Scores with one below each ranker's last, which all items that it lacks share."""
     least = np.where(np.isnan(table), np.inf, table).min(axis=1, keepdims=True)
-    return np.where(np.isfinite(least), least, 0.0) - np.float32(1.0)
+    below = np.where(np.isfinite(least), least, 0.0) - np.float32(1.0)
+    return np.where(np.isnan(table), below, table)
+
+
+def _nulls_error(
+    path: Path, tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]
+) -> DataError:
+    """The refusal of rankings with empty cells whose meaning nobody stated; labels propose one."""
+    cells = sum(table.size for table in tables)
+    empty = sum(int(np.isnan(table).sum()) for table in tables)
+    finding = f"{100 * empty / cells:.1f} % of the ranks are missing, and nothing says why"
+    remedy = (
+        "Say --nulls last if each ranker returned its best items only, --nulls missing if it was "
+        "never asked about the others."
+    )
+    if labels:
+        found = {
+            "missing": _precision_of_majority(tables, labels),
+            "last": _precision_of_majority(list(map(_with_last, tables)), labels),
+        }
+        finding += "; by the labels, precision@1 of the majority is " + ", ".join(
+            f"{value:.3f} with {name}" for name, value in found.items()
+        )
+        remedy = f"Say --nulls {max(found, key=lambda name: found[name])} if that is what is meant."
+    return DataError(str(path), finding, remedy)
+
+
+def _precision_of_majority(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> float:
+    """How often the item that wins most of its pairs is relevant; ties count alike."""
+    hits = []
+    for table, grades in zip(tables, labels, strict=True):
+        wins = pairs_of_rankings(table.astype(np.float32)).values
+        known = np.isfinite(wins).any(axis=1)
+        means = np.full(len(wins), -np.inf)
+        means[known] = np.nanmean(wins[known], axis=1)
+        hits.append(np.mean(np.nan_to_num(grades[means == means.max()]) > 0))
+    return float(np.mean(hits)) if hits else 0.0
 
 
 def _check_items(

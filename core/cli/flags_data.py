@@ -101,9 +101,9 @@ def _ingest_preferences(commands: flags.Commands) -> None:
         help="of rankings: which numbers are the top; refused without, with what labels propose",
     )  # fmt: skip
     ingest.add_argument(
-        "--nulls", choices=("missing", "last"), default="missing",
-        help="of rankings and runs: an item that a ranker lacks has no vote of it (default), or "
-        "stands below its last",
+        "--nulls", choices=("missing", "last"),
+        help="of rankings and runs: an item that a ranker lacks has no vote of it, or stands below "
+        "its last; refused without where ranks are missing, with what labels propose",
     )  # fmt: skip
     ingest.add_argument(
         "--repeats", choices=("error", "votes", "first", "last"), default="error",

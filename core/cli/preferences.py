@@ -38,7 +38,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         except ValueError as error:
             raise ParameterError("--values", f"{word}={text}", form) from error
     reading = PreferenceFormat(
-        arguments.format or "", arguments.direction or "", arguments.nulls, arguments.repeats,
+        arguments.format or "", arguments.direction or "", arguments.nulls or "", arguments.repeats,
         arguments.malformed, columns, values, arguments.items, arguments.qrels,
     )  # fmt: skip
     artefact = preference_store.ingest(arguments.path, arguments.name, store, reading)

@@ -121,6 +121,9 @@ def test_matrices_rankings_and_runs(tmp_path):
         nulls: read([tmp_path / "agg.txt"], PreferenceFormat(direction="small", nulls=nulls))
         for nulls in ("missing", "last")
     }
+    wanted = r"25\.0 %.*with missing, .* with last.*--nulls"
+    with pytest.raises(DataError, match=wanted):
+        read([tmp_path / "agg.txt"], PreferenceFormat(direction="small"))
     assert kept["missing"].labels[0].tolist() == [2, 0]
     assert kept["missing"].pairs(0).values[0, 1] == 1, "the ranker that says nothing has no vote"
     assert kept["last"].pairs(0).values[0, 1] == 0.5
