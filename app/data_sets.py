@@ -160,7 +160,7 @@ def document_frame(
     if dataset.doc_ids is not None:
         frame.insert(1, "document", [dataset.doc_ids[row] for row in rows])
     for feature in features:
-        frame[f"f{feature}"] = dataset.feature(feature)[places]
+        frame[f"f{dataset.feature_label(feature)}"] = dataset.feature(feature)[places]
     if dataset.comments is not None:
         frame["comment"] = [dataset.comments[row] for row in rows]
     return frame

@@ -49,6 +49,19 @@ def _has_parts(path: Path, changed: int) -> bool:
     return document_tables.has_parts(path)
 
 
+@lru_cache(maxsize=256)
+def _fault(  # noqa: PLR0913 (what the first lines of a file are read by)
+    path: Path, changed: int, name: str, missing: str, *, with_query: bool, alone: bool
+) -> str:
+    """What is wrong with the first lines of a file, remembered until it changes."""
+    del changed
+    try:
+        letor.check_start(path, name, missing, with_query=with_query, all_parts=alone)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
 @dataclass(frozen=True)
 class DraftFile:
     """One file of a draft.
@@ -167,13 +180,11 @@ class Draft:
         if is_group(file.name):
             return ""
         try:
-            letor.check_start(
-                path, file.name, missing,
-                with_query=group_file(path) is None, all_parts=file == self.only_file,
-            )  # fmt: skip
-        except DataError as error:
-            return str(error)
-        return ""
+            changed = path.stat().st_mtime_ns
+        except OSError:  # taken out meanwhile
+            return ""
+        with_query, alone = group_file(path) is None, file == self.only_file
+        return _fault(path, changed, file.name, missing, with_query=with_query, alone=alone)
 
     def doubt(self, file: DraftFile) -> str:
         """What in the first lines can be read and yet spoils a study; empty: nothing."""

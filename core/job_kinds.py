@@ -333,6 +333,7 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
     kind: str,
     upload: str,
     file: str,
+    columns: str = "",
     preset: str | None = None,
     pinned: str | None = None,
 ) -> Reports:
@@ -344,6 +345,7 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
         kind: scores, lightgbm or xgboost.
         upload: what `uploads.spooled` returned.
         file: the file's name in it.
+        columns: of a model: how its columns are matched; empty: by the only rule that fits.
         preset: plays no part.
         pinned: the data set's key, which `submit` finds from its name.
     """
@@ -354,7 +356,9 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
     with _files_of(store, upload) as folder:
         path = folder / uploads.safe_name(file)
         fold = resolve(pinned or data, store)
-        artefact = yield from import_ranker.bring(kind, path, fold, store, path.name)
+        artefact = yield from import_ranker.bring(
+            kind, path, fold, store, called=path.name, columns=columns
+        )
         shutil.rmtree(folder, ignore_errors=True)
     return answer(artefact)
 

@@ -30,6 +30,7 @@ from shuffleproof.core.rankers.name import (
     XGBOOST,
     display_names,
 )
+from shuffleproof.core.rankers.outside.columns import RULES
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -240,6 +241,7 @@ def _ranker() -> None:
     st.markdown(_due(data, kind))
     received_files.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
     received_files.errors(DRAFT)
+    rule = "" if kind == SCORES else _column_rule()
     ready = bool(received_files.files_of_parts(DRAFT, FILE))
     pressed = st.button(
         f"Bring it to {escaped(data)}", type="primary", disabled=not ready, key="bring ranker",
@@ -247,14 +249,31 @@ def _ranker() -> None:
     )  # fmt: skip
     draft = received_files.draft(DRAFT)
     if pressed and draft:
-        _hand_in(MINE, lambda: bring(draft, kind, data))
+        _hand_in(MINE, lambda: bring(draft, kind, data, rule))
     _watch(MINE, _arrived)
     _brought(data)
     st.caption(escaped(FROZEN if kind == SCORES else ALIVE))
 
 
-def bring(draft: Draft, kind: str, data: str) -> Job:
+def _column_rule() -> str:
+    """Draw the choice of a rule for a model's columns; empty: the only one that fits."""
+    words = {"": "The only rule that fits"}
+    words |= {rule: text[0].upper() + text[1:] for rule, text in RULES.items()}
+    chosen = st.selectbox(
+        "Columns of the model", [*words], format_func=words.__getitem__, key="bring columns",
+        help="Which feature each column of the model is. Where several rules fit, choose one.",
+    )  # fmt: skip
+    return chosen or ""
+
+
+def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
     """Hand in a ranker's file of a kind (scores, lightgbm, xgboost); as `compare` does.
+
+    Args:
+        draft: that holds the file.
+        kind: of the file.
+        data: the data set that it is brought to.
+        columns: of a model: how its columns are matched; empty: by the only rule that fits.
 
     Raises:
         ShuffleproofError: no file, or the table of jobs cannot be used.
@@ -262,6 +281,7 @@ def bring(draft: Draft, kind: str, data: str) -> Job:
     (file,) = draft.files(FILE)
     given = {"upload": draft.spooled(FILE), "file": f"{FILE}/{file.name}"}
     uploads.clear(services.store(), jobs.table())
+    given |= {"columns": columns} if columns else {}
     return jobs.submit("bring", {"data": data, "kind": kind} | given)
 
 
@@ -280,8 +300,8 @@ def _due(data: str, kind: str) -> str:
             f"(`{command}` writes those rows)."
         )
     return (
-        f"A model over the features of {escaped(data)}: its columns in the data set's order, or "
-        "numbered by feature id as svmlight text has them."
+        f"A model over the features of {escaped(data)}. Columns with names are matched by name; "
+        "others in the data set's order, or by feature id."
     )
 
 
@@ -290,6 +310,9 @@ def _arrived(job: Job) -> None:
     name = f"{job.parameters['kind']}#{digest[: proposals.DIGITS]}"
     data, file = job.parameters["data"], str(job.parameters["file"]).rpartition("/")[2]
     st.success(escaped(f"{data} has {file} now. In commands: {name}"))
+    artefact = services.store().resolve(str(job.result["artefact"]))
+    for sentence in artefact.facts.get("columns", ()):
+        st.caption(escaped(sentence))
 
 
 def _brought(data: str) -> None:

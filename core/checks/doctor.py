@@ -437,7 +437,11 @@ def _by_place(
     prior[second] = prior[first]
     ranks = np.array(lists.ranks)
     ranks[second] = ranks[first]
-    dataset = replace(base.dataset, features=features, fingerprint="")
+    absent = base.dataset.absent
+    if absent is not None:  # a twin lacks the same cells
+        absent = absent.copy()
+        absent[lists.rows[second]] = absent[lists.rows[first]]
+    dataset = replace(base.dataset, features=features, absent=absent, fingerprint="")
     twins = replace(lists, prior=prior, ranks=ranks)
     order = np.arange(len(lists.rows))
     order[first], order[second] = second, first

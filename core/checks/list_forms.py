@@ -137,6 +137,7 @@ def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
     *,
     query_ids: Sequence[str] | None = None,
     documents: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
 ) -> JudgedLists:
     rows = np.array(features, dtype=np.float32)
     rows = rows[:, None] if rows.ndim == 1 else rows
@@ -152,6 +153,7 @@ def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
         rows, grades, bounds, names,
         tuple(range(1, rows.shape[1] + 1)),
         None if documents is None else TextColumn.of(list(documents)),
+        feature_names=feature_names and tuple(feature_names),
     )  # fmt: skip
     every = CandidateLists.all_documents(dataset)
     if ranks is None:
@@ -179,6 +181,7 @@ def _of_frame(frame: Any) -> JudgedLists:
         frame[ranks].to_numpy()[order] if ranks else None,
         query_ids=[str(name) for name in names],
         documents=None if document is None else [str(frame[document].iloc[at]) for at in order],
+        feature_names=[str(name) for name in numeric.columns],
     )  # fmt: skip
 
 

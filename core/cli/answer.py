@@ -255,7 +255,9 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "bring": {
         "ranker": "the name that studies know it by", "artefact": "key of what is stored",
         "valid": "measures of the validation part",
-        "said": "ties that reading made, in words",
+        "columns": "rule by which a model's columns are matched: names, id, id-1 or order; "
+        "null of scores",
+        "said": "how a model's columns are matched, or ties that reading made, in words",
     },
     "runs": {
         "result": "key of the stored comparison", **COMPARED,

@@ -12,6 +12,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "ingest MQ2008 --name mq2008",
         "ingest clicks.txt --name mine --split 0.7,0.1,0.2",
         "ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero",
+        "ingest clicks.csv --name mine --columns query=session_id,label=target",
         "ingest --name mine --documents docs.csv --query-texts queries.jsonl",
     ),
     "ingest-preferences": (
@@ -53,7 +54,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "certify mymodule:score --data mq2008 --queries 50",
         "certify lightgbm:model.txt --data mq2008 --lists whole duplicates",
     ),
-    "bring": ("bring scores mine.txt --data mq2008", "bring lightgbm model.txt --data mq2008"),
+    "bring": (
+        "bring scores mine.txt --data mq2008",
+        "bring lightgbm model.txt --data mq2008",
+        "bring xgboost model.json --data mq2008 --columns id-1",
+    ),
     "runs": (
         "runs bm25.run dense.run --qrels qrels.txt",
         "runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25",

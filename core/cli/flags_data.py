@@ -25,10 +25,14 @@ def add(commands: flags.Commands) -> None:
 
 
 def _ingest(commands: flags.Commands) -> None:
-    ingest = flags.command(commands, "ingest", "data:ingest", "read LETOR files into the store")
-    ingest.add_argument(
-        "path", type=Path, nargs="?", help="a file, or a folder or zip of parts, folds or S1 … S5"
+    ingest = flags.command(
+        commands, "ingest", "data:ingest", "read LETOR text or tables into the store"
     )
+    ingest.add_argument(
+        "path", type=Path, nargs="?",
+        help="a file (LETOR text, CSV, JSON lines, Parquet, Arrow), or a folder or zip of parts, "
+        "folds or S1 … S5",
+    )  # fmt: skip
     ingest.add_argument("--name", required=True, help="the name to find it by")
     for part in ("train", "valid", "test"):
         ingest.add_argument(f"--{part}", type=Path, nargs="+", help=f"files of the {part} part")
@@ -40,6 +44,11 @@ def _ingest(commands: flags.Commands) -> None:
         choices=("error", "zero", "mean", "largest"),
         default="error",
         help="what a NULL or NaN cell becomes (default: an error)",
+    )
+    ingest.add_argument(
+        "--columns",
+        metavar="OURS=THEIRS,…",
+        help="what a table calls query, label and document, as query=session_id,label=target",
     )
     ingest.add_argument(
         "--texts",

@@ -140,6 +140,13 @@ def _bring(commands: flags.Commands) -> None:
     bring.add_argument("kind", choices=("scores", "lightgbm", "xgboost"))
     bring.add_argument("path", type=Path, help="scores of the test part, or a model file")
     bring.add_argument("--data", default="sample", help="the data set that it is brought to")
+    bring.add_argument(
+        "--columns",
+        choices=("names", "id", "id-1", "order"),
+        default="",
+        help="of a model, which feature its column i is, counted from 0: the one of its name, of "
+        "id i, of id i + 1, or the i-th of the data set (default: the only rule that fits)",
+    )
 
 
 def _runs(commands: flags.Commands) -> None:

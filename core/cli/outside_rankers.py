@@ -19,13 +19,19 @@ def bring(arguments: argparse.Namespace) -> Answer:
     """`bring`: a file of scores or a model file becomes a ranker of a data set."""
     store = store_of(arguments)
     fold = resolve(arguments.data, store)
-    artefact = run_shown("bring", brought(arguments.kind, arguments.path, fold, store))
+    rule = arguments.columns
+    work = brought(arguments.kind, arguments.path, fold, store, columns=rule)
+    artefact = run_shown("bring", work)
     merged = int(artefact.facts.get("merged", 0))
     answer = {
         "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",
         "artefact": str(artefact.key),
         "valid": dict(artefact.facts["valid"]),
-        "said": [merged_in_words(arguments.path.name, merged)] if merged else [],
+        "columns": artefact.recipe["ranker"].get("columns"),
+        "said": [
+            *artefact.facts.get("columns", ()),
+            *([merged_in_words(arguments.path.name, merged)] if merged else []),
+        ],
     }
     return Answer(answer)
 

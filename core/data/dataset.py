@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float32, Int32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.errors import ShapeError, shown
 from shuffleproof.core.words import counted
 
 
@@ -112,6 +112,13 @@ class RankingDataset:
         """The name of every feature column: `feature_` and its id where it has no other."""
         return self.feature_names or names_of_ids(self.feature_ids)
 
+    @property
+    def rows_of_source(self) -> Int64[np.ndarray, " docs"]:
+        """The rows in the order of the source."""
+        if self.source_rows is None:
+            return np.arange(self.documents)
+        return np.argsort(self.source_rows, kind="stable")
+
     def absent_cells(
         self, rows: Int64[np.ndarray, " rows"] | slice = slice(None)
     ) -> Bool[np.ndarray, "rows features"] | None:
@@ -120,6 +127,16 @@ class RankingDataset:
             return None
         count = len(self.feature_ids)
         return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
+
+    def feature_label(self, feature_id: int) -> str:
+        """What people read of a feature: its id, and its name where it has one.
+
+        Raises:
+            ValueError: the data set has no feature of that id.
+        """
+        if self.feature_names is None:
+            return str(feature_id)
+        return f"{feature_id} ({shown(self.feature_names[self.feature_ids.index(feature_id)])})"
 
     def feature(self, feature_id: int) -> Float32[np.ndarray, " docs"]:
         """One feature's column by its id.

@@ -11,15 +11,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from shuffleproof.core.data import mapped_file
+from shuffleproof.core.data import mapped_file, tables
 from shuffleproof.core.data.letor.stream import Limits, blocks
+from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError, no_file, quoted
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -27,6 +29,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
 KIND = "display-texts"
+STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
 LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 30)
 MOST_TOLD = 20
 """Bad rows that are named."""
@@ -163,9 +166,12 @@ def attach(
     key = key_of(KIND, recipe)
 
     def write(folder: Path) -> None:
+        arrays: dict[str, np.ndarray] = {}
         for kind in SHAPES:
-            table = pa.Table.from_pandas(getattr(texts, kind).reset_index(), preserve_index=False)
-            pq.write_table(table, folder / f"{kind}.parquet")
+            for name, column in getattr(texts, kind).reset_index().items():
+                text = TextColumn.of(column)
+                arrays |= {f"{kind}.{name}.blob": text.blob, f"{kind}.{name}.ends": text.ends}
+        mapped_file.write(folder / STORED, arrays, {"format": FORMAT})
 
     with store.lock(key):
         artefact = store.add(key, recipe, write, {"fingerprint": fingerprint, "notes": notes})
@@ -198,12 +204,33 @@ def _artefact(fingerprint: str, store: Store) -> Artefact | None:
 
 
 def _open_texts(artefact: Artefact) -> DisplayTexts:
+    if (artefact.path / STORED).exists():
+        arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
+        documents, queries = (
+            pd.DataFrame({name: _stored_column(arrays, kind, name) for name in shape.columns})
+            for kind, shape in SHAPES.items()
+        )
+    else:  # as earlier versions stored them; an archive may have brought anything
+        documents, queries = (
+            pd.DataFrame(
+                tables.read_table(path := artefact.path / f"{kind}.parquet", str(path)),
+                columns=shape.columns, dtype="str",
+            )
+            for kind, shape in SHAPES.items()
+        )  # fmt: skip
     documents, queries = (
-        pq.read_table(artefact.path / f"{kind}.parquet").to_pandas().set_index(shape.columns[0])
-        for kind, shape in SHAPES.items()
+        frame.set_index(shape.columns[0])
+        for frame, shape in zip((documents, queries), SHAPES.values(), strict=True)
     )
     notes = (note for sentences in artefact.facts["notes"].values() for note in sentences)
     return DisplayTexts(documents, queries, tuple(notes))
+
+
+def _stored_column(arrays: Mapping[str, np.ndarray], kind: str, name: str) -> "pd.Series[str]":
+    """A column that `attach` wrote."""
+    text = arrays[f"{kind}.{name}.blob"].tobytes()
+    bounds = [0, *arrays[f"{kind}.{name}.ends"].tolist()]
+    return pd.Series([text[a:b].decode() for a, b in pairwise(bounds)], dtype="str")
 
 
 def _empty_frame(shape: Shape) -> pd.DataFrame:
@@ -214,24 +241,17 @@ def _empty_frame(shape: Shape) -> pd.DataFrame:
 
 def _parquet(path: Path, shape: Shape) -> pd.DataFrame:
     """The columns that are asked for, as texts, with the numbers of the rows."""
-    size, batches = 0, []
-    try:
-        with pq.ParquetFile(path) as file:
-            names = _names(path, file.schema_arrow.names, shape)
-            for batch in file.iter_batches(columns=list(names)):
-                batches.append(batch)
-                size += batch.nbytes
-                if size > LIMITS.decoded_bytes:
-                    finding = f"more than {LIMITS.decoded_bytes >> 20} MiB of texts"
-                    raise DataError(str(path), finding, "Leave only the rows of this data set.")
-            table = pa.Table.from_batches(batches, None if batches else file.schema_arrow)
-        frame = pd.DataFrame(
-            {mine: table[name].cast(pa.string()).to_pandas() for name, mine in names.items()}
-        )
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise DataError(str(path), f"no Parquet file of texts ({reason})", shape.remedy) from error
+    names = _names(path, tables.names_of(path, str(path)), shape)
+    columns = tables.read_table(path, str(path), [*names], most_bytes=LIMITS.decoded_bytes)
+    frame = pd.DataFrame(
+        {mine: [*map(_text_of, columns.get(name, ()))] for name, mine in names.items()}, dtype="str"
+    )
     return frame.assign(line=range(1, len(frame) + 1))
+
+
+def _text_of(value: Any) -> str:
+    """A cell of a table as text."""
+    return "" if value is None or value != value else str(value)  # noqa: PLR0124 (NaN)
 
 
 def _text(path: Path, shape: Shape) -> pd.DataFrame:
@@ -278,12 +298,14 @@ def _csv_error(path: Path, message: str, first_line: int, body: str) -> LetorErr
 def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     faults: list[LetorError] = []
+    wanted, seen = {*shape.columns, *shape.others}, dict[str, None]()
     for line, entry in enumerate(text.split("\n"), start=1):
         if not entry.strip() or len(faults) > MOST_TOLD:
             continue
         try:
             fields = json.loads(entry)
-            cells = {str(name): _cell(value) for name, value in fields.items()}
+            cells = {name: _cell(value) for name, value in fields.items() if name in wanted}
+            seen |= dict.fromkeys(fields)
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
             why = "no JSON object" if isinstance(error, ValueError | AttributeError) else str(error)
             faults.append(
@@ -293,7 +315,7 @@ def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
         rows.append({**cells, "line": line})
     _refuse(faults)
     frame = pd.DataFrame(rows, dtype="str")
-    names = _names(path, [str(name) for name in frame if name != "line"], shape)
+    names = _names(path, [*seen], shape)
     return frame[[*names, "line"]].rename(columns=names).astype({"line": int})
 
 

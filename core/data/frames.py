@@ -37,6 +37,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 COMMENT = "comment"
 """The column of what follows `#` on a line of LETOR text."""
 
+RESERVED = ("part", COMMENT, *(name for names in NAMES.values() for name in names))
+"""Names that no feature of a written table has."""
+
 _CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
 FILLED = ", as in frame.fillna(0)."
@@ -350,8 +353,9 @@ def _no_number(place: str, frame: pd.DataFrame, name: Any, *, label: bool) -> Da
 def write_csv(parts: Parts, path: Path) -> None:
     """Write the parts below one another, numbers with the fewest digits that read back the same.
 
-    Columns: part, query, document and comment where there are any, label, and `feature_<id>` for
-    every feature.
+    Columns: part, query, document and comment where there are any, label, and every feature by its
+    name, `feature_<id>` where it has none. Rows have the order of the source; cells that it left
+    out are 0.
 
     Args:
         parts: data sets by the name of the part; they share their features.
@@ -418,9 +422,9 @@ def _frames(parts: Parts) -> Iterator[pd.DataFrame]:
         for name in ("doc_ids", "comments")
     }
     for name, part in parts.items():
-        owners = ragged.segment_ids(part.offsets)
+        owners, order = ragged.segment_ids(part.offsets), part.rows_of_source
         for start in range(0, max(part.documents, 1), ROWS):
-            rows = np.arange(start, min(start + ROWS, part.documents))
+            rows = order[start : start + ROWS]
             texts = {"part": [name] * len(rows)}
             texts["query"] = [part.query_ids[query] for query in owners[rows].tolist()]
             for column, header in (("doc_ids", "document"), ("comments", "comment")):
@@ -429,5 +433,6 @@ def _frames(parts: Parts) -> Iterator[pd.DataFrame]:
                     texts[header] = ["" if values is None else values[row] for row in rows.tolist()]
             head = pd.DataFrame({key: pd.Series(text, dtype="str") for key, text in texts.items()})
             head["label"] = part.labels[rows]
-            features = [f"feature_{feature}" for feature in part.feature_ids]
+            own = set(part.names).isdisjoint(RESERVED)
+            features = part.names if own else names_of_ids(part.feature_ids)
             yield pd.concat([head, pd.DataFrame(part.features[rows], columns=features)], axis=1)

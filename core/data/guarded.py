@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -55,7 +55,7 @@ class GuardLimits:
 
 def answers(
     reader: str, arguments: Mapping[str, Any], place: str, limits: GuardLimits | None = None
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """The answers of a reader that runs in a process of its own, one after the other.
 
     The process ends with this generator. Close the generator to end it early.

@@ -8,7 +8,7 @@ shards (`train-00000-of-00002.parquet`, …), folders `Fold1` … `FoldK` that d
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shuffleproof.core.errors import DataError
@@ -79,10 +79,14 @@ def find(path: Path) -> tuple[Parts, ...]:
     folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
     if folds:
         folds.sort(key=lambda inner: int(re.sub(r"[^0-9]", "", inner.name)))
-        return tuple(_parts_in(folder) for folder in folds)
+        beside = _unread(inside, folds)
+        return tuple(
+            replace(parts, unread=parts.unread + beside) for parts in map(_parts_in, folds)
+        )
     numbered = _numbered_files(inside)
     if numbered and not any(_words(inner) for inner in inside):
-        return _rotations(path, numbered)
+        beside = _unread(inside, [*numbered.values()])
+        return tuple(replace(parts, unread=beside) for parts in _rotations(path, numbered))
     return (_parts_in(path),)
 
 
@@ -168,9 +172,7 @@ def _parts_in(folder: Path) -> Parts:
     for path in visible_files(folder):
         for part in _words(path):
             files[part].append(path)
-    read = {path.name for paths in files.values() for path in paths}
-    read |= {group.name for name in read if (group := group_file(folder / name))}
-    unread = tuple(path.name for path in visible_files(folder) if path.name not in read)
+    unread = _unread(visible_files(folder), [path for paths in files.values() for path in paths])
     for part, paths in files.items():
         if not _are_shards(paths) and len(paths) > 1:
             names = ", ".join(path.name for path in paths[:4])
@@ -185,6 +187,12 @@ def _parts_in(folder: Path) -> Parts:
         )
     parts = (tuple(files[TRAIN]), tuple(files[VALID]), tuple(files[TEST]))
     return Parts(folder.name, *parts, unread=unread)
+
+
+def _unread(inside: Sequence[Path], read: Sequence[Path]) -> tuple[str, ...]:
+    """The names in a folder of what is neither read nor a group file of that."""
+    known = {*read, *filter(None, map(group_file, read))}
+    return tuple(path.name for path in inside if path not in known)
 
 
 def _numbered_files(inside: list[Path]) -> dict[int, Path]:

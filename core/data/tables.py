@@ -10,7 +10,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -74,8 +74,8 @@ def read_table(
         most_bytes: of all values.
 
     Returns:
-        For each column an array of numbers (int64, float64 or bool; float64 with NaN where a
-        number is missing), or a list of texts, lists and dicts with None where a value is missing.
+        For each column an array of numbers (int64, bool, or float64 with NaN where one is
+        missing), or a list of any values with None where one is missing.
 
     Raises:
         DataError: no table, damaged, or beyond the bounds.
@@ -87,13 +87,31 @@ def read_table(
     return {name: _joined(values) for name, values in parts.items()}
 
 
+def names_of(path: Path, place: str) -> list[str]:
+    """The names of all columns of a table, by its first rows; arguments as `read_table`'s.
+
+    Raises:
+        DataError: no table, or damaged.
+    """
+    arguments = {"path": str(path), "place": place}
+    with closing(guarded.answers("data.tables:read_names", arguments, place)) as answers:
+        return next(answers)[0]["names"]
+
+
+def read_names(path: str, place: str) -> Iterator[guarded.Answer]:
+    """The names of `names_of`, in the guarded process."""
+    with closing(frames(Path(path), place)) as read:
+        frame, _ = next(read, (None, 0.0))
+        yield {"names": [] if frame is None else [*map(str, frame.columns)]}, {}
+
+
 def batches(
     path: Path,
     place: str,
     columns: Sequence[str] | None = None,
     texts: Collection[str] = (),
     most_bytes: int = TABLE,
-) -> Iterator[dict[str, Column]]:
+) -> Generator[dict[str, Column], None, None]:
     """The rows of a table, some thousands at a time; arguments and columns as `read_table`'s."""
     arguments = {
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
@@ -140,9 +158,10 @@ def column_batches(
 
 def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:
     """A column of numbers as an array; None: it holds something else."""
-    if column.dtype.kind not in "biuf":
-        return None
-    if column.isna().any() or column.dtype.kind == "f":
+    empty = bool(column.isna().any())
+    if column.dtype.kind not in "biuf" or (empty and column.dtype.kind in "biu"):
+        return None  # missing ones among whole numbers: they stay exact
+    if column.dtype.kind == "f":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return column.to_numpy(dtype=bool if column.dtype.kind == "b" else np.int64)
 
@@ -197,7 +216,7 @@ Framed = tuple["pd.DataFrame", float]
 """Some rows, and the share of the table that has been read, from 0 to 1, where it is known."""
 
 
-def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[Framed]:
+def frames(path: Path, place: str, reading: Reading | None = None) -> Generator[Framed, None, None]:
     """The rows of a table as pandas frames, numbered from 1 on; call it in a guarded process.
 
     Args:
@@ -220,7 +239,7 @@ def frames(path: Path, place: str, reading: Reading | None = None) -> Iterator[F
             if taken > max(UNCHECKED, RATIO * size):
                 finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
                 raise DataError(place, finding, "If it is genuine, write it as CSV.")
-            frame.index = np.arange(first, first + len(frame))  # type: ignore[assignment]
+            frame.index = np.arange(first, first + len(frame))
             first += len(frame)
             yield frame, share or min(1.0, file.consumed() / max(size, 1))
 
@@ -254,6 +273,7 @@ def _check_names(names: Sequence[Any], place: str) -> None:
 
 
 def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+    import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
     import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
 
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as table:
@@ -265,6 +285,8 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
             done += batch.num_rows
             yield from _of_batch(batch.select(wanted), place, at_once, done / total)
+        if not done:
+            yield pd.DataFrame(columns=wanted), 1.0
 
 
 def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:

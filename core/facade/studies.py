@@ -287,10 +287,10 @@ def ingest(
     """Read files into the store under a name, and open them for studies.
 
     Args:
-        path: a file, or a folder or zip of parts, folds or S1 … S5, of LETOR text; or a pandas
-            frame or three, as `open` takes them.
+        path: a file, or a folder or zip of parts, folds or S1 … S5, of LETOR text or tables; or a
+            pandas frame or three, as `open` takes them.
         name: the name to find it by.
-        columns: of a frame, what they are called, as `open` takes it.
+        columns: of a frame or table, what they are called, as `open` takes it.
         store: where all is kept; by default the user's own (SHUFFLEPROOF_HOME).
         progress: whether bars are shown while something works.
         flags: those of the command:
@@ -302,6 +302,8 @@ def ingest(
         with files_of(path, columns) as files:
             whole = files.pop("whole", None)
             return ingest(whole, name, store=store, progress=progress, **{**files, **flags})
+    if columns:
+        flags["columns"] = ",".join(f"{ours}={theirs}" for ours, theirs in columns.items())
     with bars(progress=progress):
         result = answer(
             "ingest", [] if path is None else [path], {"name": name, "store": where.root, **flags}

@@ -1,22 +1,25 @@
 """Rankers from outside in the store: like any trained one of the data set they were brought to."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import Any
 
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, quality
-from shuffleproof.core.rankers.name import FILES, SCORES
+from shuffleproof.core.rankers.name import FILES, SCORES, XGBOOST
 from shuffleproof.core.rankers.outside import file_ranker
+from shuffleproof.core.rankers.outside.columns import RULES
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
 
 
-def bring(
-    kind: str, path: Path, fold: Fold, store: Store, called: str = ""
+def bring(  # noqa: PLR0913 (what is brought, to what, and how)
+    kind: str, path: Path, fold: Fold, store: Store, *, called: str = "", columns: str = ""
 ) -> Generator[Progress, None, Artefact]:
     """Take a file of scores or a model file into the store, after it has answered once.
 
@@ -29,28 +32,37 @@ def bring(
         fold: the data set that it is brought to.
         store: where it is kept.
         called: the file's own name, for people.
+        columns: of a model: how its columns are matched (`columns.RULES`); empty: by the only rule
+            that fits.
 
     Raises:
-        UnknownNameError: no such kind.
+        UnknownNameError: no such kind, or no such rule.
         DataError: a file that does not fit, or that its library cannot read.
     """
     if kind not in FILES:
         raise UnknownNameError("kind of file", kind, FILES)
-    ranker = file_ranker.file_ranker(f"{kind}:{path}", fold.test)
+    ranker = file_ranker.file_ranker(f"{kind}:{path}", fold.test, columns)
     yield Progress(1, 2, "steps")
     part = fold.test if kind == SCORES else fold.valid
     judged = JudgedLists(part, CandidateLists.all_documents(part))
     measured = quality(ranker, judged)
-    recipe = {
+    recipe: dict[str, Any] = {
         "ranker": {"name": kind, "file": called or path.name, "sha256": ranker.source},
         "lists": ALL_DOCUMENTS,
     }
+    how = dict(getattr(ranker, "how", {}))
+    if how:
+        read = {"columns": how["columns"], "rounds": how.get("rounds")}
+        recipe["ranker"] |= {name: value for name, value in read.items() if value is not None}
+    elif fold.test.source_rows is not None:
+        recipe["ranker"] |= {"order": "rows of the file"}
     key = key_of("ranker", recipe, fold.fingerprints[:2])
     facts = {
         "name": kind,
         "valid": {} if kind == SCORES else measured,
         "test": measured if kind == SCORES else {},
         "file": called or path.name,
+        "columns": columns_in_words(how, absent=fold.test.absent is not None and kind == XGBOOST),
         "merged": getattr(ranker, "merged", 0),
         "epochs": 0,
         "seconds": 0.0,
@@ -58,3 +70,27 @@ def bring(
     artefact = store.add(key, recipe, ranker.save, facts)
     yield Progress(2, 2, "steps")
     return artefact
+
+
+def columns_in_words(how: Mapping[str, Any], *, absent: bool) -> list[str]:
+    """How a model was read, in sentences; none for scores.
+
+    Args:
+        how: what its process said.
+        absent: whether cells that the data set leaves out are missing for it.
+
+    >>> columns_in_words({"columns": "id-1", "absent": 82}, absent=False)[1]
+    '82 columns of the model have no feature in the data set and are absent.'
+    """
+    if not how:
+        return []
+    sentences = [f"Columns by rule {how['columns']}: {RULES[how['columns']]}."]
+    if how["absent"]:
+        counts = counted(how["absent"], "column")
+        sentences.append(f"{counts} of the model have no feature in the data set and are absent.")
+    if "rounds" in how:
+        rounds, every = how["rounds"], how["of_rounds"]
+        sentences.append(f"It scores with {rounds} of its {every} rounds (best_iteration).")
+    if absent:
+        sentences.append("Cells that the data leave out are missing values for it, not 0.")
+    return sentences

@@ -76,6 +76,12 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
 LEAST_OF_GEOMETRIC = 1e-5
 """Smaller values count as this in a geometric mean (trec_eval's MIN_GEO_MEAN)."""
 
+LARGEST_GRADE = 1023
+"""The largest grade whose gain 2^y − 1 is a number of double precision."""
+
+LARGEST_SUM = 120
+"""The largest grade whose gains add up in single precision."""
+
 
 def evaluate(
     measures: Sequence[Measure],
@@ -349,24 +355,22 @@ def _sorted_keys(
     return keys
 
 
-HIGHEST_EXPONENTIAL = {"DCG": 127.0}
-"""Highest grade with a gain of 2^y − 1: of DCG in single precision, else HIGHEST_GAIN."""
-
-HIGHEST_GAIN = 1023.0
-"""Highest grade whose gain 2^y − 1 double precision holds."""
-
-
 def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
-    exponential = [
-        measure
-        for measure in measures
-        if measure.name == "ERR" or ("gain" in measure.entry.conventions and measure.gain == "exp2")
-    ]
-    grade = float(dataset.labels.max(initial=0)) if exponential else 0.0
-    for measure in exponential:
-        if grade > HIGHEST_EXPONENTIAL.get(measure.name, HIGHEST_GAIN):
-            finding = f"grade {grade:,g}, whose gain 2^y − 1 {measure.name} cannot hold"
-            remedy = "Measure with gain=linear, or give grades such as 0 to 4."
+    """Refuse grades above a measure's top grade, and those whose gain 2^y − 1 is no number.
+
+    Raises:
+        DataError: there are.
+    """
+    largest = float(dataset.labels.max(initial=0))
+    for measure in measures:
+        entry = measure.entry
+        exponential = measure.gain == "exp2" and {"gain", "top_grade"} & set(entry.conventions)
+        bound = LARGEST_SUM if measure.name == "DCG" else LARGEST_GRADE
+        if exponential and largest > bound:
+            finding = f"grade {largest:,g}, whose gain 2^{largest:g} − 1 is too large for {measure}"
+            remedy = "Use grades like 0, 1, 2, …"
+            if "gain" in entry.conventions:
+                remedy = f"Measure with gain=linear: {measure.under(gain='linear')}."
             raise DataError("labels", finding, remedy)
     tops = {m.top_grade: m.name for m in measures if "top_grade" in m.entry.conventions}
     highest = float(dataset.labels.max(initial=0)) if tops else 0.0

@@ -21,7 +21,7 @@ from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.metrics.relevance import LARGEST_GRADE, evaluate, mean_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE, Ranker, RankerSpec
@@ -36,8 +36,6 @@ CALLED_DIGITS = 8
 VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 
 LABELS_REMEDY = "Train on a part whose queries have documents of different labels."
-LARGEST_LABEL = 1023.0
-"""Above this label the gain of NDCG, 2^label − 1, is no number, so nothing is measured by it."""
 
 
 class FitGivenUp(BaseException):
@@ -243,7 +241,7 @@ def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
         DataError: a label gives NDCG no value, or no query tells two documents apart, and
             something is to be selected.
     """
-    _check_labels(valid, "validation", LARGEST_LABEL)
+    _check_labels(valid, "validation", float(LARGEST_GRADE))
     alternative = _selects(spec)
     if not alternative or not len(valid.lists.rows) or _have_order(valid):
         return

@@ -150,6 +150,8 @@ def ranker_command(recipe: Facts, data: str) -> str:
     name = str(recipe["ranker"]["name"])
     if name in FILES:
         words = ["shuffleproof", "bring", name, str(recipe["ranker"]["file"])]
+        rule = recipe["ranker"].get("columns")
+        words += ["--columns", str(rule)] if rule else []
         return shlex.join(words + ([] if data == SAMPLE else ["--data", data]))
     preset, changed = from_preset(recipe["ranker"])
     words = ["shuffleproof", "train", f"{name}@{preset}" if preset else name]

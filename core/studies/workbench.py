@@ -244,6 +244,9 @@ class Workbench:
         parsed = RankerName.parse(name)
         if parsed.kind is Kind.FILE:
             from_file = file_ranker.file_ranker(name, self.prepared.test.dataset)
+            if not parsed.is_scores:  # how columns are matched depends on the data set
+                file = {"file": parsed.head}
+                return self._identified_by_answers(from_file, file, from_file.source)
             key = key_of("ranker", {"file": parsed.head}, (from_file.source,))
             return IdentifiedRanker(from_file, key.digest)
         if parsed.kind is Kind.OBJECT and not user_rankers.is_fitted(name):

@@ -58,7 +58,7 @@ class Bounds:
     """What an attempt may take.
 
     Attributes:
-        seconds: of processor time of the attempt's own process; more is a hang.
+        seconds: of processor time of the attempt's process and its children; more is a hang.
         patience: seconds of the clock before the process is killed, which is a hang too.
         data: bytes that the process may hold; beyond them Python raises MemoryError.
         peak: bytes of resident memory that a clean run stays below.
@@ -222,12 +222,18 @@ def _serve(
 
 def _ending(attempt: Attempt, generator: np.random.Generator, room: Path, bounds: Bounds) -> Ending:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM starts anew
-    began = time.process_time()
+    began = _seconds()
     kind, words = _judged(attempt, generator, room)
-    took = time.process_time() - began
+    took = _seconds() - began
     if took > bounds.seconds:
         kind, words = HANG, f"{took:.1f} s, then {kind}: {words}"
     return Ending(kind, words, took, _peak())
+
+
+def _seconds() -> float:
+    """Processor time of this process, and of its children that ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def _judged(attempt: Attempt, generator: np.random.Generator, room: Path) -> tuple[str, str]:
@@ -301,7 +307,14 @@ def packed(text: bytes, generator: np.random.Generator) -> bytes:
     return bytes(squeezed)
 
 
-def main(attempt: Attempt, about: str, count: int = 1000) -> None:
+def main(
+    attempt: Attempt,
+    about: str,
+    count: int = 1000,
+    *,
+    warm: int = WARM,
+    bounds: Bounds | None = None,
+) -> None:
     """The command line of a fuzzer: so many attempts, or one of them alone, in this process."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("count", type=int, nargs="?", default=count)
@@ -313,7 +326,7 @@ def main(attempt: Attempt, about: str, count: int = 1000) -> None:
             attempt(np.random.default_rng([asked.seed, asked.only]), Path(room))
         return
     tally = run(
-        attempt, asked.count, asked.seed, warm=WARM,
+        attempt, asked.count, asked.seed, bounds, warm=warm,
         watch=lambda so_far: print(so_far.shown(), file=sys.stderr, flush=True),  # noqa: T201
     )  # fmt: skip
     for message, times in tally.messages.most_common():

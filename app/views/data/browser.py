@@ -13,6 +13,7 @@ from shuffleproof.core.data import browse
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.examination import Examination
+from shuffleproof.core.errors import shown
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted, number
@@ -173,8 +174,9 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     )
     ids = list(dataset.feature_ids)
     features = st.multiselect(
-        "Features", ids, default=ids[:FIRST_FEATURES], key=f"columns {dataset.fingerprint[:8]}"
-    )
+        "Features", ids, default=ids[:FIRST_FEATURES], key=f"columns {dataset.fingerprint[:8]}",
+        format_func=dataset.feature_label,
+    )  # fmt: skip
     rows = browse.rows_of(dataset, query).tolist()
     shown = data_sets.document_frame(dataset, rows, features)
     shown["row"] = range(1, len(rows) + 1)
@@ -196,6 +198,8 @@ def features(artefact: Artefact, examination: Examination) -> None:
         return
     dataset: RankingDataset = getattr(services.fold(str(artefact.key)), data_sets.PART_OF[part])
     quality = data_sets.feature_quality(dataset, dataset.fingerprint)
+    if dataset.feature_names is not None:
+        table.insert(1, "name", [*map(shown, dataset.feature_names)])
     table.insert(1, "NDCG@10", quality.best.loc[table.feature].to_numpy())
     ways = ["high", "low"]
     best = np.select([quality[way] > quality[other] for way, other in (ways, ways[::-1])], ways, "")
@@ -207,18 +211,20 @@ def features(artefact: Artefact, examination: Examination) -> None:
                 "feature", {each: (str(each),) for each in table.feature.tolist()},
                 next(iter(marked), int(table.feature.iloc[0])), of=f"{artefact.key} {part}",
             ),
+            format_func=dataset.feature_label,
         )
     )  # fmt: skip
     bins = data_sets.feature_bins(examination, chosen)
-    alt = distributions.feature_alt(bins, f"feature {chosen}")
-    figure = distributions.feature(bins, f"feature {chosen}")
+    label = dataset.feature_label(chosen)
+    alt = distributions.feature_alt(bins, f"feature {label}")
+    figure = distributions.feature(bins, f"feature {label}")
     st.plotly_chart(figure, key="one feature", config=parts.PLAIN, alt=alt)
-    st.markdown(f"**{_sentence(table, chosen, part)}**")
-    st.markdown(_as_ranker(quality, chosen))
+    st.markdown(f"**{_sentence(table, chosen, part, escaped(label))}**")
+    st.markdown(_as_ranker(quality, dataset, chosen))
     with st.expander("By label: do relevant documents have other values?"):
         by_label = data_sets.grade_bins(dataset, chosen)
-        alt = distributions.feature_alt(by_label, f"feature {chosen} by label")
-        figure = distributions.feature(by_label, f"feature {chosen}")
+        alt = distributions.feature_alt(by_label, f"feature {label} by label")
+        figure = distributions.feature(by_label, f"feature {label}")
         st.plotly_chart(figure, key="feature by label", config=parts.PLAIN, alt=alt)
     for name in VALUES:
         if table[name].abs().max() > BEYOND:
@@ -255,7 +261,7 @@ def features(artefact: Artefact, examination: Examination) -> None:
         )
 
 
-def _as_ranker(quality: pd.DataFrame, feature: int) -> str:
+def _as_ranker(quality: pd.DataFrame, dataset: RankingDataset, feature: int) -> str:
     """What a feature is worth alone, beside the best of all."""
     if quality.best.isna().all():
         return "No query of this part has a relevant document: no feature can be told to rank well."
@@ -264,14 +270,15 @@ def _as_ranker(quality: pd.DataFrame, feature: int) -> str:
     text = f"Alone it ranks with NDCG@10 {high}, high values first, {low} low first"
     if best == feature:
         return f"{text}: the best of all {len(quality)}."
-    return f"{text}; the best of all {len(quality)} is feature {best} ({quality.best.max():.3f})."
+    label = escaped(dataset.feature_label(best))
+    return f"{text}; the best of all {len(quality)} is feature {label} ({quality.best.max():.3f})."
 
 
-def _sentence(table: pd.DataFrame, feature: int, part: str) -> str:
+def _sentence(table: pd.DataFrame, feature: int, part: str, label: str) -> str:
     facts = table[table.feature == feature].iloc[0]
     marked = table[table.marks != ""]
     low, high = number(facts.lowest, ".4g"), number(facts.highest, ".4g")
-    text = f"Feature {feature} runs from {low} to {high} in {part}"
+    text = f"Feature {label} runs from {low} to {high} in {part}"
     text += f" ({facts.marks})" if facts.marks else ""
     if marked.empty:
         return f"{text}; no feature of this part is constant or huge."

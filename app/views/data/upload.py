@@ -32,7 +32,7 @@ POLICIES = {
 }
 WHAT = (
     "LETOR text (`label qid:1 1:0.5 2:0.25 … # comment`), plain or as .gz, .bz2, .xz or .zip; or "
-    "a table (Parquet, Arrow/Feather, JSON lines) with columns `query`, `label` and features, and "
+    "a table (CSV, JSON lines, Parquet, Arrow/Feather) with columns `query`, `label` and features, "
     "perhaps `part` (train, valid or test). "
     "Several files of a part are read one after the other. Rows without `qid` need a file of group "
     "sizes beside them, named like the data file with `.query` or `.group` added."

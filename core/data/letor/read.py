@@ -22,7 +22,7 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -250,7 +250,9 @@ class LetorTable:
         if groups is not None:
             self._name_groups(groups, first_row, called)
 
-    def _add_text(self, source: Source, name: str, *, with_query: bool) -> Iterator[int]:
+    def _add_text(
+        self, source: Source, name: str, *, with_query: bool
+    ) -> Generator[int, None, None]:
         if self.columns:
             finding = "LETOR text, which has no names of columns"
             raise DataError(name, finding, "Leave --columns away; it is for tables.")
@@ -263,7 +265,9 @@ class LetorTable:
         if self._faults:
             raise letor_errors.merge_faults(self._faults, more=False)
 
-    def _add_table(self, source: Source, name: str, reading: TableReading) -> Iterator[int]:
+    def _add_table(
+        self, source: Source, name: str, reading: TableReading
+    ) -> Generator[int, None, None]:
         gaps = self.missing is not MissingCells.ERROR
         reading = replace(reading, columns=self.columns, gaps=gaps)
         state = self._table.sink.state

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from jaxtyping import Float32
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.line_texts import check_queries, comment_of
 from shuffleproof.core.errors import DataError
@@ -28,8 +29,9 @@ NAMES_LINE = b"# feature names: "
 def write(dataset: RankingDataset, path: Path, *, names: bool = False) -> None:
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
-    Every cell is written, zeros too, so that reading gives the same columns. Comments are kept;
-    a document id that its comment does not name is written in front of it.
+    Rows have the order of the source. Every cell is written, zeros too, but those that the source
+    left out. Comments are kept; a document id that its comment does not name is written in front
+    of it.
 
     Args:
         dataset: the data set.
@@ -90,13 +92,16 @@ def decimal(value: np.float32) -> str:
 def _lines(dataset: RankingDataset, comments: list[bytes]) -> Iterator[bytes]:
     ids = np.array(dataset.feature_ids, dtype=np.int64)
     line = np.empty(WIDEST * (len(ids) + 1), dtype=np.uint8)
-    for query in range(dataset.queries):
-        head = f" qid:{dataset.query_ids[query]} ".encode()
-        for row in range(dataset.offsets[query], dataset.offsets[query + 1]):
-            cells = dataset.features[row]
-            length = written_cells(cells, ids, line)
-            text = line[:length].tobytes() if length >= 0 else _slow_cells(cells, ids)
-            yield decimal(dataset.labels[row]).encode() + head + text + comments[row] + b"\n"
+    heads = [f" qid:{query} ".encode() for query in dataset.query_ids]
+    owners = ragged.segment_ids(dataset.offsets)
+    for row in dataset.rows_of_source.tolist():
+        cells, known = dataset.features[row], ids
+        if (absent := dataset.absent_cells(slice(row, row + 1))) is not None:
+            cells, known = cells[~absent[0]], ids[~absent[0]]
+        length = written_cells(cells, known, line)
+        text = line[:length].tobytes() if length >= 0 else _slow_cells(cells, known)
+        head = heads[owners[row]]
+        yield decimal(dataset.labels[row]).encode() + head + text + comments[row] + b"\n"
 
 
 def _slow_cells(cells: Float32[np.ndarray, " features"], ids: np.ndarray) -> bytes:

@@ -19,11 +19,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32, Int64
 
 from shuffleproof.core.rankers.library_words import in_its_words
+from shuffleproof.core.rankers.outside.columns import (
+    ColumnMatch,
+    ColumnsError,
+    ModelColumns,
+    match_columns,
+)
 
-FEATURES, IDS = "features", "ids"
+FEATURES, IDS, ABSENT, NAMES, RULE = "features", "ids", "absent", "names", "rule"
+ABOUT = "about.json"
+"""The file beside the answer that says how the model was read."""
+
 UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
 """What LightGBM and XGBoost load where it is installed, in a second or two; no file asks for it."""
 MOST_BYTES = 4 << 30
@@ -50,6 +59,8 @@ BEGINNINGS = (
     (rb'\{"learner"|\{L', f"{XGBOOST}'s JSON"),
 )
 """How files begin, and what they are then."""
+
+MOST_DIGITS = 9  # of the number of a round
 
 HEAD = 1 << 16  # bytes of a file, at either end, that tell what it is
 
@@ -98,15 +109,10 @@ def unreadable(library: str, path: Path, error: Exception, version: str) -> Mode
 
 def scoring_error(library: str, error: Exception) -> ModelError:
     """A model that was read, and did not score the features."""
-    names = re.search(r"fields are expected: (.+)", str(error))
-    finding, remedy = (
+    return ModelError(
         "it does not score these features",
-        "Train it on the features of the data set.",
+        f"Train it on the features of the data set. {in_its_words(library, error)}.",
     )
-    if names:
-        finding = f"its columns have names ({names[1][:60]}), the data set's have none"
-        remedy = "Where they stand in the features' order: booster.feature_names = None, and save."
-    return ModelError(finding, f"{remedy} {in_its_words(library, error)}.")
 
 
 def check_outputs(library: str, scores: Any) -> None:
@@ -185,18 +191,61 @@ def open_rankers(directories: list[Path]) -> None:
                 ranker.check()
 
 
+@dataclass(frozen=True)
+class GivenData:
+    """The documents that a model scores.
+
+    Attributes:
+        features: 0 where the data set leaves a cell out.
+        ids: of the features.
+        names: of the features.
+        absent: true where a cell is left out; None: none is.
+        rule: how columns are matched; empty: by the only rule that fits.
+    """
+
+    features: Float32[np.ndarray, "docs features"]
+    ids: Int64[np.ndarray, " features"]
+    names: Sequence[str] = ()
+    absent: Bool[np.ndarray, "docs features"] | None = None
+    rule: str = ""
+
+    def matched(self, model: ModelColumns) -> ColumnMatch:
+        """The columns of a model.
+
+        Raises:
+            ModelError: they cannot be matched.
+        """
+        try:
+            return match_columns(model, self.ids.tolist(), self.names, self.rule)
+        except ColumnsError as error:
+            raise ModelError(error.finding, error.remedy) from error
+
+    @property
+    def missing(self) -> Float32[np.ndarray, "docs features"]:
+        """The features with NaN where a cell is left out."""
+        if self.absent is None:
+            return self.features
+        return np.where(self.absent, np.float32(np.nan), self.features)
+
+
+Scored = tuple[Any, dict[str, Any]]
+"""The scores, and how the model was read: `columns` (the rule), `absent` columns, `rounds` used."""
+
+
 def score(kind: str, model: Path, given: Path, answer: Path) -> None:
-    """Write the scores that a model file gives to features."""
+    """Write the scores that a model file gives to features, and how it was read."""
     with np.load(given, allow_pickle=False) as arrays:
-        features, ids = arrays[FEATURES], arrays[IDS]
+        held = dict(arrays)
+    about = json.loads(held[NAMES].tobytes())
+    data = GivenData(held[FEATURES], held[IDS], about[NAMES], held.get(ABSENT), about[RULE])
     readers = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}
-    np.save(answer, np.asarray(readers[kind](model, features, ids), dtype=np.float32))
+    scores, how = readers[kind](model, data)
+    np.save(answer, np.asarray(scores, dtype=np.float32))
+    answer.with_name(ABOUT).write_text(json.dumps(how), encoding="utf-8")
 
 
-def lightgbm_scores(
-    model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
-) -> Any:
-    """Raw scores of a LightGBM text model.
+def lightgbm_scores(model: Path, data: GivenData) -> Scored:
+    """Raw scores of a LightGBM text model, which reads cells that are left out as 0.
 
     Raises:
         ModelError: it is none, or not of these features.
@@ -206,9 +255,9 @@ def lightgbm_scores(
         booster = lightgbm.Booster(model_file=str(model), params={"verbosity": -1})
     except Exception as error:
         raise unreadable(LIGHTGBM, model, error, lightgbm.__version__) from error
-    matrix = columns(features, ids, booster.num_feature())
-    infos = booster.dump_model(num_iteration=1)["feature_infos"]
-    names = booster.feature_name()
+    names, infos = booster.feature_name(), booster.dump_model(num_iteration=1)["feature_infos"]
+    match = data.matched(lightgbm_columns(booster))
+    matrix = match.of(data.features, 0.0)
     check_categories(
         matrix, [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
     )
@@ -217,13 +266,23 @@ def lightgbm_scores(
     except Exception as error:
         raise scoring_error(LIGHTGBM, error) from error
     check_outputs(LIGHTGBM, scores)
-    return scores
+    return scores, match.plain()
 
 
-def xgboost_scores(
-    model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
-) -> Any:
-    """Margins of an XGBoost model in JSON.
+def lightgbm_columns(booster: Any) -> ModelColumns:
+    """The columns of a LightGBM model; those that were constant in training say nothing to it."""
+    splits = np.flatnonzero(booster.feature_importance("split")).tolist()
+    head = booster.model_to_string(num_iteration=1).partition("tree_sizes=")[0]
+    infos = re.search(r"^feature_infos=(.*)$", head, re.MULTILINE)
+    listed = infos[1].split(" ") if infos else []
+    varied = [at for at, info in enumerate(listed) if info != "none"]
+    return ModelColumns.of(booster.feature_name(), booster.num_feature(), {*splits, *varied})
+
+
+def xgboost_scores(model: Path, data: GivenData) -> Scored:
+    """Margins of an XGBoost model in JSON, which reads cells that are left out as missing.
+
+    A model that was stopped early scores with its best rounds.
 
     Raises:
         ModelError: it is none, or not of these features, or XGBoost is not installed.
@@ -239,38 +298,39 @@ def xgboost_scores(
         booster.load_model(bytearray(whole) if whole.startswith(b"{") else str(model))
     except Exception as error:
         raise unreadable(XGBOOST, model, error, xgboost.__version__) from error
-    matrix = columns(features, ids, booster.num_features())
+    match = data.matched(xgboost_columns(booster))
+    matrix = match.of(data.missing, np.nan)
     kinds = booster.feature_types or []
     check_categories(matrix, [at for at, kind in enumerate(kinds) if kind == "c"])
+    rounds = best_rounds(booster)
     try:
-        scores = booster.predict(xgboost.DMatrix(matrix, nthread=1), output_margin=True)
+        given = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
+        scores = booster.predict(given, output_margin=True, iteration_range=(0, rounds))
     except Exception as error:
         raise scoring_error(XGBOOST, error) from error
     check_outputs(XGBOOST, scores)
-    return scores
+    how = match.plain()
+    if rounds:
+        how |= {"rounds": rounds, "of_rounds": booster.num_boosted_rounds()}
+    return scores, how
 
 
-def columns(
-    features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"], wanted: int
-) -> Float32[np.ndarray, "docs wanted"]:
-    """The features as the model numbers its columns.
+def xgboost_columns(booster: Any) -> ModelColumns:
+    """The columns of an XGBoost model; it uses those that it splits on."""
+    width, names = booster.num_features(), booster.feature_names
+    places = {name: at for at, name in enumerate(names or [f"f{at}" for at in range(width)])}
+    try:
+        used = {places[name] for name in booster.get_score(importance_type="weight")}
+    except Exception:  # noqa: BLE001 (a model that is not of trees has no such count)
+        used = set(range(width))
+    return ModelColumns.of(names, width, used, blanks=False)
 
-    A model of as many columns takes them in order; one of highest id + 1 columns was fitted on
-    svmlight text, where column i is feature i, and gets zeros where there is none.
 
-    Raises:
-        ModelError: neither fits.
-    """
-    if wanted == features.shape[1]:
-        return features
-    if len(ids) and wanted == ids.max() + 1:
-        whole = np.zeros((len(features), wanted), dtype=np.float32)
-        whole[:, ids] = features
-        return whole
-    raise ModelError(
-        f"the model has {wanted} columns, the data set {features.shape[1]} features",
-        "Train it on the features of this data set, or bring it to its own.",
-    )
+def best_rounds(booster: Any) -> int:
+    """The rounds of an XGBoost model up to its best; 0: all, since it was not stopped early."""
+    text = booster.attributes().get("best_iteration", "")
+    best = int(text) + 1 if text.isdecimal() and len(text) < MOST_DIGITS else 0
+    return best if best < booster.num_boosted_rounds() else 0
 
 
 def check_categories(
@@ -283,7 +343,8 @@ def check_categories(
     """
     for column in categories:
         values = features[:, column]
-        wrong = values[(values < 0) | (values != np.floor(values))]
+        known = values[~np.isnan(values)]
+        wrong = known[(known < 0) | (known != np.floor(known))]
         if len(wrong):
             finding = (
                 f"it splits column {column + 1} by category, and the data has {wrong[0]:g} there"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -32,11 +33,13 @@ from shuffleproof.core.errors import (
     DataError,
     FixedScoresError,
     LetorError,
+    UnknownNameError,
     no_file,
 )
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
+from shuffleproof.core.rankers.outside.columns import NAMES, RULES
 from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -49,6 +52,9 @@ LARGEST = float(np.finfo(np.float32).max)
 AT_ONCE = 200_000
 """Documents of a part that is asked about as a whole."""
 
+ABOUT = "about.json"
+"""The file in which the process of a model says how it read it."""
+
 REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
 BLANKS = " \t\r"
 DETAIL = 900  # characters of a failed process's last words that are shown
@@ -58,11 +64,14 @@ DETAIL = 900  # characters of a failed process's last words that are shown
 class FileScores:
     """Scores that somebody else computed, one a row of one part of a data set.
 
+    A file has them in the order of the part's file: line i is row i, also where the rows of a
+    query are scattered there.
+
     Attributes:
         name: `scores:path`, or `scores` where it was stored.
         scores: by row.
         fingerprint: of the part that they belong to.
-        source: SHA-256 of the file.
+        source: SHA-256 of the file, and of the order of rows where they were scattered.
         merged: documents whose score, as written, differs from that of another of their query, and
             in double precision does not. Single precision ties none: order and ties are kept.
     """
@@ -89,8 +98,11 @@ class FileScores:
             DataError: no file, something that is no finite number, or another number of lines.
         """
         path = _file(name)
+        lines = [*_numbers(path)]
+        if dataset.source_rows is not None and len(lines) == dataset.documents:
+            lines = [lines[row] for row in dataset.source_rows.tolist()]
         ties = _Ties(dataset.offsets.tolist())
-        scores = np.fromiter(map(ties.noted, _numbers(path)), dtype=np.float64)
+        scores = np.fromiter(map(ties.noted, lines), dtype=np.float64)
         if len(scores) != dataset.documents:
             documents = counted(dataset.documents, "document")
             finding = f"{counted(len(scores), 'score')} where the part has {documents}"
@@ -98,7 +110,10 @@ class FileScores:
             sizes = ((len(scores),), (dataset.documents,))
             raise AnswerError.of_shape(str(path), finding, remedy, sizes)
         single = in_single_precision(dataset.offsets, scores)
-        return cls(name, single, dataset.fingerprint, _digest(path), ties.merged)
+        source = _digest(path)
+        if dataset.source_rows is not None:
+            source = hashlib.sha256(source.encode() + dataset.source_rows.tobytes()).hexdigest()
+        return cls(name, single, dataset.fingerprint, source, ties.merged)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -129,13 +144,19 @@ class OutsideModel:
         name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.
         path: of the file.
         source: SHA-256 of the file.
+        columns: the rule by which columns are matched (`columns.RULES`); empty: the only one that
+            fits. None: it was stored by a version that matched columns by place.
+        how: how the process read the model when it last scored: the rule, columns without a
+            feature, rounds that were used.
     """
 
     name: str
     path: Path
     source: str
+    columns: str | None = ""
     reads: frozenset[Input] = ALONE
     rankings: int = 0
+    how: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _known: dict[str, Float32[np.ndarray, " docs"]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -143,14 +164,14 @@ class OutsideModel:
     __repr__ = one_line
 
     @classmethod
-    def from_name(cls, name: str) -> "OutsideModel":
-        """The model of a name.
+    def from_name(cls, name: str, columns: str = "") -> "OutsideModel":
+        """The model of a name, its columns matched by a rule.
 
         Raises:
             DataError: no such file.
         """
         path = _file(name)
-        return cls(name, path.resolve(), _digest(path))
+        return cls(name, path.resolve(), _digest(path), columns)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -185,10 +206,19 @@ class OutsideModel:
     ) -> Float32[np.ndarray, " rows"]:
         with TemporaryDirectory() as room:
             request, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
-            ids = np.array(dataset.feature_ids, dtype=np.int64)
-            np.savez(request, features=dataset.features[rows], ids=ids)
+            about = json.dumps({"names": dataset.names, "rule": self.columns or ""})
+            given = {
+                "features": dataset.features[rows],
+                "ids": np.array(dataset.feature_ids, dtype=np.int64),
+                "names": np.frombuffer(about.encode(), dtype=np.uint8),
+            }
+            if (absent := dataset.absent_cells(rows)) is not None:
+                given["absent"] = absent
+            np.savez(request, **given)
             self._run_model(request, answer)
             scores = np.load(answer, allow_pickle=False)
+            self.how.update(json.loads(answer.with_name(ABOUT).read_text(encoding="utf-8")))
+        self._check_reading()
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             finding = f"it answered {scores.shape}"
             if scores.shape == (len(rows),):
@@ -199,11 +229,26 @@ class OutsideModel:
             )  # fmt: skip
         return scores.astype(np.float32)
 
+    def _check_reading(self) -> None:
+        """Refuse a stored model that an earlier version read otherwise.
+
+        Raises:
+            DataError: it matched columns by place, or ignored the best round.
+        """
+        if self.columns is not None:
+            return
+        by_name = self.how["columns"] == NAMES and self.how.get("moved")
+        if by_name or "rounds" in self.how:
+            finding = "an earlier version brought it, and read its columns or rounds otherwise"
+            remedy = "Bring its file again."
+            raise DataError(RankerName.of(self.name).display, finding, remedy)
+
     def save(self, directory: Path) -> None:
-        """Copy the model file."""
+        """Copy the model file, and write the rule by which its columns are matched."""
         shutil.copyfile(self.path, directory / SAVED_MODEL)
-        kind = RankerName.of(self.name).head
-        _save_head(directory, {"kind": kind, "source": self.source})
+        head = {"kind": RankerName.of(self.name).head, "source": self.source}
+        rule = self.columns or self.how.get("columns", "")
+        _save_head(directory, head | {"columns": rule})
 
     def _run_model(self, request: Path, answer: Path) -> None:
         kind = RankerName.of(self.name).head
@@ -299,16 +344,22 @@ def in_single_precision(
     return rounded
 
 
-def file_ranker(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
+def file_ranker(name: str, dataset: RankingDataset, columns: str = "") -> FileScores | OutsideModel:
     """The ranker of a file's name.
 
     Args:
         name: of a file.
         dataset: the part that scores of a file belong to.
+        columns: of a model: how its columns are matched (`columns.RULES`).
+
+    Raises:
+        UnknownNameError: no such rule.
     """
+    if columns and columns not in RULES:
+        raise UnknownNameError("rule for columns", columns, RULES)
     if RankerName.parse(name).is_scores:
         return FileScores.read(name, dataset)
-    return OutsideModel.from_name(name)
+    return OutsideModel.from_name(name, columns)
 
 
 def load(directory: Path) -> FileScores | OutsideModel:
@@ -317,7 +368,8 @@ def load(directory: Path) -> FileScores | OutsideModel:
     if head["kind"] == SCORES:
         scores = np.load(directory / SAVED_SCORES, allow_pickle=False)
         return FileScores(SCORES, scores, head["fingerprint"], head["source"])
-    return OutsideModel(head["kind"], directory / SAVED_MODEL, head["source"])
+    model = directory / SAVED_MODEL
+    return OutsideModel(head["kind"], model, head["source"], head.get("columns"))
 
 
 def _save_head(directory: Path, facts: dict[str, str]) -> None:

@@ -28,6 +28,7 @@ from shuffleproof.core.errors import (
     ArtefactError,
     DataError,
     ParameterError,
+    UnknownNameError,
     UsageError,
 )
 from shuffleproof.core.execution.jobs_slots import threads_allowed
@@ -36,6 +37,17 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import EVERYTHING, LACKING
+from shuffleproof.core.rankers.outside.columns import (
+    RULES,
+    ColumnsError,
+    ModelColumns,
+    match_columns,
+)
+from shuffleproof.core.rankers.outside.file_process import (
+    best_rounds,
+    lightgbm_columns,
+    xgboost_columns,
+)
 from shuffleproof.core.rankers.outside.file_ranker import LARGEST, in_single_precision
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import (
@@ -107,11 +119,14 @@ def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
     It is known by its code and by what it holds (weights, trees). Registered again under the same
     name, it is replaced. Only this process knows it; what is stored of it can be read everywhere.
 
+    A model of LightGBM, XGBoost or scikit-learn that was trained on a frame gets its columns by
+    name; any other by the only rule of `core.rankers.outside.columns` that fits, or by `columns`.
+
     Args:
         name: letters, digits, `_` and `-`; by default the function's or class's own name, with
             digits of what it holds behind that of an object or lambda.
         thing: the ranker; left out where `ranker` is written above a function or class.
-        parameters: with which a class is made.
+        parameters: with which a class is made; of a model, `columns`: names, id, id-1 or order.
 
     Returns:
         Its name, `python:NAME`; above a function or class, that as it is.
@@ -149,7 +164,10 @@ def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
     fitted = isinstance(thing, type) and hasattr(thing, "fit")
     if not fitted:
         scoring_form(thing)
-        if parameters:
+        rule = parameters.get("columns", "")
+        if rule and rule not in RULES:
+            raise UnknownNameError("rule for columns", str(rule), RULES)
+        if set(parameters) - {"columns"} or (parameters and columns_of(thing) is None):
             raise UsageError(
                 f"{name or thing!r} is asked as it is and takes no parameters: leave them out, or "
                 "give a class with `fit`"
@@ -245,8 +263,63 @@ def _of_booster(booster: Any, package: str) -> Callable[..., Any]:
         return partial(booster.predict, num_threads=threads_allowed())
     copied = booster.copy()  # the user's own keeps its settings
     copied.set_param({"nthread": threads_allowed()})
-    answer: Callable[..., Any] = copied.inplace_predict
-    return answer
+    return partial(copied.inplace_predict, iteration_range=(0, best_rounds(copied)))
+
+
+def columns_of(thing: Any) -> ModelColumns | None:
+    """The columns of a trained model of LightGBM, XGBoost or scikit-learn; None: it is none."""
+    package = type(thing).__module__.partition(".")[0]
+    is_booster = type(thing).__name__ == "Booster"
+    if package == LIGHTGBM:
+        booster = thing if is_booster else getattr(thing, "booster_", None)
+        return booster and lightgbm_columns(booster)
+    if package == XGBOOST:
+        return xgboost_columns(thing if is_booster else thing.get_booster())
+    width, names = getattr(thing, "n_features_in_", None), getattr(thing, "feature_names_in_", None)
+    if not isinstance(width, int | np.integer):
+        return None
+    return ModelColumns.of(None if names is None else [*map(str, names)], int(width), blanks=False)
+
+
+def model_features(
+    thing: Any, dataset: RankingDataset, rule: str, place: str
+) -> Callable[[Int64[np.ndarray, " rows"]], Any]:
+    """A function from rows to the features as a thing takes them.
+
+    Models get their own columns; XGBoost's get NaN where the data set leaves a cell out, as it
+    reads LETOR text itself. What was trained by scikit-learn on a frame gets a frame.
+
+    Args:
+        thing: the ranker.
+        dataset: of the rows.
+        rule: how columns are matched; empty: by the only rule that fits.
+        place: what errors call the ranker.
+
+    Raises:
+        DataError: its columns cannot be matched.
+    """
+    model = columns_of(thing)
+    if model is None:
+        return lambda rows: dataset.features[rows]
+    try:
+        match = match_columns(model, dataset.feature_ids, dataset.names, rule)
+    except ColumnsError as error:
+        raise DataError(place, error.finding, error.remedy) from error
+    missing = type(thing).__module__.partition(".")[0] == XGBOOST
+    names = getattr(thing, "feature_names_in_", None)
+
+    def taken(rows: Int64[np.ndarray, " rows"]) -> Any:
+        features = dataset.features[rows]
+        if missing and (absent := dataset.absent_cells(rows)) is not None:
+            features = np.where(absent, np.float32(np.nan), features)
+        matrix = match.of(features, np.nan if missing else 0.0)
+        if names is None:
+            return matrix
+        import pandas as pd  # noqa: PLC0415 (it was trained on a frame of pandas)
+
+        return pd.DataFrame(matrix, columns=list(names))
+
+    return taken
 
 
 def _of_labels(score: Any) -> bool:
@@ -298,11 +371,14 @@ class UserRanker:
         name: `python:NAME`.
         thing: what scores.
         known_by: digest of its code and of what it holds; empty where that cannot be told.
+        columns: of a model: the rule by which its columns are matched; empty: the only one that
+            fits.
     """
 
     name: str
     thing: Any = field(repr=False)
     known_by: str = ""
+    columns: str = ""
     rankings: ClassVar[int] = 0
 
     @property
@@ -324,18 +400,23 @@ class UserRanker:
         if score is None:
             answer = _numbers(self.thing.score(dataset, lists), (len(lists.rows),), self.name)
             return in_single_precision(lists.offsets, answer)
-        parts = [np.zeros(0)]
+        parts, taken = [np.zeros(0)], model_features(self.thing, dataset, self.columns, self.name)
         for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
             if low < high:
-                parts.append(self._of_list(score, judged, index, slice(low, high)))
+                parts.append(self._of_list(score, judged, index, (slice(low, high), taken)))
         return in_single_precision(lists.offsets, np.concatenate(parts))
 
     def _of_list(
-        self, score: ScoringForm, judged: JudgedLists, index: int, span: slice
+        self,
+        score: ScoringForm,
+        judged: JudgedLists,
+        index: int,
+        part: tuple[slice, Callable[[Int64[np.ndarray, " rows"]], Any]],
     ) -> Float64[np.ndarray, " docs"]:
+        span, taken = part
         dataset, lists, inputs = judged.dataset, judged.lists, score.signature.inputs
         rows, query = lists.rows[span], dataset.query_ids[lists.queries[index]]
-        arguments: dict[str, Any] = {"features": dataset.features[rows], "query": query}
+        arguments: dict[str, Any] = {"features": taken(rows), "query": query}
         arguments["ranks"] = lists.ranks[span].astype(np.int64)
         for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
             if name in inputs and column is not None:
@@ -419,7 +500,8 @@ def open_ranker(name: str) -> Ranker:
         UsageError: it is not registered in this process.
     """
     registration = registered_ranker(name)
-    plain = UserRanker(name, registration.thing, registration.known_by)
+    rule = "" if registration.fitted else str(registration.parameters.get("columns", ""))
+    plain = UserRanker(name, registration.thing, registration.known_by, rule)
     is_function = hasattr(registration.thing, "__name__")
     if is_function:  # it has no copy: what it keeps is elsewhere
         return plain

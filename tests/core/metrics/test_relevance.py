@@ -467,3 +467,24 @@ def test_no_measures_is_an_empty_answer():
     dataset, lists, scores, _ = random_case()
     assert evaluate([], dataset, lists, scores).shape == (0, len(lists))
     assert math.isnan(mean_of(Measure("AP"), np.empty(0, np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("measure", "grade", "remedy"),
+    [
+        ("NDCG@10", 1024, r"NDCG\(gain=linear\)@10"),
+        ("DCG@10", 121, r"DCG\(gain=linear\)@10"),
+        ("ERR(top_grade=1024)", 1024, "Use grades like"),
+    ],
+)
+def test_grades_whose_gain_is_no_number_are_refused(measure, grade, remedy):
+    dataset = dataset_of([1, grade, 0])
+    lists = CandidateLists.all_documents(dataset)
+    scores = np.array([3, 2, 1], np.float32)
+    with pytest.raises(DataError, match=rf"grade {grade:,}.*too large for.*{remedy}"):
+        evaluate([Measure.parse(measure)], dataset, lists, scores)
+    linear = measure.replace("@", "(gain=linear)@")
+    if linear != measure:
+        assert np.isfinite(evaluate([Measure.parse(linear)], dataset, lists, scores)).all()
+    largest = dataset_of([1, grade - 1, 0])
+    assert np.isfinite(evaluate([Measure.parse(measure)], largest, lists, scores)).all()

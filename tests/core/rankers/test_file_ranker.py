@@ -21,9 +21,10 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside import file_ranker
+from shuffleproof.core.rankers.outside.columns import ColumnsError, ModelColumns, match_columns
 from shuffleproof.core.rankers.outside.file_process import (
+    GivenData,
     ModelError,
-    columns,
     lightgbm_scores,
     xgboost_scores,
 )
@@ -346,7 +347,7 @@ def of_xgboost(folder):
                   r"it was saved by XGBoost 9\.\d+, \d+\.\d+\.\d+ is installed. Install that"),
         "narrow": (made(features[:, :4], labels), "the model has 4 columns, the data set 6 f"),
         "classes": (made(features, labels, several), "it gives 3 numbers a document, one a class"),
-        "names": (named, r"its columns have names \(a, b.*feature_names = None.*XGBoost says:"),
+        "names": (named, r"the data set lacks a, .* does not know u, .*--columns order"),
         "by category": (by_category, "it splits column 3 by category, and"),
     }  # fmt: skip
 
@@ -358,17 +359,17 @@ def of_xgboost(folder):
 )
 def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, scores, name):
     path, (features, files) = tmp_path / name, made(tmp_path)
-    given, ids = features.astype(np.float32), np.arange(1, 7)
+    given = GivenData(features.astype(np.float32), np.arange(1, 7), [*"uvwxyz"])
     for kind, (content, words) in files.items():
         if hasattr(content, "save_model"):
             content.save_model(path)
         else:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         if words is None:
-            assert np.shape(scores(path, given, ids)) == (200,), kind
+            assert np.shape(scores(path, given)[0]) == (200,), kind
             continue
         with pytest.raises(ModelError) as told:
-            scores(path, given, ids)
+            scores(path, given)
         assert re.search(words, str(told.value)), (kind, str(told.value))
         assert str(tmp_path) not in str(told.value), kind
 
@@ -385,12 +386,36 @@ def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_pat
     )
 
 
-def test_columns_of_svmlight_models_start_at_feature_0():
-    features, ids = np.array([[5.0, 7.0]], np.float32), np.array([1, 3])
-    np.testing.assert_array_equal(columns(features, ids, 2), features)
-    np.testing.assert_array_equal(columns(features, ids, 4), [[0, 5, 0, 7]])
-    with pytest.raises(ModelError, match="9 columns"):
-        columns(features, ids, 9)
+@pytest.mark.parametrize(
+    ("model", "ids", "rule", "due"),
+    [
+        (ModelColumns(2), (1, 3), "", ("order", (0, 1))),
+        (ModelColumns(4, used={1, 3}), (1, 3), "", ("id", (-1, 0, -1, 1))),
+        (ModelColumns(4, used={0, 2}), (1, 3), "", ("id-1", (0, -1, 1, -1))),
+        (ModelColumns(3, used={0, 1, 2}), (1, 3), "", "read in several ways"),
+        (ModelColumns(3), (1, 2), "", r"--columns id-1 \(.*, or --columns id \("),
+        (ModelColumns(3), (1, 2), "id", ("id", (-1, 0, 1))),
+        (ModelColumns(3), (1, 2), "id-1", ("id-1", (0, 1, -1))),
+        (ModelColumns(3), (1, 2), "order", "--columns order does not fit"),
+        (ModelColumns(3), (1, 2), "names", "no names"),
+        (ModelColumns(300, used={0, 4}), (1, 5, 9), "", ("id-1", None)),
+        (ModelColumns(1), (1, 2), "", "1 columns, the data set 2 features"),
+        (ModelColumns(0), (), "", "0 columns"),
+        (ModelColumns(2, ("b", "a b")), (1, 2), "", ("names", (1, 0))),
+        (ModelColumns(2, ("b", "c")), (1, 2), "", "lacks c; the model does not know a_b"),
+        (ModelColumns(2, ("b", "c")), (1, 2), "order", ("order", (0, 1))),
+        (ModelColumns.of(["Column_0", "Column_1"], 2), (1, 2), "", ("order", (0, 1))),
+    ],
+)
+def test_columns_are_matched_by_name_or_by_the_only_rule_that_fits(model, ids, rule, due):
+    names = ["a b", "b"] if len(ids) == 2 and model.names else [f"feature_{at}" for at in ids]
+    if isinstance(due, str):
+        with pytest.raises(ColumnsError, match=due):
+            match_columns(model, ids, names, rule)
+        return
+    match = match_columns(model, ids, names, rule)
+    assert match.rule == due[0]
+    assert match.sources[: len(due[1] or ())] == (due[1] or ())
 
 
 def test_unknown_kinds_and_files_are_refused(workbench, tmp_path):

@@ -24,7 +24,7 @@ from shuffleproof.core.data.trec import Run
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import HIGHEST_GAIN, evaluate
+from shuffleproof.core.metrics.relevance import LARGEST_GRADE, evaluate
 from shuffleproof.core.metrics.tied import merged_in_words, tied_in_words, tied_share
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
@@ -167,7 +167,7 @@ def _study_result(
     of_files: Mapping[str, Any],
 ) -> StudyResult:
     # values that nobody asked for must not refuse grades that the measures asked for can take
-    high = float(whole.dataset.labels.max(initial=0)) > HIGHEST_GAIN
+    high = float(whole.dataset.labels.max(initial=0)) > LARGEST_GRADE
     stored = conventions.stored_measures(texts, () if high else conventions.KEPT)
     parsed = [Measure.parse(text) for text in stored]
     values = [
