@@ -111,7 +111,10 @@ def find(text: str, store: Store) -> Artefact:
         first_fold = f"{text}-fold1"
         return store.resolve(first_fold if first_fold in store.names() else text, KIND)
     with _folds(path, store) as folds:
-        return run_to_end(_store_fold(folds[0], store, ReadingOptions()))
+        fold = folds[0]
+        if text == SAMPLE and isinstance(fold, Parts):  # what else lies in its folder is ours
+            fold = replace(fold, unread=())
+        return run_to_end(_store_fold(fold, store, ReadingOptions()))
 
 
 def resolve(text: str, store: Store) -> Fold:
