@@ -138,6 +138,20 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
     ]
 
 
+def test_the_same_content_under_its_name_is_no_error_and_other_content_is(
+    answered, refused, folder, tmp_path
+):
+    again = ("ingest", folder, "--name", "twice")
+    key = answered(*again)["key"]
+    assert answered(*again)["key"] == key
+    before = len(answered("list", "stored", "--all")["rows"])
+    (tmp_path / "one.txt").write_text("".join(f"1 qid:{at} 1:{at}\n" for at in range(9)))
+    status, words = refused("ingest", tmp_path / "one.txt", "--name", "twice")
+    assert status == 2
+    assert "the name twice is taken" in words
+    assert len(answered("list", "stored", "--all")["rows"]) == before
+
+
 def test_train_reports_and_is_found_again(answered, folder):
     command = ("train", "setrank-imsab@small", "--data", folder, *SMALL, "--set", "epochs=2")
     first = answered(*command)

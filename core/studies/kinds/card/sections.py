@@ -517,8 +517,8 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
 def _not_asked(points: _Points, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
     texts = {"ranker": label, "keeps_less_than": "", "worst": NOT_ASKED, "noise": ""}
-    more = {"start": start, "own_process": False}
     start = points.mean(points.at(label, points.levels[0], points.measure))
+    more = {"start": start, "own_process": False}
     return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | more
 
 
