@@ -142,8 +142,8 @@ def test_the_same_content_under_its_name_is_no_error_and_other_content_is(
     answered, refused, folder, tmp_path
 ):
     again = ("ingest", folder, "--name", "twice")
-    key = answered(*again)["key"]
-    assert answered(*again)["key"] == key
+    folds = answered(*again)["folds"]
+    assert answered(*again)["folds"] == folds
     before = len(answered("list", "stored", "--all")["rows"])
     (tmp_path / "one.txt").write_text("".join(f"1 qid:{at} 1:{at}\n" for at in range(9)))
     status, words = refused("ingest", tmp_path / "one.txt", "--name", "twice")
