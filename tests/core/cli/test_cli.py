@@ -1,5 +1,6 @@
 """The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
 
+import errno
 import json
 import os
 import socket
@@ -569,3 +570,14 @@ def test_the_stored_list_starts_with_the_users_own_and_prints_names_that_command
     shown = [answered("library", "show", row["accepted_name"]) for row in (rows[0], own, rows[-1])]
     assert [entry["key"] for entry in shown] == [rows[0]["key"], key, rows[-1]["key"]]
     assert [entry["bundled"] for entry in shown] == [False, False, True]
+
+
+def test_a_full_disk_is_told_with_its_place(refused, tmp_path, monkeypatch):
+    def full(*_args, **_more):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shuffleproof.core.cli.export._study", full)
+    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
+    status, words = refused("export", study.name, tmp_path / "x.csv")
+    assert status == 1
+    assert str(tmp_path / "x.csv") in words
