@@ -199,7 +199,7 @@ class Reading:
     texts: Collection[str] = ()
     rows: int = ROWS
 
-    def wanted(self, names: Sequence[str]) -> list[str]:
+    def chosen_columns(self, names: Sequence[str]) -> list[str]:
         """The columns that are read, in the order of the table."""
         return [
             name
@@ -253,7 +253,7 @@ def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
     try:
         yield from framed
     except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
-        raise damaged(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
+        raise damage_error(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
@@ -279,7 +279,7 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as table:
         schema = table.schema_arrow
         _check_names(schema.names, place)
-        wanted = reading.wanted(schema.names)
+        wanted = reading.chosen_columns(schema.names)
         total, done = max(1, table.metadata.num_rows), 0
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
@@ -294,7 +294,7 @@ def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
 
     with pa.ipc.open_file(file) as table:
         _check_names(table.schema.names, place)
-        wanted = reading.wanted(table.schema.names)
+        wanted = reading.chosen_columns(table.schema.names)
         for at in range(table.num_record_batches):
             share = (at + 1) / table.num_record_batches
             batch = table.get_batch(at).select(wanted)
@@ -306,7 +306,7 @@ def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
 
     with pa.ipc.open_stream(file) as table:
         _check_names(table.schema.names, place)
-        wanted = reading.wanted(table.schema.names)
+        wanted = reading.chosen_columns(table.schema.names)
         for batch in table:
             yield from _of_batch(batch.select(wanted), place, reading.batch_rows(len(wanted)), 0.0)
 
@@ -381,7 +381,7 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
             raise DataError(place, finding, "Give every row the same columns.")
         lists = max((len(cell) for cell in some[0].values() if isinstance(cell, list)), default=1)
         width = len(names) + lists
-        wanted = reading.wanted([*names])
+        wanted = reading.chosen_columns([*names])
         yield pd.DataFrame(some, columns=wanted), 0.0
 
 
@@ -399,9 +399,9 @@ def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
     except ValueError as error:  # its own text has a number of lines of its own
         why = str(getattr(error, "msg", error)).partition(";")[0]
     if why:
-        raise damaged(place, f"line {number} is no JSON: {why}")
+        raise damage_error(place, f"line {number} is no JSON: {why}")
     if not isinstance(fields, dict):
-        raise damaged(place, f"line {number} is no object {{…}}")
+        raise damage_error(place, f"line {number} is no object {{…}}")
     return fields
 
 
@@ -420,7 +420,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def damaged(place: str, why: str) -> DataError:
+def damage_error(place: str, why: str) -> DataError:
     """The error of a table that cannot be read."""
     return DataError(place, f"a damaged table ({why})", "Write it again, or check it elsewhere.")
 
@@ -452,7 +452,7 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         if head and not head[0]:
             head[0] = "__index_level_0__"  # as DataFrame.to_csv writes its index
         _check_names(head, place)
-        wanted = reading.wanted(head)
+        wanted = reading.chosen_columns(head)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows that are too long
             frames = pd.read_csv(
@@ -476,7 +476,7 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         why = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         if wide:  # the header is not among the lines that pandas counts
             why = f"row {wide[2]} has {wide[3]} cells, where {wide[1]} are due"
-        raise damaged(place, why) from error
+        raise damage_error(place, why) from error
     except pd.errors.EmptyDataError as error:
         raise DataError(place, "no rows", "A row is a document.") from error
     except UnicodeDecodeError as error:
