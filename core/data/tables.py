@@ -23,6 +23,7 @@ from shuffleproof.core.data import guarded
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.stream import ARROW, CSV, JSON, PARQUET, STREAM
 from shuffleproof.core.errors import DataError, shown
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -377,7 +378,7 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         names = dict.fromkeys(name for row in some for name in row)
         _check_names([*names], place)
         if len(names) * len(some) > CELLS:
-            finding = f"{len(names):,} different columns in {len(some):,} rows"
+            finding = f"different columns ({len(names):,} in {counted(len(some), 'row')})"
             raise DataError(place, finding, "Give every row the same columns.")
         lists = max((len(cell) for cell in some[0].values() if isinstance(cell, list)), default=1)
         width = len(names) + lists
