@@ -258,8 +258,9 @@ def _table(path: Path, shape: Shape) -> pd.DataFrame:
 
 
 def _text_of(value: Any) -> str:
-    """A cell of a table as text."""
-    return "" if value is None or value != value else str(value)  # noqa: PLR0124 (NaN)
+    """A cell of a table as text; half of a pair of UTF-16 is escaped."""
+    empty = value is None or value != value  # noqa: PLR0124 (NaN)
+    return "" if empty else str(value).encode(errors="backslashreplace").decode()
 
 
 def _text(path: Path, shape: Shape) -> pd.DataFrame:
@@ -335,7 +336,7 @@ def _cell(value: object) -> str:
     """
     if isinstance(value, list | dict):
         raise TypeError("a list or an object where a text belongs")
-    return "" if value is None else str(value)
+    return "" if value is None else _text_of(value)
 
 
 def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:

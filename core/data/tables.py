@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -47,7 +47,7 @@ BATCH = 256 << 20
 TABLE = 1 << 30
 """Bytes of a table that `read_table` reads at most."""
 
-RATIO, UNCHECKED = 250.0, 1 << 28
+RATIO, UNCHECKED = 250.0, 1 << 25
 """Bytes of all batches to those of the file at most, once there are UNCHECKED of them."""
 
 INDEX = re.compile(r"__index_level_\d+__")
@@ -194,11 +194,13 @@ class Reading:
         texts: columns that stay texts in CSV, which says nothing of types; others are numbers
             where all cells of a batch are.
         rows: of a frame at most.
+        most_bytes: of all frames.
     """
 
     columns: Sequence[str] | None = None
     texts: Collection[str] = ()
     rows: int = ROWS
+    most_bytes: int = UNCHECKED
 
     def chosen_columns(self, names: Sequence[str]) -> list[str]:
         """The columns that are read, in the order of the table."""
@@ -228,21 +230,29 @@ def frames(path: Path, place: str, reading: Reading | None = None) -> Generator[
     Raises:
         DataError: no table, damaged, or beyond the bounds.
     """
+    how = reading or Reading()
     with stream.unpacked_file(path, place) as file:
         kind = stream.kind_of(file.head)
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
             raise DataError(place, finding, "Write it as one of these.")
         size, taken, first = path.stat().st_size, 0, 1
-        for frame, share in _told(READERS[kind](file.stream, place, reading or Reading()), place):
+        most = int(max(UNCHECKED, RATIO * size))
+        for frame, share in _told(
+            READERS[kind](file.stream, place, replace(how, most_bytes=most)), place
+        ):
             stream.check_size(file, file.stream.tell(), place, stream.Limits())
             taken += 8 * frame.size
-            if taken > max(UNCHECKED, RATIO * size):
-                finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
-                raise DataError(place, finding, "If it is genuine, write it as CSV.")
+            if taken > most:
+                raise _bomb_error(place)
             frame.index = np.arange(first, first + len(frame))
             first += len(frame)
             yield frame, share or min(1.0, file.consumed() / max(size, 1))
+
+
+def _bomb_error(place: str) -> DataError:
+    finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
+    return DataError(place, finding, "If it is genuine, write it as CSV.")
 
 
 def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
@@ -282,6 +292,8 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         _check_names(schema.names, place)
         wanted = reading.chosen_columns(schema.names)
         total, done = max(1, table.metadata.num_rows), 0
+        if 8 * total * len(wanted) > reading.most_bytes:
+            raise _bomb_error(place)
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
             done += batch.num_rows
