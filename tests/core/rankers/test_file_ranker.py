@@ -415,7 +415,7 @@ def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_pat
         (ModelColumns(3), (1, 2), "order", "--columns order does not fit"),
         (ModelColumns(3), (1, 2), "names", "no names"),
         (ModelColumns(300, used={0, 4}), (1, 5, 9), "", ("id-1", None)),
-        (ModelColumns(1), (1, 2), "", "1 columns, the data set 2 features"),
+        (ModelColumns(1), (1, 2), "", "1 column, the data set 2 features"),
         (ModelColumns(0), (), "", "0 columns"),
         (ModelColumns(2, ("b", "a b")), (1, 2), "", ("names", (1, 0))),
         (ModelColumns(2, ("b", "c")), (1, 2), "", "lacks c; the model does not know a_b"),
