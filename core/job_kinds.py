@@ -363,14 +363,14 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
     return answer(artefact)
 
 
-def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = MEASURES) -> Reports:
+def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = ()) -> Reports:
     """Judge and compare the TREC runs of an upload; result: artefact.
 
     Args:
         store: where the comparison goes.
         upload: what `uploads.spooled` returned: one file in its folder `qrels`, any in `runs`.
         name: what people call the judgments.
-        measures: the columns.
+        measures: the columns, each with all its conventions; none: the usual ones.
     """
     from shuffleproof.core.studies.kinds.benchmark import outside_runs  # noqa: PLC0415 (only who works pays for it)
 
@@ -378,7 +378,8 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = MEAS
     with _files_of(store, upload) as folder:
         (qrels,) = sorted((folder / QRELS).iterdir())
         files = sorted((folder / RUNS).iterdir())
-        result = yield from outside_runs.measure_runs(qrels, files, measures)
+        asked = (measures, None) if measures else ()
+        result = yield from outside_runs.measure_runs(qrels, files, *asked)
         artefact = outside_runs.keep(result, store)
         shutil.rmtree(folder, ignore_errors=True)
     return answer(artefact)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from tests.soak import fuzz_archives, fuzz_functions, fuzz_models, fuzzing
+from tests.soak import (
+    fuzz_archives,
+    fuzz_collections,
+    fuzz_functions,
+    fuzz_models,
+    fuzz_preferences,
+    fuzzing,
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +30,8 @@ def prepared(tmp_path_factory):
         (fuzz_archives, 60, fuzz_archives.BOUNDS),
         (fuzz_functions, 20, fuzzing.Bounds(patience=300.0)),
         (fuzz_models, 8, fuzz_models.BOUNDS),
+        (fuzz_preferences, 16, fuzz_preferences.BOUNDS),
+        (fuzz_collections, 16, fuzz_collections.BOUNDS),
     ],
 )
 def test_a_slice_of_every_fuzzer_ends_well(prepared, fuzzer, count, bounds):

@@ -21,6 +21,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import FILE, MEASURES, QRELS, RUNS
 from shuffleproof.core.library import uploads
+from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import (
     FILES,
@@ -93,7 +94,8 @@ def _measures() -> list[str]:
                 help="The columns of the table; NDCG can be switched to other cut-offs on the "
                 "stored comparison.",
             )  # fmt: skip
-            wanted = conventions({}, (*CHOOSABLE, "gain", "short"))
+            usual = Measure("NDCG").under(**BUNDLES[outside_runs.CONVENTIONS].conventions)
+            wanted = conventions({}, (*CHOOSABLE, "gain", "short"), usual)
     measures = [Measure.parse(name).under(**wanted) for name in named]
     with words:
         st.caption(escaped(" · ".join(map(str, measures))))

@@ -6,14 +6,21 @@ number in [0, 1], or "a", "b" or "tie". Anything else is a malformed answer, whi
 
 import json
 import os
+import re
+import socket
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from http.client import HTTPConnection, HTTPException
 from importlib import import_module
-from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from threading import Timer
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
 
 from shuffleproof.core.errors import DataError, UsageError, quoted
 from shuffleproof.core.parameters import parts_of
@@ -29,6 +36,9 @@ BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses of HTTP that may pass: the question is asked again."""
 OFFERED = "SHUFFLEPROOF_JUDGES"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+SECRET = re.compile(r"key|token|secret|passw|signature|^sig$|^auth", re.IGNORECASE)
+"""Names of parameters of an address that hold a credential."""
+
 AGAIN = "What was answered is kept: the same command goes on from there."
 
 
@@ -102,12 +112,13 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
         timeout: seconds that an endpoint may take for an answer.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is none of these, or an address with a credential.
         DataError: the module cannot be imported, or has no such function.
     """
     if callable(judge):
         return _of_function(judge, getattr(judge, "__qualname__", "function"), name)
     if judge.startswith(("http://", "https://")):
+        _check_address(judge)
         return LiveJudge(name or judge, judge, _endpoint(judge, timeout))
     module, colon, function = judge.partition(":")
     if not (module and colon and function):
@@ -134,31 +145,141 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
     return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest or called, call)
 
 
+def _check_address(address: str) -> None:
+    """Refuse an address that cannot be one, or that holds a credential: addresses are stored.
+
+    Raises:
+        UsageError: it does.
+    """
+    try:
+        parts = urlsplit(address)
+        parts.port  # noqa: B018 (raises where it is no number)
+        names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    except ValueError as error:
+        raise UsageError(f"the judge's address cannot be read ({error})") from error
+    if not parts.hostname or not address.isascii() or any(letter.isspace() for letter in address):
+        raise UsageError("the judge's address is none: http://HOST[:PORT]/PATH, without blanks")
+    if "@" in parts.netloc or any(map(SECRET.search, names)):
+        raise UsageError(
+            f"the address of the judge at {parts.hostname} holds a credential, and addresses are "
+            "stored: name a function (module:function) that takes it from the environment"
+        )
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Documents go to the address that was named and to no other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """No request: the status is an error."""
+        return
+
+
+class _Deadline:
+    """Seconds for a whole call: connections that it opened are closed when they are over."""
+
+    def __init__(self, seconds: float) -> None:
+        self.over = False
+        self._sockets: list[socket.socket] = []
+        self._timer = Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        self.over = True
+        for opened in self._sockets:
+            with suppress(OSError):  # closed already
+                opened.shutdown(socket.SHUT_RDWR)
+
+    def connection(
+        self, kind: Callable[..., HTTPConnection], *arguments: Any, **named: Any
+    ) -> HTTPConnection:
+        """A connection whose socket is closed in time."""
+        made = kind(*arguments, **named)
+        connect = made.connect
+
+        def connect_in_time() -> None:
+            connect()
+            self._sockets.append(made.sock)
+            if self.over:
+                self._end()
+
+        made.connect = connect_in_time  # type: ignore[method-assign]
+        return made
+
+
+class _HTTP(urllib.request.HTTPHandler):
+    """HTTP within a deadline."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def do_open(self, http_class: Any, req: Any, **named: Any) -> Any:
+        """The answer over a connection of the deadline."""
+        return super().do_open(partial(self._deadline.connection, http_class), req, **named)
+
+
+class _HTTPS(urllib.request.HTTPSHandler):
+    """HTTPS within a deadline."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def do_open(self, http_class: Any, req: Any, **named: Any) -> Any:
+        """The answer over a connection of the deadline."""
+        return super().do_open(partial(self._deadline.connection, http_class), req, **named)
+
+
 def _endpoint(address: str, timeout: float) -> Callable[[JudgeInput], Any]:
     is_local = urlsplit(address).hostname in LOOPBACK
-    handlers = [urllib.request.ProxyHandler({})] if is_local else []
-    opener = urllib.request.build_opener(*handlers)
+    proxies = [urllib.request.ProxyHandler({})] if is_local else []
 
     def call(shown: JudgeInput) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        body = json.dumps(shown).encode()
-        request = urllib.request.Request(address, body, headers)  # noqa: S310 (http or https)
-        try:
-            with opener.open(request, timeout=timeout) as response:
-                text = response.read(LONGEST)
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code in BUSY:
-                raise FailedCallError(f"HTTP status {error.code}") from error
-            finding = f"it answers with HTTP status {error.code}"
-            raise DataError(
-                address, finding, f"Mend the address or the endpoint. {AGAIN}"
-            ) from error
-        except OSError as error:
-            raise FailedCallError(str(getattr(error, "reason", error))) from error
+        request = urllib.request.Request(address, json.dumps(shown).encode(), headers)  # noqa: S310 (http or https)
+        with _Deadline(timeout) as deadline:
+            opener = urllib.request.build_opener(
+                *proxies, _NoRedirect, _HTTP(deadline), _HTTPS(deadline)
+            )
+            try:
+                with opener.open(request, timeout=timeout) as response:
+                    text = response.read(LONGEST)
+            except urllib.error.HTTPError as error:
+                error.close()
+                raise _refusal(address, error.code) from error
+            except (OSError, HTTPException, ValueError) as error:
+                if not deadline.over:
+                    what = str(getattr(error, "reason", error)) or type(error).__name__
+                    broken = "" if isinstance(error, OSError) else "broken HTTP: "
+                    raise FailedCallError(f"{broken}{what[:200]}") from error
+            if deadline.over:
+                raise FailedCallError(f"no whole answer within {timeout:g} s")
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             return {"text": text.decode(errors="replace")}
 
     return call
+
+
+def _refusal(address: str, status: int) -> Exception:
+    """What an error status of HTTP means."""
+    if status in BUSY:
+        return FailedCallError(f"HTTP status {status}")
+    finding, remedy = f"it answers with HTTP status {status}", "Mend the address or the endpoint."
+    if 300 <= status < 400:
+        finding += ", a redirect, which is not followed"
+        remedy = "Name the address that it redirects to, if that is yours."
+    return DataError(address, finding, f"{remedy} {AGAIN}")

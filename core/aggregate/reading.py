@@ -1,8 +1,9 @@
 """Preferences read from files: tables of pairs, matrices, sets of rankings, TREC runs.
 
-    pairs     query, a, b [, preference, votes, judge, first] as CSV, TSV, JSON lines or Parquet;
-              without preference a is preferred, and each line is an answer. Without a line of
-              names: three columns are query, a, b, a fourth is the preference, or votes of 1, 0
+    pairs     query, a, b [, preference, votes, judge, first] as CSV, TSV, JSON lines, Parquet or
+              Arrow; without preference a is preferred, and each line is an answer. Battles
+              (model_a, model_b, winner) are pairs of one query if they name none. Without a line
+              of names: three columns are query, a, b, a fourth is the preference, or votes of 1, 0
               and −1 with commas between. Judges' logs (`--- topic a b`, then two responses) too.
     matrix    n × n numbers as .npy, f(row, column) with the row's item shown first; NaN is missing.
     rankings  LETOR's aggregation sets, or query, ranker, item, rank.
@@ -11,22 +12,34 @@
 Where a preference is written and not who was shown first, it is a: (a, b) and (b, a) are two
 answers. Where none is written the preferred item stands first in each line: items are then kept
 by name, or as a file of items lists them, lest the order of the lines settle ties. Every file may
-be compressed.
+be compressed. Parquet, Arrow and JSON lines are read in a guarded process (`core.data.tables`).
 """
 
-import json
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
-from shuffleproof.core.data import trec
-from shuffleproof.core.data.letor.stream import Limits, blocks
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, pairs_of_rankings
+from shuffleproof.core.data import guarded, tables, trec
+from shuffleproof.core.data.letor.stream import (
+    ARROW,
+    JSON,
+    PARQUET,
+    STREAM,
+    Limits,
+    blocks,
+    kind_of,
+    unpacked_file,
+)
 from shuffleproof.core.errors import (
     DataError,
     LetorError,
@@ -34,10 +47,12 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     no_file,
     quoted,
+    shown,
 )
 from shuffleproof.core.numerals import number
 from shuffleproof.core.words import counted
 
+TABLES = (PARQUET, ARROW, STREAM, JSON)
 LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 35)
 COLUMNS = ("query", "a", "b", "preference", "votes", "judge", "first")
 FORMATS = ("pairs", "matrix", "rankings", "runs")
@@ -46,9 +61,28 @@ REPEATS = ("error", "votes", "first", "last")
 NULLS = ("missing", "last")
 MALFORMED = ("error", "skip")
 FORM = "A line reads: query, a, b, or query, a, b, preference in [0, 1]."
-WORDS = {"a": 1.0, "b": 0.0, "tie": 0.5, "same": 0.5, "s": 0.5, "=": 0.5}
+WORDS = {
+    **dict.fromkeys(("a", "model_a", "a>b", "a>>b", "b<a", "b<<a"), 1.0),
+    **dict.fromkeys(("b", "model_b", "b>a", "b>>a", "a<b", "a<<b"), 0.0),
+    **dict.fromkeys(("tie", "same", "s", "=", "c", "a=b", "b=a", "draw"), 0.5),
+    **dict.fromkeys(("tie (bothbad)", "bothbad", "both_bad", "both bad"), 0.5),
+}
+"""Preferences in words, in any case and in brackets, as judges and arenas write them."""
+
+OTHER_NAMES = {
+    "query": ("question_id", "query_id", "qid", "topic"),
+    "a": ("model_a",),
+    "b": ("model_b",),
+    "preference": ("winner",),
+}
+"""Names that our columns have in published battles and in TREC's files."""
+
+MATRIX_FORM = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
+ONE_QUERY = "all"
+"""The query of pairs whose table names none."""
+
 LOG = re.compile(r"--- (\S+) (\S+) (\S+)\s*$")
-RESPONSE = re.compile(r"Response:\s*(.*?)\s*$")
+RESPONSE = "Response:"
 
 
 @dataclass(frozen=True)
@@ -58,20 +92,23 @@ class PreferenceFormat:
     Attributes:
         format: one of FORMATS; empty: by the files' ends.
         direction: of rankings: is a small number the top, or a large one; empty: refused.
-        nulls: of rankings and runs: an item that a ranker lacks is missing, or below its last.
+        nulls: of rankings and runs: an item that a ranker lacks is missing, or below its last;
+            empty: refused where there are such.
         repeats: a pair with two preferences: an error, both counted as votes, or one of them.
         malformed: an answer that cannot be read: an error, or left out and counted.
         columns: the files' names of our columns, where they are others.
+        values: preferences of words that are others than WORDS.
         items: a file of query and item a line: all items that there are.
         qrels: judgments (TREC): labels of items.
     """
 
     format: str = ""
     direction: str = ""
-    nulls: str = "missing"
+    nulls: str = ""
     repeats: str = "error"
     malformed: str = "error"
     columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
     items: Path | None = None
     qrels: Path | None = None
 
@@ -88,6 +125,9 @@ class PreferenceFormat:
         for name in self.columns:
             if name not in COLUMNS:
                 raise UnknownNameError("column", name, COLUMNS)
+        for word, preference in self.values.items():
+            if not 0 <= preference <= 1:
+                raise ParameterError(f"values: {word}", preference, "between 0 and 1")
 
 
 def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Preferences:
@@ -104,7 +144,7 @@ def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Pref
             raise no_file(path)
     listed_items = None if reading.items is None else _items_by_query(reading.items)
     labels = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
-    form = reading.format or _format_of(paths)
+    form = form_of(paths, reading)
     if form in {"pairs", "matrix"}:
         return _Judgments(reading, listed_items, labels).read(paths, form)
     return _read_rankings(paths, form, reading, listed_items, labels)
@@ -116,24 +156,53 @@ def is_preferred_first(paths: Sequence[Path], reading: PreferenceFormat) -> bool
     Raises:
         LetorError, DataError: a file that is missing or empty, or a malformed first line.
     """
-    if (reading.format or _format_of(paths)) != "pairs":
+    if (form_of(paths, reading)) != "pairs":
         return False
     for path in paths:
-        if path.suffix != ".parquet" and LOG.match(next(_lines(path))[1]):
-            continue
-        _, _, answer = next(answers(path, reading), (0, "", ""))
-        if isinstance(answer, Answer) and not answer.stated:
-            return True
+        if _is_table(path):
+            if "preference" not in _table_columns(path, reading).values():
+                return True
+        elif not LOG.match(_first_line(path)):
+            with closing(answers(path, reading)) as found:
+                _, _, answer = next(found, (0, "", ""))
+            if isinstance(answer, Answer) and not answer.stated:
+                return True
     return False
 
 
-def _format_of(paths: Sequence[Path]) -> str:
-    """The form of files by their names' ends and their first lines."""
+def read_otherwise(paths: Sequence[Path], reading: PreferenceFormat) -> dict[str, Any]:
+    """Facts of files that were read in another way before, for the key of what is stored.
+
+    Raises:
+        LetorError, DataError: a file that is missing or empty.
+    """
+    facts: dict[str, Any] = {}
+    if (form_of(paths, reading)) != "pairs":
+        return facts
+    for path in paths:
+        if _is_table(path):
+            columns = _table_columns(path, reading)
+        else:
+            with closing(_rows(path)) as rows:
+                columns = _columns_of(next(rows)[2], reading)
+            with path.open("rb") as file:
+                if any(b'"' in part for part in iter(lambda: file.read(1 << 20), b"")):
+                    facts["quotes"] = True
+        others = {ours: name for name, ours in columns.items() if name.lower() != ours}
+        if others and not reading.columns:
+            facts["columns"] = others
+    return facts
+
+
+def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
+    """The form of files: as stated, or by the ends of their names and their first lines."""
+    if reading.format:
+        return reading.format
     if all(path.suffix == ".npy" for path in paths):
         return "matrix"
-    if paths[0].suffix == ".parquet":
+    if _is_table(paths[0]):
         return "pairs"
-    first_line = next(iter(_lines(paths[0])), (0, ""))[1]
+    first_line = _first_line(paths[0])
     columns = first_line.split()
     if len(columns) >= 6 and columns[1].upper() == "Q0":
         return "runs"
@@ -142,17 +211,79 @@ def _format_of(paths: Sequence[Path]) -> str:
     return "pairs"
 
 
+def _is_table(path: Path) -> bool:
+    """Whether a file is Parquet, Arrow or JSON lines, by its first bytes."""
+    with unpacked_file(path, str(path)) as file:
+        return kind_of(file.head) in TABLES
+
+
+def _first_line(path: Path) -> str:
+    with closing(_lines(path)) as lines:
+        return next(lines)[1]
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers."""
-    empty = True
+    """Lines that are not blank, with their numbers; bytes that are not UTF-8 are escaped.
+
+    Raises:
+        DataError: an empty file, or a text that reads like an escape beside escapes.
+    """
+    empty, escaped, literal = True, False, False
     for block in blocks(path, str(path), LIMITS):
-        text = block.buffer[: block.end].tobytes().decode(errors="surrogateescape")
-        for at, line in enumerate(text.split("\n")[:-1], block.first_line):
-            if line and not line.isspace():
-                empty = False
-                yield at, line.rstrip("\r")
+        text = block.buffer[: block.end].tobytes()
+        for at, line in enumerate(text.split(b"\n")[:-1], block.first_line):
+            if not line.strip():
+                continue
+            empty = False
+            literal |= b"\\x" in line
+            try:
+                yield at, line.decode().rstrip("\r")
+            except UnicodeDecodeError:
+                escaped = True
+                yield at, line.decode(errors="backslashreplace").rstrip("\r")
+            if escaped and literal:
+                finding = "bytes that are not UTF-8 beside texts with \\x"
+                raise DataError(str(path), finding, "Write the file as UTF-8.")
     if empty:
         raise DataError(str(path), "no lines", FORM)
+
+
+def _delimiter(line: str) -> str:
+    """The mark between columns, outside quotes; empty: blanks."""
+    bare = re.sub(r'"[^"]*"', "", line)
+    return next((mark for mark in "\t;," if mark in bare), "")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Number, text and cells of every row of CSV, or of columns between blanks.
+
+    Raises:
+        LetorError: quotes that do not end.
+    """
+    with closing(_lines(path)) as lines:
+        at, line = next(lines)
+        last = [(at, line)]
+        delimiter = _delimiter(line)
+
+        def texts() -> Iterator[str]:
+            for last[0] in chain([(at, line)], lines):
+                yield last[0][1] + "\n"
+
+        if not delimiter:
+            for number_, text in chain([(at, line)], lines):
+                yield number_, text, text.split()
+            return
+        csv.field_size_limit(LIMITS.line_bytes)
+        rows = csv.reader(texts(), delimiter=delimiter, strict=True)
+        while True:
+            try:
+                cells = next(rows, None)
+            except csv.Error as error:
+                remedy = "Write it as pandas.DataFrame.to_csv does."
+                raise LetorError(path, *last[0], f"no CSV ({error})", remedy) from error
+            if cells is None:
+                return
+            yield *last[0], [cell.strip() for cell in cells]
 
 
 def _items_by_query(path: Path) -> dict[str, dict[str, int]]:
@@ -161,8 +292,7 @@ def _items_by_query(path: Path) -> dict[str, dict[str, int]]:
     A first line `query,item` is a header.
     """
     items: dict[str, dict[str, int]] = {}
-    for at, line in _lines(path):
-        columns = re.split(r"[,;\t ]+", line.strip())
+    for at, line, columns in _rows(path):
         if len(columns) < 2:
             raise LetorError(path, at, line, "one column", "A line reads: query, item.")
         if (at, columns) != (1, ["query", "item"]):
@@ -246,6 +376,9 @@ class _Judgments:
                 raise LetorError(path, at, line, answer, remedy)
             self.malformed.append(f"{path.name}:{at}")
             return
+        if answer.a == answer.b:
+            self.again["Pairs of an item with itself, left out"] += 1
+            return
         query = self._query_place(answer.query)
         self.where.setdefault(answer.query, f"{path}:{at}")
         items = self.items[query]
@@ -305,24 +438,14 @@ class _Judgments:
         return True
 
     def _matrix(self, path: Path) -> None:
-        remedy = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
-        try:
-            values = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(str(path), f"no NumPy matrix ({error})", remedy) from error
-        if (
-            values.ndim != 2
-            or values.shape[0] != values.shape[1]
-            or values.dtype.kind not in "fiub"
-        ):
-            finding = f"an array of {values.dtype} and shape {values.shape}"
-            raise DataError(str(path), finding, remedy)
-        values = values.astype(float)
+        request = {"path": str(path), "place": str(path)}
+        with closing(guarded.answers("aggregate.reading:matrix_reply", request, str(path))) as got:
+            values = next(got)[1]["matrix"].copy()
         bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
         if len(bad):
             row, column = bad[0].tolist()
             finding = f"{values[row, column]:g} at row {row}, column {column} (from 0)"
-            raise DataError(str(path), finding, remedy)
+            raise DataError(str(path), finding, MATRIX_FORM)
         name = path.name.removesuffix(".npy")
         query = self._query_place(name)
         self.where[name] = str(path)
@@ -362,92 +485,144 @@ class _Judgments:
                 raise DataError(place, finding, "Ask for one pair with it, or leave it out.")
 
 
+def matrix_reply(path: str, place: str) -> Iterator[guarded.Answer]:
+    """The numbers of a matrix, in the guarded process.
+
+    Raises:
+        DataError: other content.
+    """
+    # mapped: a header that promises more than the file holds takes no memory
+    values = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not isinstance(values, np.ndarray):
+        raise DataError(place, "an archive of matrices (.npz)", MATRIX_FORM)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
+        finding = f"an array of {values.dtype} and shape {values.shape}"
+        raise DataError(place, finding, MATRIX_FORM)
+    yield {}, {"matrix": np.asarray(values, dtype=np.float64)}
+
+
 def answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, str, Answer | str]]:
     """Line number, line and what it answers, or what is wrong with it."""
-    if path.suffix == ".parquet":
-        yield from _parquet_answers(path, reading)
-        return
-    lines = _lines(path)
-    at, line = next(lines)
-    if LOG.match(line):
+    if _is_table(path):
+        yield from _table_answers(path, reading)
+    elif LOG.match(_first_line(path)):
         yield from _log_answers(path)
-        return
-    if line.lstrip().startswith("{"):
-        yield at, line, _of_json(path, at, line, reading)
-        for at, line in lines:
-            yield at, line, _of_json(path, at, line, reading)
-        return
-    yield from _table_answers(path, reading)
+    else:
+        yield from _text_answers(path, reading)
+
+
+def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, str]:
+    """Our columns by the names that a table has for them.
+
+    >>> _columns_of(["Query", "model_a", "model_b", "turn"], PreferenceFormat())
+    {'Query': 'query', 'model_a': 'a', 'model_b': 'b'}
+    """
+    found: dict[str, str] = {}
+    for ours in COLUMNS:
+        theirs = (reading.columns.get(ours), ours, *OTHER_NAMES.get(ours, ()))
+        if ours in reading.columns:
+            theirs = theirs[:1]
+        same = [name for one in theirs for name in names if one in {name, name.lower()}]
+        if same:
+            found[same[0]] = ours
+    return {name: found[name] for name in names if name in found}
+
+
+def _columns_error(place: str, names: Sequence[str]) -> DataError:
+    finding = f"the columns {', '.join(map(shown, names[:8]))}"
+    remedy = f"{FORM} --columns query=NAME,a=NAME,b=NAME says what they are called."
+    return DataError(place, finding, remedy)
+
+
+def _text_answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, str, Answer | str]]:
+    """The answers of CSV, or of columns between blanks; a first line of names is optional."""
+    rows = _rows(path)
+    at, line, header = next(rows)
+    if len(set(header)) < len(header) and {"a", "b"} <= {*_columns_of(header, reading).values()}:
+        raise LetorError(path, at, line, "two columns of one name", "Rename one of them.")
+    columns = _columns_of(header, reading)
+    fields = [columns.get(name, "") for name in header]
+    if not {"a", "b"} <= {*fields}:
+        headless = 3 <= len(header) <= 5 and not reading.columns and "query" not in fields
+        named = len(header) > 3 and header[3][:1].isalpha()
+        if not headless or (named and isinstance(_preference(header[3], reading), str)):
+            raise _columns_error(f"{path}:{at}", header)
+        fields = list(COLUMNS[: len(header)])
+        rows = chain([(at, line, header)], rows)
+    stated = "preference" in fields
+    for at, line, cells in rows:
+        if len(cells) != len(fields):
+            finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
+            raise LetorError(path, at, line, finding, FORM)
+        cell = {name: text for name, text in zip(fields, cells, strict=True) if name}
+        if "query" not in fields:
+            cell["query"] = ONE_QUERY
+        yield at, line, _answer(path, at, line, cell, reading, stated=stated)
+
+
+def _wanted(reading: PreferenceFormat) -> tuple[str, ...]:
+    """Names of columns that are read of a table, where it has them."""
+    names = [*COLUMNS, *chain(*OTHER_NAMES.values())]
+    return (*names, *(name.capitalize() for name in names), *reading.columns.values())
+
+
+def _table_columns(path: Path, reading: PreferenceFormat) -> dict[str, str]:
+    """Our columns by the names that Parquet, Arrow or JSON lines have for them.
+
+    Raises:
+        DataError: a and b are not among them.
+    """
+    state = path.stat()
+    names = _names(path, _wanted(reading), state.st_mtime_ns, state.st_size)
+    columns = _columns_of(names, reading)
+    if not {"a", "b"} <= {*columns.values()}:
+        with closing(tables.batches(path, str(path))) as batches:
+            raise _columns_error(str(path), [*next(batches, {})])
+    return columns
+
+
+@lru_cache(maxsize=64)
+def _names(path: Path, wanted: tuple[str, ...], modified: int, size: int) -> tuple[str, ...]:
+    """Those of the wanted columns that a table has; `modified` and `size` tell its versions."""
+    del modified, size
+    with closing(tables.batches(path, str(path), wanted)) as batches:
+        return tuple(next(batches, {}))
 
 
 def _table_answers(
     path: Path, reading: PreferenceFormat
 ) -> Iterator[tuple[int, str, Answer | str]]:
-    import csv  # noqa: PLC0415 (beside what it reads)
-
-    lines = _lines(path)
-    at, line = next(lines)
-    separator = next((mark for mark in "\t;," if mark in line), "")
-    header = [name.strip().strip('"') for name in line.split(separator or None)]
-    renamed = {reading.columns.get(name, name): name for name in COLUMNS}
-    fields = [renamed.get(name, renamed.get(name.lower(), "")) for name in header]
-    has_header = {"query", "a", "b"} <= set(fields)
-    if not has_header:
-        if "query" in fields or reading.columns or len(header) not in {3, 4, 5}:
-            finding = f"the columns {', '.join(header[:8])}"
-            remedy = f"{FORM} --columns query=NAME,a=NAME,b=NAME says what they are called."
-            raise LetorError(path, at, line, finding, remedy)
-        fields = list(COLUMNS[: len(header)])
-        lines = _lines(path)
-    quotes = '"' in line
-    stated = "preference" in fields
-    for at, line in lines:
-        if quotes:
-            cells = next(csv.reader([line], delimiter=separator or " "))
-        else:
-            cells = line.split(separator or None)
-        if len(cells) != len(fields):
-            finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
-            raise LetorError(path, at, line, finding, FORM)
-        cell = {name: text.strip() for name, text in zip(fields, cells, strict=True) if name}
-        yield at, line, _answer(path, at, line, cell, stated=stated)
+    """The answers of Parquet, Arrow or JSON lines."""
+    columns, at = _table_columns(path, reading), 0
+    for batch in tables.batches(path, str(path), [*columns]):
+        values = {
+            ours: batch[name] if isinstance(batch[name], list) else batch[name].tolist()
+            for name, ours in columns.items()
+            if name in batch
+        }
+        for row in zip(*values.values(), strict=True):
+            at += 1
+            fields = dict(zip(values, row, strict=True))
+            line = ", ".join(f"{name}={value!r}"[:40] for name, value in fields.items())
+            cell = {} if "query" in columns.values() else {"query": ONE_QUERY}
+            for name, value in fields.items():
+                if isinstance(value, list | dict | bool):
+                    finding = f"a {type(value).__name__} as {name}"
+                    raise LetorError(path, at, line, finding, "Write texts or numbers.")
+                if value is not None and value == value:  # noqa: PLR0124 (NaN is missing)
+                    cell[name] = str(value)
+            stated = "preference" in columns.values()
+            yield at, line, _answer(path, at, line, cell, reading, stated=stated)
 
 
-def _of_json(path: Path, at: int, line: str, reading: PreferenceFormat) -> Answer | str:
-    try:
-        entry = json.loads(line)
-        fields = {name: entry.get(reading.columns.get(name, name)) for name in COLUMNS}
-    except (ValueError, AttributeError, RecursionError) as error:
-        remedy = 'A line reads: {"query": …, "a": …, "b": …, "preference": …}.'
-        raise LetorError(path, at, line, "no JSON object", remedy) from error
-    cell = {name: str(value) for name, value in fields.items() if value is not None}
-    stated = reading.columns.get("preference", "preference") in entry
-    return _answer(path, at, line, cell, stated=stated)
-
-
-def _parquet_answers(
-    path: Path, reading: PreferenceFormat
-) -> Iterator[tuple[int, str, Answer | str]]:
-    import pandas as pd  # noqa: PLC0415 (who reads Parquet waits for it)
-
-    try:
-        frame = pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DataError(str(path), f"no Parquet table ({error})", "Write it anew.") from error
-    frame = frame.rename(columns={theirs: ours for ours, theirs in reading.columns.items()})
-    names = [name for name in COLUMNS if name in frame]
-    if not {"query", "a", "b"} <= set(names):
-        finding = f"the columns {', '.join(map(str, frame.columns[:8]))}"
-        raise DataError(str(path), finding, "Columns are query, a, b and what else is known.")
-    for at, row in enumerate(frame[names].itertuples(index=False), 1):
-        fields = zip(names, row, strict=True)
-        cell = {name: str(value) for name, value in fields if not pd.isna(value)}
-        line = ",".join(cell.values())
-        yield at, line, _answer(path, at, line, cell, stated="preference" in names)
-
-
-def _answer(
-    path: Path, at: int, line: str, cell: Mapping[str, str], *, stated: bool
+def _answer(  # noqa: PLR0913 (a line and where it stands)
+    path: Path,
+    at: int,
+    line: str,
+    cell: Mapping[str, str],
+    reading: PreferenceFormat,
+    *,
+    stated: bool,
 ) -> Answer | str:
     """What a line says, or what is wrong with its preference."""
     query, a, b = (cell.get(name, "") for name in ("query", "a", "b"))
@@ -455,7 +630,7 @@ def _answer(
         raise LetorError(path, at, line, "an empty query, a or b", FORM)
     value, votes = 1.0, 1.0
     if stated:
-        preference = _preference(cell.get("preference", ""))
+        preference = _preference(cell.get("preference", ""), reading, a, b)
         if isinstance(preference, str):
             return preference
         value, votes = preference
@@ -474,23 +649,40 @@ def _answer(
     return Answer(query, a, b, value, votes, cell.get("judge", ""), shown_first, stated)
 
 
-def _preference(text: str) -> tuple[float, float] | str:
+def _preference(  # noqa: PLR0911 (a line a form)
+    text: str, reading: PreferenceFormat, a: str = "", b: str = ""
+) -> tuple[float, float] | str:
     """A preference and its votes, or what is wrong.
 
-    >>> _preference("0.25"), _preference("1,-1,0,1"), _preference("tie")
-    ((0.25, 1.0), (0.625, 4.0), (0.5, 1.0))
+    Args:
+        text: a number, votes, a verdict in words, or the name of the item that won.
+        reading: what other words mean.
+        a: the one item.
+        b: the other.
+
+    >>> usual = PreferenceFormat()
+    >>> [_preference(text, usual) for text in ("0.25", "1,-1,0,1", "tie", "[[A]]")]
+    [(0.25, 1.0), (0.625, 4.0), (0.5, 1.0), (1.0, 1.0)]
+    >>> _preference("red", usual, "blue", "red")
+    (0.0, 1.0)
     """
-    if text in WORDS:
-        return WORDS[text], 1.0
-    if "," in text:
-        votes = text.split(",")
-        if set(votes) <= {"1", "0", "-1"}:
-            return sum((int(vote) + 1) / 2 for vote in votes) / len(votes), float(len(votes))
-        return f"votes {quoted(text)} that are not 1, 0 or -1"
+    if text in reading.values:
+        return reading.values[text], 1.0
+    word = WORDS.get(text.strip("[] ").casefold().replace("≫", ">>"))
+    by_name = {b: 0.0, a: 1.0}.get(text)
+    if word is not None:
+        if by_name not in {None, word}:
+            return (
+                f"{quoted(text)}, the name of an item and of the other side (--values says which)"
+            )
+        return word, 1.0
+    votes = text.split(",")
+    if len(votes) > 1 and set(votes) <= {"1", "0", "-1"}:
+        return sum((int(vote) + 1) / 2 for vote in votes) / len(votes), float(len(votes))
     try:
         value = number(text)
     except ValueError:
-        return f"the preference {quoted(text)}"
+        return f"the preference {quoted(text)}" if by_name is None else (by_name, 1.0)
     if not 0 <= value <= 1:
         return f"the preference {value:g} outside [0, 1] (a rank? then --format rankings)"
     return value, 1.0
@@ -503,12 +695,13 @@ def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
     for at, line in _lines(path):
         if match := LOG.match(line):
             pair, answer_count = list(match.groups()), 0
-        elif pair and answer_count < 2 and (match := RESPONSE.match(line)):
+        elif pair and answer_count < 2 and line.startswith(RESPONSE):
+            response = line.removeprefix(RESPONSE).strip()
             topic, a, b = pair[0], *(pair[1:] if answer_count == 0 else pair[:0:-1])
             answer_count += 1
-            value = {"1": 1.0, "2": 0.0}.get(match[1])
+            value = {"1": 1.0, "2": 0.0}.get(response)
             if value is None:
-                yield at, line, f"the response {quoted(match[1])}"
+                yield at, line, f"the response {quoted(response)}"
             else:
                 yield at, line, Answer(topic, a, b, value, 1.0, "", "a", stated=False)
 
@@ -550,12 +743,7 @@ def _read_rankings(
         np.array([labels.get(query, {}).get(item, np.nan) for item in query_items], float)
         for query, query_items in zip(scores, items, strict=True)
     )
-    sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
-    if form == "rankings" and not reading.direction:
-        raise _direction_error(paths[0], tables, grades if labels else ())
-    tables = [sign * table for table in tables]
-    if reading.nulls == "last":
-        tables = [np.where(np.isnan(table), _scores_below(table), table) for table in tables]
+    tables = _oriented(paths[0], form, reading, tables, grades if labels else ())
     empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in tables)
     notes = (f"Items that no ranker ranks, never compared: {empty:,}.",) if empty else ()
     return built(
@@ -564,10 +752,67 @@ def _read_rankings(
     )  # fmt: skip
 
 
-def _scores_below(table: np.ndarray) -> np.ndarray:
-    """A score below each ranker's last, which all items that it lacks share."""
+def _oriented(
+    path: Path,
+    form: str,
+    reading: PreferenceFormat,
+    tables: Sequence[np.ndarray],
+    labels: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """Scores, higher is better, with missing ones as was said.
+
+    Raises:
+        DataError: nobody said which end is the top, or what missing ranks mean.
+    """
+    if form == "rankings" and not reading.direction:
+        raise _direction_error(path, tables, labels)
+    sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
+    scores = [sign * table for table in tables]
+    if not reading.nulls and any(np.isnan(table).any() for table in scores):
+        raise _nulls_error(path, scores, labels)
+    return list(map(_with_last, scores)) if reading.nulls == "last" else scores
+
+
+def _with_last(table: np.ndarray) -> np.ndarray:
+    """Scores with one below each ranker's last, which all items that it lacks share."""
     least = np.where(np.isnan(table), np.inf, table).min(axis=1, keepdims=True)
-    return np.where(np.isfinite(least), least, 0.0) - np.float32(1.0)
+    below = np.where(np.isfinite(least), least, 0.0) - np.float32(1.0)
+    return np.where(np.isnan(table), below, table)
+
+
+def _nulls_error(
+    path: Path, tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]
+) -> DataError:
+    """The refusal of rankings with empty cells whose meaning nobody stated; labels propose one."""
+    cells = sum(table.size for table in tables)
+    empty = sum(int(np.isnan(table).sum()) for table in tables)
+    finding = f"{100 * empty / cells:.1f} % of the ranks are missing, and nothing says why"
+    remedy = (
+        "Say --nulls last if each ranker returned its best items only, --nulls missing if it was "
+        "never asked about the others."
+    )
+    if labels:
+        found = {
+            "missing": _precision_of_majority(tables, labels),
+            "last": _precision_of_majority(list(map(_with_last, tables)), labels),
+        }
+        finding += "; by the labels, precision@1 of the majority is " + ", ".join(
+            f"{value:.3f} with {name}" for name, value in found.items()
+        )
+        remedy = f"Say --nulls {max(found, key=lambda name: found[name])} if that is what is meant."
+    return DataError(str(path), finding, remedy)
+
+
+def _precision_of_majority(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> float:
+    """How often the item that wins most of its pairs is relevant; ties count alike."""
+    hits = []
+    for table, grades in zip(tables, labels, strict=True):
+        wins = pairs_of_rankings(table.astype(np.float32)).values
+        known = np.isfinite(wins).any(axis=1)
+        means = np.full(len(wins), -np.inf)
+        means[known] = np.nanmean(wins[known], axis=1)
+        hits.append(np.mean(np.nan_to_num(grades[means == means.max()]) > 0))
+    return float(np.mean(hits)) if hits else 0.0
 
 
 def _check_items(
@@ -595,12 +840,11 @@ def _add_rankings(
 ) -> None:
     """One file of LETOR's aggregation sets, or of query, ranker, item, rank."""
     form = "A line reads: query, ranker, item, rank; or label qid:Q 1:RANK 2:NULL … #docid = D."
-    separator = ""
-    for at, line in _lines(path):
-        if not separator:
-            separator = next((mark for mark in ("\t", ";", ",") if mark in line), " ")
-            if re.match(r"\W*query\W", line, re.IGNORECASE):
-                continue
+    letor = " qid:" in _first_line(path)
+    rows = ((at, line, [line]) for at, line in _lines(path)) if letor else _rows(path)
+    for place, (at, line, row) in enumerate(rows):
+        if place == 0 and re.match(r"\W*query\W", line, re.IGNORECASE):
+            continue
         if " qid:" in line:
             head, _, comment = line.partition("#")
             cells = head.split()
@@ -610,10 +854,9 @@ def _add_rankings(
             rank_cells = [cell.partition(":")[::2] for cell in cells[2:]]
             labels.setdefault(query, {})[item] = _finite_number(path, at, line, cells[0], form)
         else:
-            cells = line.split(None if separator == " " else separator)
-            if len(cells) != 4:
-                raise LetorError(path, at, line, f"{counted(len(cells), 'column')}, not 4", form)
-            query, ranker, item, rank = (cell.strip() for cell in cells)
+            if len(row) != 4:
+                raise LetorError(path, at, line, f"{counted(len(row), 'column')}, not 4", form)
+            query, ranker, item, rank = row
             rank_cells = [(ranker, rank)]
         ranks_by_ranker = scores.setdefault(query, {}).setdefault(item, {})
         for ranker, rank in rank_cells:

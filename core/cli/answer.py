@@ -276,7 +276,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "least": "the smallest loss that is a regression",
         "tiers": "number of comparisons, by tier",
         "comparisons": "a row a ranker, measure, family and level, the worst first: tier, because, "
-        "means before and after, their difference with Holm's p and interval, queries (n), noise",
+        "means before and after, difference with p and interval (max-T), queries (n), noise",
         "notes": "what else there is to know",
     },
     "library list": {

@@ -71,7 +71,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        place = error.filename or "the system"
+        # A write that meets a full disk does not say where; it is the file that the command writes.
+        place = error.filename or getattr(chosen, "out", None) or "the system"
         remedy = LIBRARY if "shared object" in str(error) else remedy_of(error)
         warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy}".rstrip())
         return 1

@@ -110,9 +110,9 @@ def _ingest_preferences(commands: flags.Commands) -> None:
         help="of rankings: which numbers are the top; refused without, with what labels propose",
     )  # fmt: skip
     ingest.add_argument(
-        "--nulls", choices=("missing", "last"), default="missing",
-        help="of rankings and runs: an item that a ranker lacks has no vote of it (default), or "
-        "stands below its last",
+        "--nulls", choices=("missing", "last"),
+        help="of rankings and runs: an item that a ranker lacks has no vote of it, or stands below "
+        "its last; refused without where ranks are missing, with what labels propose",
     )  # fmt: skip
     ingest.add_argument(
         "--repeats", choices=("error", "votes", "first", "last"), default="error",
@@ -125,6 +125,10 @@ def _ingest_preferences(commands: flags.Commands) -> None:
     ingest.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="what the table calls our columns"
     )
+    ingest.add_argument(
+        "--values", metavar="WORD=NUMBER,…",
+        help="what words of the column preference mean, from 0 (b) to 1 (a): win=1,loss=0",
+    )  # fmt: skip
     ingest.add_argument("--items", type=Path, help="a file of query and item: all that there are")
     ingest.add_argument("--qrels", type=Path, help="judgments (TREC): labels of items")
 

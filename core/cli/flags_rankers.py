@@ -150,10 +150,15 @@ def _bring(commands: flags.Commands) -> None:
 
 
 def _runs(commands: flags.Commands) -> None:
-    runs = flags.command(commands, "runs", "outside_rankers:runs", "TREC runs, judged and compared")
+    runs = flags.command(
+        commands, "runs", "outside_rankers:runs",
+        "TREC runs, judged and compared; measures have the conventions of trec_eval unless "
+        "--conventions names others",
+    )  # fmt: skip
     runs.add_argument("run", type=Path, nargs="+", help="files of runs")
     runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
     flags.measures(runs, RUNS)
+    runs.set_defaults(conventions="trec_eval")
     flags.modules(runs)
     runs.add_argument("--against", help="runs for the marks, comma-separated")
 

@@ -70,7 +70,7 @@ def _check(commands: flags.Commands) -> None:
     check.epilog = (
         "exit status: 0 no worse; 3 a regression (or what --fail-on names); 4 it cannot be told: "
         "not comparable, or an unreliable baseline; 1 and 2 wrong input or usage. A regression is "
-        "a loss of --least or more that is beyond chance (paired t, Holm over all comparisons) "
+        "a loss of --least or more that is beyond chance (max-T over all comparisons) "
         "and beyond the ranker's own noise; soft is one that is smaller, or not told from chance."
         f"\n\n{check.epilog}"
     )

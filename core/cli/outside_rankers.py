@@ -3,11 +3,11 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import measures_of, run_shown, store_of
+from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.data.catalogue import KEEPS, SAMPLE, find, resolve
 from shuffleproof.core.library.import_ranker import bring as brought
 from shuffleproof.core.metrics.tied import merged_in_words
-from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.rankers.name import SCORES, XGBOOST
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
@@ -50,14 +50,15 @@ def _of_earlier_data(kind: str, data: Artefact) -> list[str]:
 
 def runs(arguments: argparse.Namespace) -> Answer:
     """`runs`: any number of TREC runs, judged and compared like trained rankers."""
-    measures = measures_of(arguments)
-    result = outside_runs.compare_runs(arguments.qrels, arguments.run, measures)
+    measures = parts_of(arguments.measures, OLD)
+    bundle = arguments.conventions
+    result = outside_runs.compare_runs(arguments.qrels, arguments.run, measures, bundle)
     artefact = outside_runs.keep(result, store_of(arguments))
     rows = benchmark_table.rankers_of(result)
     names = parts_of(arguments.against or "")
     baselines = list(dict.fromkeys(row_name(name, rows) for name in names))
     view = View(result.measures, arguments.digits, baselines)
-    warnings = outside_runs.warnings(result.facts)
+    warnings = [outside_runs.conventions_in_words(bundle), *outside_runs.warnings(result.facts)]
     answer = {
         "result": str(artefact.key),
         **sections.answer(result, view),

@@ -13,13 +13,14 @@ from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import PreferenceFormat
 from shuffleproof.core.aggregate.registry import Aggregation, Terms
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.data import named_once
 from shuffleproof.core.cli.open import measures_of, run_shown, store_of
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.progress import Progress
 
@@ -27,19 +28,39 @@ from shuffleproof.core.progress import Progress
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-preferences`: files of pairs, matrices, rankings or runs into the store."""
     store = store_of(arguments)
-    check_name(arguments.name, store)
-    columns = {}
-    for part in parts_of(arguments.columns or ""):
-        ours, equals, theirs = part.partition("=")
-        if not equals or not theirs:
-            raise ParameterError("--columns", part, "OURS=THEIRS, like query=topic")
-        columns[ours] = theirs
+    columns = _pairs_of("--columns", arguments.columns, "OURS=THEIRS, like query=topic")
+    form = "WORD=PREFERENCE, like win=1,loss=0"
+    values = {}
+    for word, text in _pairs_of("--values", arguments.values, form).items():
+        try:
+            values[word] = number(text)
+        except ValueError as error:
+            raise ParameterError("--values", f"{word}={text}", form) from error
     reading = PreferenceFormat(
-        arguments.format or "", arguments.direction or "", arguments.nulls, arguments.repeats,
-        arguments.malformed, columns, arguments.items, arguments.qrels,
+        arguments.format or "", arguments.direction or "", arguments.nulls or "", arguments.repeats,
+        arguments.malformed, columns, values, arguments.items, arguments.qrels,
     )  # fmt: skip
-    artefact = preference_store.ingest(arguments.path, arguments.name, store, reading)
+    (artefact,) = named_once(
+        arguments.name,
+        store,
+        lambda name: [preference_store.ingest(arguments.path, name, store, reading)],
+    )
     return Answer({"name": arguments.name, "key": str(artefact.key)} | dict(artefact.facts))
+
+
+def _pairs_of(flag: str, text: str | None, form: str) -> dict[str, str]:
+    """What a flag of NAME=VALUE,… says.
+
+    Raises:
+        ParameterError: a part of another form.
+    """
+    pairs = {}
+    for part in parts_of(text or ""):
+        name, equals, value = part.rpartition("=")
+        if not equals or not name or not value:
+            raise ParameterError(flag, part, form)
+        pairs[name] = value
+    return pairs
 
 
 def show_consistency(arguments: argparse.Namespace) -> Answer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer
+from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer, named_once
 from shuffleproof.core.cli.open import run_shown, store_of, use_device
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
@@ -18,6 +18,7 @@ from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examine_collection
 from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
 from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
+from shuffleproof.core.store.manifest import Artefact
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-collection`: documents, queries and judgments into the store, and what they hide."""
     store = store_of(arguments)
-    check_name(arguments.name, store)
     how, analysis = (_declared(kind, arguments) for kind in (CollectionFormat, Analysis))
-    work = collections.ingest(arguments.path, arguments.name, store, how, analysis)
-    artefact = run_shown("ingest", work)
+
+    def work(name: str | None) -> list[Artefact]:
+        return [run_shown("ingest", collections.ingest(arguments.path, name, store, how, analysis))]
+
+    (artefact,) = named_once(arguments.name, store, work)
     findings = examine_collection(_indexed(arguments.name, arguments))
     facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
     facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}

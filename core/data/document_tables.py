@@ -256,7 +256,7 @@ def read_rows(
             frame = whole.drop(columns=PART)
             if how.only:
                 frame = frame[(parts == due).to_numpy()]
-            elif due != ANY_PART:
+            elif due != ANY_PART and len(parts):
                 due = due or str(parts.iloc[0])
                 _check_part(parts, due, place)
         if not len(frame):

@@ -9,6 +9,7 @@ A reader is a generator function of this program, named `module:function` below
 """
 
 import json
+import math
 import os
 import select
 import signal
@@ -135,17 +136,24 @@ def _received(process: "subprocess.Popen[bytes]", place: str, limits: GuardLimit
             filled += got
         return held
 
-    head = json.loads(bytes(taken(min(int.from_bytes(taken(LENGTH), "little"), LONGEST_HEAD))))
+    length = int.from_bytes(taken(LENGTH), "little")
+    text = bytes(taken(min(length, LONGEST_HEAD)))
+    try:
+        head = json.loads(text)
+        listed = [(str(name), np.dtype(kind), shape) for name, kind, shape in head["arrays"]]
+        plain = all(dtype.kind in KINDS for _, dtype, _ in listed)
+        whole = all(type(side) is int and side >= 0 for _, _, shape in listed for side in shape)
+        facts = head["facts"] if plain and whole else None
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(place, "its reader gave an answer of another kind", DAMAGED) from error
+    if not isinstance(facts, dict):
+        raise DataError(place, "its reader gave an answer of another kind", DAMAGED)
     arrays = {}
-    for name, kind, shape in head["arrays"]:
-        dtype = np.dtype(kind)
-        if dtype.kind not in KINDS:
-            raise DataError(place, "its reader gave an answer of another kind", DAMAGED)
-        count = int(np.prod(shape, dtype=object))  # object: no overflow
-        held = taken(count * dtype.itemsize)
+    for name, dtype, shape in listed:
+        held = taken(math.prod(shape) * dtype.itemsize)
         arrays[name] = np.frombuffer(held, dtype=dtype).reshape(shape)
         arrays[name].flags.writeable = False
-    return head["facts"], arrays
+    return facts, arrays
 
 
 def _end_of(process: "subprocess.Popen[bytes]", limits: GuardLimits) -> str:

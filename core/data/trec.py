@@ -1,29 +1,41 @@
 """TREC runs and judgments in and out: columns apart by blanks or tabs, plain or compressed.
 
     run    topic Q0 document rank score tag      qrels    topic 0 document grade
+           topic document rank (MS MARCO)                 topic document grade (below BEIR's header)
 
-In a run the scores decide and the rank column is not read, as trec_eval has it. Scores are float64
-from the file to the measure: what is written differently stays apart, or is counted as a tie.
+The scores of a run decide, as trec_eval has it; lines whose rank says otherwise are counted. Scores
+are float64 from the file to the measure: what is written differently stays apart, or is counted as
+a tie. Recorded rerankings are read where they name their documents: RankLLM's, MTEB's predictions.
 """
 
 import gzip
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, blocks
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Block, Limits, Source, blocks
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
-from shuffleproof.core.numerals import number, whole
+from shuffleproof.core.numerals import NUMBER, number, whole
 
 RUN_COLUMNS, QRELS_COLUMNS = 6, 4
+RUN_FORM, QRELS_FORM = "topic Q0 document rank score tag", "topic 0 document grade"
+MARCO_FORM = "topic document rank"
+RUN_LIMITS = Limits(line_bytes=1 << 26)
+"""JSON may be one long line."""
+
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
+WHOLE_AS_DECIMAL = re.compile(r"\.0+$")
 HIGHEST_GRADE = 1 << 24
 """Labels are float32, which holds whole numbers up to here."""
 
@@ -37,11 +49,14 @@ class Run:
         scores: by topic and document.
         merged: documents whose score, as written, differs from that of another document of their
             topic, and in double precision does not.
+        contradicting: documents whose rank and score order them differently against another
+            document of their topic.
     """
 
     tag: str
     scores: Mapping[str, Mapping[str, float]]
     merged: int = 0
+    contradicting: int = 0
 
     @property
     def lines(self) -> int:
@@ -50,33 +65,131 @@ class Run:
 
 
 def read_run(source: Source | str, limits: Limits | None = None) -> Run:
-    """Read a run; more than six columns belong to the tag.
+    """Read a run; what stands behind the tag belongs to it.
+
+    A file of three columns is MS MARCO's: topic, document, rank; its score is the negative rank.
 
     Raises:
-        LetorError: a line with fewer columns, a score that is no number or beyond 1.8e308, a
-            document twice.
-        DataError: a damaged or empty file.
+        LetorError: a line with fewer columns, a rank or score that is no number, a score beyond
+            1.8e308, an id with a blank, a document twice.
+        DataError: a damaged or empty file, or a recorded reranking that names no documents.
     """
+    reader = _Reader(source, RUN_COLUMNS, RUN_FORM, limits or RUN_LIMITS)
+    if reader.start.lstrip()[:1] in {b"{", b"["}:
+        return _recorded(reader)
     scores: dict[str, dict[str, float]] = {}
+    ranks: dict[str, list[float]] = {}
     written: dict[str, dict[float, str]] = {}
     tag, merged = "", 0
-    reader = _Reader(source, RUN_COLUMNS, "topic Q0 document rank score tag", limits)
-    for topic, _, document, _, score, run in reader:
+    words = reader.start.split()
+    if len(words) == 3 and words[2].isdigit():
+        reader.set_columns(3, MARCO_FORM)
+    for columns in reader:
+        topic, document, rank, score, run = reader.run_line(columns)
         topic_scores = scores.setdefault(topic, {})
         if document in topic_scores:
             raise reader.twice()
         try:
             topic_scores[document] = number(score)
+            ranks.setdefault(topic, []).append(number(rank))
         except ValueError as error:
-            raise reader.no_number(score) from error
+            raise reader.no_number(score if NUMBER.fullmatch(rank) else rank) from error
         first_text = written.setdefault(topic, {}).setdefault(topic_scores[document], score)
         merged += first_text != score and Decimal(first_text) != Decimal(score)
         tag = tag or run
-    return Run(tag, scores, merged)
+    contradicting = sum(
+        _contradicting(np.array(ranks[topic]), np.array(list(of_topic.values())))
+        for topic, of_topic in scores.items()
+    )
+    return Run(tag, scores, merged, contradicting)
+
+
+def _contradicting(
+    ranks: Float64[np.ndarray, " documents"], scores: Float64[np.ndarray, " documents"]
+) -> int:
+    """Documents with another one of a smaller rank and a smaller score, or the reverse of it.
+
+    >>> _contradicting(np.array([1.0, 2.0, 3.0]), np.array([9.0, 7.0, 8.0]))
+    2
+    """
+    order = np.lexsort((-scores, ranks))  # equal ranks contradict nothing
+    falling = scores[order]
+    above = np.minimum.accumulate(np.r_[np.inf, falling[:-1]])
+    below = np.maximum.accumulate(np.r_[falling[1:], -np.inf][::-1])[::-1]
+    return int(((falling > above) | (falling < below)).sum())
+
+
+def _recorded(reader: "_Reader") -> Run:
+    """The run that a recorded reranking in JSON holds: MTEB's predictions, or RankLLM's results.
+
+    Raises:
+        DataError: other JSON, named as what it is.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    for entry in _json_entries(reader):
+        for what, keys in RECORDED.items():
+            if isinstance(entry, dict) and keys & entry.keys():
+                raise reader.other(what)
+        try:
+            found = _scores_in(entry)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise reader.other("JSON that is no run") from error
+        if found.keys() & scores.keys():
+            raise reader.other("JSON with a topic twice")
+        scores |= found
+    if not scores:
+        raise reader.other("JSON without topics")
+    return Run("", scores)
+
+
+def _json_entries(reader: "_Reader") -> list[Any]:
+    """The objects of a JSON file: itself, its list, or one a line."""
+    text = reader.text()
+    try:
+        whole_file = json.loads(text)
+    except RecursionError as error:
+        raise reader.other("JSON that is nested too deep") from error
+    except ValueError:
+        try:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError) as error:
+            raise reader.other("JSON that cannot be read") from error
+    return whole_file if isinstance(whole_file, list) else [whole_file]
+
+
+def _scores_in(entry: Any) -> dict[str, dict[str, float]]:
+    """Score by topic and document of one result of RankLLM, or of MTEB's predictions.
+
+    Raises:
+        AttributeError, KeyError, OverflowError, TypeError, ValueError: it is neither.
+
+    >>> _scores_in({"query": {"qid": 7}, "candidates": [{"docid": "a", "score": 2}]})
+    {'7': {'a': 2.0}}
+    """
+    if "candidates" in entry:
+        pairs = [(one["docid"], one["score"]) for one in entry["candidates"]]
+        by_topic = {str(entry["query"]["qid"]): pairs}
+    else:
+        by_topic = {topic: list(of_topic.items()) for topic, of_topic in entry.items()}
+    scores = {}
+    for topic, pairs in by_topic.items():
+        scores[topic] = {str(document): number(repr(score)) for document, score in pairs}
+        if len(scores[topic]) < len(pairs):
+            raise ValueError(topic)
+    return scores
+
+
+RECORDED: Mapping[str, frozenset[str]] = {
+    "a reranking service's answers (Cohere), which number documents and name none": frozenset(
+        {"request", "response", "results"}
+    ),
+    "spans of OpenInference": frozenset({"attributes", "resourceSpans"}),
+}
+"""Recorded rerankings that are not read, by keys that only they have."""
 
 
 def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, dict[str, int]]:
-    """Read judgments: grade by topic and document.
+    """Read judgments: grade by topic and document; `1.0` is the whole number 1.
 
     Raises:
         LetorError: a line with fewer columns, a grade that is no whole number or beyond 2^24,
@@ -84,10 +197,10 @@ def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, 
         DataError: a damaged or empty file.
     """
     grades: dict[str, dict[str, int]] = {}
-    reader = _Reader(source, QRELS_COLUMNS, "topic 0 document grade", limits)
+    reader = _Reader(source, QRELS_COLUMNS, QRELS_FORM, limits)
     for topic, _, document, text in reader:
         try:
-            grade = whole(text)
+            grade = whole(WHOLE_AS_DECIMAL.sub("", text))
         except ValueError as error:
             raise reader.no_number(text) from error
         if abs(grade) > HIGHEST_GRADE:
@@ -181,6 +294,32 @@ class _Reader:
         self._name = str(self._source if has_path else getattr(source, "name", source))
         self._least, self._form, self._limits = least, form, limits or Limits()
         self._number, self._line = 0, ""
+        self._kind = "number" if least == RUN_COLUMNS else "whole number"
+        self._escaped: dict[str, bytes] = {}
+        self._blocks = blocks(self._source, self._name, self._limits)
+        self._first = next(self._blocks, None)
+        self.start = b"" if self._first is None else self._lines(self._first)[0]
+
+    def set_columns(self, count: int, form: str) -> None:
+        """Read lines of another number of columns."""
+        self._least, self._form = count, form
+
+    def text(self) -> str:
+        """The whole file.
+
+        Raises:
+            DataError: it is not UTF-8.
+        """
+        parts = [] if self._first is None else [self._first.buffer[: self._first.end].tobytes()]
+        parts += [block.buffer[: block.end].tobytes() for block in self._blocks]
+        try:
+            return b"".join(parts).decode()
+        except UnicodeDecodeError as error:
+            raise self.other("text that is not UTF-8") from error
+
+    @staticmethod
+    def _lines(block: Block) -> list[bytes]:
+        return block.buffer[: block.end].tobytes().split(b"\n")[:-1]
 
     def __iter__(self) -> Iterator[list[str]]:
         """The columns of every line that is not blank; the last one takes what is left.
@@ -188,9 +327,9 @@ class _Reader:
         Judgments under BEIR's header have three columns; they get the second one, which says 0.
         """
         empty, three = True, False
-        for block in blocks(self._source, self._name, self._limits):
-            lines = block.buffer[: block.end].tobytes().split(b"\n")[:-1]
-            for self._number, line in enumerate(lines, block.first_line):
+        for block in chain([] if self._first is None else [self._first], self._blocks):
+            for number_, line in enumerate(self._lines(block), block.first_line):
+                self._number = number_
                 self._line = line.decode(errors="backslashreplace")
                 if b"\r" in line.removesuffix(b"\r"):
                     raise self._error(*LONE_RETURN)
@@ -202,12 +341,54 @@ class _Reader:
                     columns.insert(1, b"0")
                 if len(columns) == self._least:
                     empty = False
-                    yield [column.decode(errors="backslashreplace") for column in columns]
+                    yield [self._word(column) for column in columns]
                 elif columns:
                     finding = f"{len(columns)} columns instead of {self._least}"
                     raise self._error(finding, f"A line reads: {self._form}.")
         if empty:
             raise DataError(self._name, "no lines", f"A line reads: {self._form}.")
+
+    def _word(self, column: bytes) -> str:
+        """The text of a column; bytes that are not UTF-8 are escaped.
+
+        Raises:
+            LetorError: another column reads like the escape.
+        """
+        try:
+            text = column.decode()
+            if "\\x" not in text:
+                return text
+        except UnicodeDecodeError:
+            text = column.decode(errors="backslashreplace")
+        if self._escaped.setdefault(text, column) != column:
+            finding = f"{quoted(text)}, which another line writes as bytes that are not UTF-8"
+            raise self._error(finding, "Write ids as UTF-8.")
+        return text
+
+    def run_line(self, columns: list[str]) -> tuple[str, str, str, str, str]:
+        """Topic, document, rank, score and tag of the line read last.
+
+        Raises:
+            LetorError: the line may be shifted by a blank in an id.
+        """
+        if len(columns) == 3:
+            topic, document, rank = columns
+            return topic, document, rank, f"-{rank}", ""
+        topic, _, document, rank, score, tag = columns
+        # one column more, and the score stands where the tag is expected
+        shifted = len(words := tag.split()) > 1 and NUMBER.fullmatch(words[0])
+        if shifted or not NUMBER.fullmatch(rank):
+            finding = (
+                f"malformed: {quoted(rank)} in the rank's place, {quoted(score)} in the score's"
+            )
+            remedy = f"A line reads: {self._form}; no id holds a blank."
+            raise self._error(finding, remedy)
+        return topic, document, rank, score, tag
+
+    def other(self, what: str) -> DataError:
+        """The error of a file that is something else."""
+        remedy = f"Write a line a document: {self._form}."
+        return DataError(self._name, what, remedy)
 
     def twice(self) -> LetorError:
         """The error of the line read last, whose document its topic has already."""
@@ -215,9 +396,8 @@ class _Reader:
 
     def no_number(self, text: str) -> LetorError:
         """The error of the line read last, whose score or grade is this text."""
-        kind = "number" if self._least == RUN_COLUMNS else "whole number"
-        finding = f"{quoted(text)} where a {kind} is due"
-        bound = "" if self._least == RUN_COLUMNS else f", grades up to {HIGHEST_GRADE:,}"
+        finding = f"{quoted(text)} where a {self._kind} is due"
+        bound = "" if self._kind == "number" else f", grades up to {HIGHEST_GRADE:,}"
         return self._error(finding, f"A line reads: {self._form}{bound}.")
 
     def _error(self, finding: str, remedy: str) -> LetorError:

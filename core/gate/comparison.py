@@ -1,7 +1,8 @@
 """Is a ranker worse than it was: values of the same queries before and after in, a tier out.
 
-Nothing here knows files, studies or rankers. All comparisons of a build are tested together, so
-that the chance of any false regression in it is at most 5 %.
+Nothing here knows files, studies or rankers. All comparisons of a build are tested together by
+max-T, so that the chance of any false regression in it is at most 5 %, however many levels of a
+perturbation it holds.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,9 @@ import numpy as np
 from jaxtyping import Float64, Real
 
 from shuffleproof.core.errors import ParameterError, ShapeError
-from shuffleproof.core.metrics.significance import ALPHA, Queries, adjusted_tests
+from shuffleproof.core.metrics.randomisation import max_t
+from shuffleproof.core.metrics.significance import ALPHA, Queries
+from shuffleproof.core.seeds import generator
 from shuffleproof.core.words import counted, number, p_value, signed
 
 LEAST = 0.01
@@ -45,7 +48,7 @@ MEANINGS = {
     Tier.IMPROVEMENT: "a gain beyond chance and beyond own noise",
     Tier.NOISE: "none of these",
 }
-"""What each tier means: chance is paired t at 5 %, adjusted by Holm over all comparisons."""
+"""What each tier means: chance is max-T at 5 % over all comparisons of a build."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class Comparison:
         difference: after − before.
         low: of its 95 % interval, adjusted as p is; NaN where it was not tested.
         high: likewise.
-        p: paired t, two-sided, adjusted by Holm over the build.
+        p: two-sided, of max-T over the build.
         n: queries that count in both.
         noise: see Pair.
     """
@@ -98,7 +101,7 @@ def compare(pairs: Sequence[Pair], least: float = LEAST) -> list[Comparison]:
     """The tier of every comparison of a build.
 
     Comparisons with the same differences throughout (a ranker that reads no order has the same
-    values under every order) are one hypothesis, and count once in Holm's adjustment.
+    values under every order) are one hypothesis.
 
     Args:
         pairs: all of the build.
@@ -147,7 +150,8 @@ def _tested(
     padded = np.full((len(distinct), longest), np.nan)
     for at, row in enumerate(distinct.values()):
         padded[at, : len(row)] = row
-    results = zip(*(column.tolist() for column in adjusted_tests(padded)), strict=True)
+    tests = max_t(padded, generator(0, "gate"))
+    results = zip(*(column.tolist() for column in tests), strict=True)
     by_row = dict(zip(distinct, results, strict=True))
     return [by_row[row.tobytes()] for row in differences]
 

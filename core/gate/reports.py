@@ -35,7 +35,7 @@ COLUMNS = (
     tables.Column("after", "Now", tables.VALUE, "Likewise."),
     tables.Column("difference", "Difference", tables.CHANGE, "Now − card, paired by query."),
     *tables.bounds(spec=tables.CHANGE, words="95 % interval of the difference, adjusted as p."),
-    tables.Column("p", "p", tables.P, f"{tables.HOLM}"),
+    tables.Column("p", "p", tables.P, "Max-T over all rows, by sign flips of queries."),
 )
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -141,7 +141,7 @@ def _notes(gate: Gate) -> list[str]:
     meant = [
         f"{tier}: {MEANINGS[tier]}." for tier in gate.tiers if tier not in UNTOLD | {Tier.NOISE}
     ]
-    size = f"Stated size: {gate.least:g}. Chance: paired t at 5 %, adjusted by Holm over all rows."
+    size = f"Stated size: {gate.least:g}. Chance: max-T at 5 % over all rows together."
     floors = {(row.ranker, row.measure): row.comparison.noise for row in gate.rows}
     noises = ", ".join(
         f"{who} {number(floor, '.2g')} {measure}"
@@ -169,7 +169,7 @@ def _told(row: Row) -> str:
         (
             f"difference {signed(comparison.difference, 6)} "
             f"{interval(comparison.low, comparison.high, '+.6f')}, "
-            f"{p_value(comparison.p)} (paired t, Holm), n = {comparison.n}, "
+            f"{p_value(comparison.p)} (max-T), n = {comparison.n}, "
             f"own noise {number(comparison.noise, '.2g')}"
         ),
     ]

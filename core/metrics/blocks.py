@@ -31,9 +31,6 @@ import numpy as np
 from shuffleproof.core.compiled import compiled
 
 NDCG, DCG, ERR, AP, RR, P, R, MEAN, RBP, GRADED, BPREF, JUDGED = range(12)
-NAMES = (
-    "NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG", "RBP", "GradedRBP", "Bpref", "Judged",
-)  # fmt: skip
 # Columns of the table that describes measures to the kernels, one row a measure.
 KIND, CUTOFF, EXP2, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
 WHOLE = 2**62  # the cut-off of a measure of the whole list

@@ -7,8 +7,9 @@ digits of its function in its name, `hits#3f2a91c4@10`, and can be read where it
 """
 
 import dataclasses
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +29,16 @@ class MeasureEntry:
         summary: one sentence.
         source: where it is defined.
         conventions: the fields of `Measure` that it listens to.
+        kernel: the measure of KERNELS that computes it, where that is another one.
+        over_queries: how values of queries become one: `mean`, `sum` or `geometric`.
     """
 
     name: str
     summary: str
     source: str
     conventions: tuple[str, ...]
+    kernel: str = ""
+    over_queries: str = "mean"
 
 
 _ENTRIES = (
@@ -114,33 +119,142 @@ _ENTRIES = (
         "ir_measures: Judged",
         ("ties",),
     ),
-)
+    MeasureEntry(
+        "GMAP",
+        "AP per query; geometric mean over queries, values below 0.00001 count as that",
+        "Robertson 2006 (trec_eval: gm_map)",
+        ("relevant", *EVERY),
+        kernel="AP",
+        over_queries="geometric",
+    ),
+    MeasureEntry(
+        "GMBpref",
+        "Bpref per query; geometric mean over queries, values below 0.00001 count as that",
+        "trec_eval: gm_bpref",
+        ("relevant", *EVERY),
+        kernel="Bpref",
+        over_queries="geometric",
+    ),
+    *(
+        MeasureEntry(name, summary, f"trec_eval: {theirs}", (*own, "empty", "ties"))
+        for name, summary, theirs, own in (
+            ("Rprec", "precision at R, the number of relevant documents, or at a multiple of it",
+             "Rprec, Rprec_mult", ("relevant", "multiple")),
+            ("Success", "1 where a relevant document is in the first positions, else 0", "success",
+             ("relevant",)),
+            ("RelP", "precision divided by the highest precision that is possible at the cutoff",
+             "relative_P; without a cutoff, set_relative_P", ("relevant",)),
+            ("IPrec", "highest precision at this recall or above", "iprec_at_recall",
+             ("relevant", "recall")),
+            ("AP11", "mean of IPrec at recall 0, 0.1, … 1", "11pt_avg", ("relevant",)),
+            ("SetF", "harmonic mean of precision and recall of the whole list", "set_F",
+             ("relevant",)),
+            ("SetAP", "precision times recall of the whole list", "set_map", ("relevant",)),
+            ("InfAP", "AP inferred from incomplete judgments; a negative grade is outside the pool",
+             "infAP (Yilmaz & Aslam 2006)", ("relevant",)),
+            ("BinG", "mean over relevant documents of 1/log2(2 + nonrelevant documents above)",
+             "binG", ("relevant",)),
+            ("G", "sum of gain/log2(2 + gain missed above), divided by all gain; gain y", "G", ()),
+            ("NDCGRel", "mean of NDCG at the positions of the relevant documents; gain y",
+             "ndcg_rel", ()),
+            ("RNDCG", "mean of NDCG where the grade of the ideal ranking falls; gain y", "Rndcg",
+             ()),
+            ("NormRBP", "RBP whose gains are divided by the highest grade of the query", "rbp",
+             ("p",)),
+            ("RBPResidual", "RBP that documents without a judgment could add", "rbp_resid",
+             ("p",)),
+        )
+    ),
+    MeasureEntry(
+        "Utility",
+        "relevant documents retrieved minus the others retrieved",
+        "trec_eval: utility",
+        ("relevant", "ties"),
+    ),
+    MeasureEntry(
+        "Unjudged",
+        "share of the first positions that hold documents without a judgment: negative grades",
+        "trec_eval: unj",
+        ("ties",),
+    ),
+    *(
+        MeasureEntry(name, f"{what}; summed over queries", f"trec_eval: {theirs}", own,
+                     over_queries="sum")
+        for name, what, theirs, own in (
+            ("NumQ", "queries", "num_q", ("ties",)),
+            ("NumRet", "documents retrieved", "num_ret", ("ties",)),
+            ("NumRel", "relevant documents judged", "num_rel", ("relevant", "ties")),
+            ("NumRelRet", "relevant documents retrieved", "num_rel_ret", ("relevant", "ties")),
+            ("NumNonrelRet", "documents retrieved that are judged not relevant",
+             "num_nonrel_judged_ret", ("relevant", "ties")),
+        )
+    ),
+)  # fmt: skip
 MEASURES: dict[str, MeasureEntry] = {entry.name: entry for entry in _ENTRIES}
-_BY_LETTERS = {name.casefold(): name for name in MEASURES}
+KERNELS = (
+    "NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG", "RBP", "GradedRBP", "Bpref", "Judged",
+)  # fmt: skip
+"""Measures that compiled kernels compute, by their numbers in `blocks`."""
 
-ALIASES: Mapping[str, str] = {
-    "map": "AP",
-    "map_cut": "AP",
-    "mrr": "RR",
-    "recip_rank": "RR",
-    "ndcg_cut": "NDCG",
-    "precision": "P",
-    "set_p": "P",
-    "recall": "R",
-    "set_recall": "R",
+_LINEAR = {"gain": "linear"}
+ALIASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "nDCG": ("NDCG", _LINEAR),
+    "ndcg": ("NDCG", _LINEAR),
+    "ndcg_cut": ("NDCG", _LINEAR),
+    "map": ("AP", {}),
+    "map_cut": ("AP", {}),
+    "mrr": ("RR", {}),
+    "recip_rank": ("RR", {}),
+    "precision": ("P", {}),
+    "set_P": ("P", {}),
+    "SetP": ("P", {}),
+    "recall": ("R", {}),
+    "set_recall": ("R", {}),
+    "SetR": ("R", {}),
+    "gm_map": ("GMAP", {}),
+    "gm_bpref": ("GMBpref", {}),
+    "Rprec_mult": ("Rprec", {}),
+    "relative_P": ("RelP", {}),
+    "set_relative_P": ("RelP", {}),
+    "SetRelP": ("RelP", {}),
+    "iprec_at_recall": ("IPrec", {}),
+    "11pt_avg": ("AP11", {}),
+    "set_F": ("SetF", {}),
+    "set_map": ("SetAP", {}),
+    "ndcg_rel": ("NDCGRel", {}),
+    "rbp": ("NormRBP", {"p": 0.9}),
+    "rbp_resid": ("RBPResidual", {"p": 0.9}),
+    "unj": ("Unjudged", {}),
+    "num_q": ("NumQ", {}),
+    "num_ret": ("NumRet", {}),
+    "num_rel": ("NumRel", {}),
+    "num_rel_ret": ("NumRelRet", {}),
+    "num_nonrel_judged_ret": ("NumNonrelRet", {}),
 }
-"""What trec_eval and ir_measures call measures; what is printed is our name, its conventions ours
-unless a bundle of theirs is asked for (`core.metrics.bundles`)."""
+"""Names of trec_eval and ir_measures: our name and the conventions that come with theirs.
 
-_BY_LETTERS |= ALIASES
+The treatment of ties is the study's: `--conventions trec_eval` sets that too."""
+
+_LETTERS = {
+    **{name.casefold(): target for name, target in ALIASES.items()},
+    **{name.casefold(): (name, {}) for name in MEASURES},
+}
+"""Names in any case; where only the case differs, ours is meant (`NDCG@10`, not trec_eval's)."""
+
+_OWN = {name.casefold() for name in MEASURES}
+
+_FRACTIONS = {"Rprec": "multiple", "IPrec": "recall"}
+"""The convention that a number with a decimal point behind `@` sets: `IPrec@0.1`."""
 
 _TERMS = {"rel": "relevant", "dcg": "gain"}
 _GAINS = {"log2": "linear", "exp-log2": "exp2"}
 """What ir_measures calls conventions, and its gains."""
 
+EMPTY_VALUES = {"zero": 0.0, "one": 1.0, "skip": math.nan, "nan": math.nan}
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
 GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
 TIES_WORDS = {"averaged": "averaged", "row": "by row", "trec": "by document id, last first"}
+OVER_WORDS = {"geometric": "geometric mean", "sum": "sum"}
 SAMPLED = {"averaged": ", exactly or over seeded orders where they are many", "row": "", "trec": ""}
 """What is done beside, where a measure is user code."""
 
@@ -148,8 +262,8 @@ _SHAPE = re.compile(
     r"\s*(?P<name>\w+(?:#\w+)?)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*"
 )
 _FULL = re.compile(rf"\w+{MARK}\w{{{DIGITS}}}")
-_TREC = re.compile(r"\s*(?P<name>[A-Za-z]+(?:_[A-Za-z]+)?)_(?P<cutoff>\d+)\s*")
-"""With its cut-off as trec_eval writes it: ndcg_cut_10, P_5."""
+_TREC = re.compile(r"\s*(?P<name>[A-Za-z]\w*?)_(?P<cutoff>\d+(?:\.\d+)?)\s*")
+"""With its cut-off as trec_eval writes it: ndcg_cut_10, P_5, iprec_at_recall_0.10."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +310,10 @@ class Measure:
     p: float = parameter(
         0.8, "persistence: the chance of reading on to the next document", low=0.0, high=0.9999
     )
+    multiple: float = parameter(
+        1.0, "position, as a multiple of the number of relevant documents", low=0.0, high=1000.0
+    )
+    recall: float = parameter(0.0, "recall at which precision is read", low=0.0, high=1.0)
     short: str = parameter(
         "measured",
         "value of a list with fewer documents than the cut-off: measured like any other, or 0 as "
@@ -239,6 +357,11 @@ class Measure:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
     @property
+    def is_function(self) -> bool:
+        """Whether a function of one ranked list computes it, and no kernel of `blocks`."""
+        return not self.entry.kernel and self.name not in KERNELS
+
+    @property
     def skips(self) -> bool:
         """Whether a query without a value is left out of means."""
         return self.empty == "skip" or self.is_user_code
@@ -247,7 +370,7 @@ class Measure:
     def parse(cls, text: str, conventions: Mapping[str, Any] | None = None) -> "Measure":
         """The measure that prints as `text`; spaces and the case of the name do not matter.
 
-        trec_eval's and ir_measures' names are taken too (ALIASES).
+        A name of trec_eval or ir_measures brings that tool's gain (ALIASES).
 
         Args:
             text: as printed.
@@ -263,15 +386,16 @@ class Measure:
         Measure('P(relevant=2)@5')
         >>> Measure.parse("NDCG(empty=zero)@5", {"empty": "one", "gain": "linear"})
         Measure('NDCG(gain=linear)@5')
-        >>> [str(Measure.parse(text)) for text in ("MAP", "nDCG@10", "ndcg_cut_10", "P_5")]
-        ['AP', 'NDCG@10', 'NDCG@10', 'P@5']
+        >>> [str(Measure.parse(text)) for text in ("MAP", "P_5", "ndcg_cut_10", "nDCG@10")]
+        ['AP', 'P@5', 'NDCG(gain=linear)@10', 'NDCG(gain=linear)@10']
+        >>> str(Measure.parse("iprec_at_recall_0.10")), str(Measure.parse("Rprec@0.2"))
+        ('IPrec(recall=0.1)', 'Rprec(multiple=0.2)')
         """
         trec = _TREC.fullmatch(text)
         match = _SHAPE.fullmatch(trec.expand(r"\g<name>@\g<cutoff>") if trec else text)
         if match is None:
             raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
-        name, terms = _BY_LETTERS.get(match["name"].casefold(), ""), match["terms"] or ""
-        name = name or _of_user_code(match["name"])
+        (name, of_name), terms = _named(match), match["terms"] or ""
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
             key, equals, value = (part.strip() for part in term.partition("="))
@@ -284,8 +408,9 @@ class Measure:
             value = value.strip("'\"")
             values[key] = _GAINS.get(value, value) if key == "gain" else value
         if match["cutoff"] is not None:
-            values["cutoff"] = match["cutoff"]
-        return with_texts(cls(name).under(**(conventions or {})), values)
+            at_fraction = name in _FRACTIONS and "." in match["cutoff"]
+            values.setdefault(_FRACTIONS[name] if at_fraction else "cutoff", match["cutoff"])
+        return with_texts(cls(name).under(**{**(conventions or {}), **of_name}), values)
 
     def under(self, **conventions: Any) -> "Measure":
         """The same measure under other conventions; those it does not have are passed over.
@@ -299,32 +424,43 @@ class Measure:
     def convention(self) -> str:
         """The measure and its conventions in words, for the screen."""
         short = self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
-        changed = self._changed_conventions()
-        words = [short]
+        has, changed = self.entry.conventions, self._changed_conventions()
+        ties, over = TIES_WORDS[self.ties], self.entry.over_queries
         if self.is_user_code:
-            words.append("a function of the labels in ranked order, user code")
-            return " · ".join([*words, f"ties: {TIES_WORDS[self.ties]}{SAMPLED[self.ties]}"])
-        if "gain" in self.entry.conventions:
-            words.append(f"gain: {GAIN_WORDS[self.gain]}")
-        if "p" in self.entry.conventions:
-            words.append(f"persistence: {self.p:g}")
-        if "discount" in changed:
-            words.append(f"discount: {self.discount}")
-        if "relevant" in self.entry.conventions:
-            words.append(f"relevant: grade ≥ {self.relevant}")
-        if "top_grade" in self.entry.conventions:
-            words.append(f"top grade: {self.top_grade}")
-        if "empty" in self.entry.conventions:
-            words.append(f"ideal: {self.ideal}")
-            words.append(f"no relevant: {EMPTY_WORDS[self.empty]}")
-        if "short" in changed:
-            words.append("lists shorter than the cut-off: 0")
-        words.append(f"ties: {TIES_WORDS[self.ties]}")
-        return " · ".join(words)
+            words = "a function of the labels in ranked order, user code"
+            return " · ".join([short, words, f"ties: {ties}{SAMPLED[self.ties]}"])
+        phrases = (
+            ("gain" in has, f"gain: {GAIN_WORDS[self.gain]}"),
+            ("p" in has, f"persistence: {self.p:g}"),
+            ("discount" in changed, f"discount: {self.discount}"),
+            ("relevant" in has, f"relevant: grade ≥ {self.relevant}"),
+            ("top_grade" in has, f"top grade: {self.top_grade}"),
+            ("multiple" in changed, f"position: {self.multiple:g} R"),
+            ("recall" in has, f"recall: {self.recall:g}"),
+            ("ideal" in has, f"ideal: {self.ideal}"),
+            ("empty" in has, f"no relevant: {EMPTY_WORDS[self.empty]}"),
+            ("short" in changed, "lists shorter than the cut-off: 0"),
+            (over != "mean", f"over queries: {OVER_WORDS.get(over)}"),
+            (True, f"ties: {ties}"),
+        )
+        return " · ".join([short, *(phrase for holds, phrase in phrases if holds)])
 
     def __str__(self) -> str:
         """The text that parses back to this measure."""
-        terms = ",".join(f"{name}={getattr(self, name)}" for name in self._changed_conventions())
+        return self._printed(self._changed_conventions())
+
+    def text_under(self, conventions: Mapping[str, Any]) -> str:
+        """The text that parses back to this measure where these conventions are the usual ones.
+
+        >>> Measure("RR").text_under({"ties": "trec"})
+        'RR(ties=averaged)'
+        """
+        usual = Measure(self.name).under(**conventions)
+        differs = [n for n in self.entry.conventions if getattr(self, n) != getattr(usual, n)]
+        return self._printed(differs)
+
+    def _printed(self, names: Sequence[str]) -> str:
+        terms = ",".join(f"{name}={getattr(self, name)}" for name in names)
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return self.name + (f"({terms})" if terms else "") + cutoff
 
@@ -336,6 +472,18 @@ class Measure:
         """The conventions that differ from their default, in the order declared."""
         conventions = (entry for entry in parameters(Measure) if entry.name != "cutoff")
         return [entry.name for entry in conventions if getattr(self, entry.name) != entry.default]
+
+
+def _named(match: re.Match[str]) -> tuple[str, Mapping[str, Any]]:
+    """Our name of a measure, and the conventions that another tool's name brings.
+
+    `ndcg` and `rbp` alone are trec_eval's; `ndcg@10` and `rbp(p=0.9)` are ours in small letters.
+    """
+    text = match["name"]
+    exact = ALIASES.get(text)
+    if exact and (text.casefold() not in _OWN or text == "nDCG" or text == match.string.strip()):
+        return exact
+    return _LETTERS.get(text.casefold()) or (_of_user_code(text), {})
 
 
 def is_measure(text: str) -> bool:

@@ -20,7 +20,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.sort_within import sort_within
 from shuffleproof.core.errors import DataError, ShapeError
 from shuffleproof.core.metrics import blocks, user_measures
-from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.measure import EMPTY_VALUES, KERNELS, Measure
 
 
 class DocumentOrder(NamedTuple):
@@ -73,13 +73,14 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
     return order
 
 
+LEAST_OF_GEOMETRIC = 1e-5
+"""Smaller values count as this in a geometric mean (trec_eval's MIN_GEO_MEAN)."""
+
 LARGEST_GRADE = 1023
 """The largest grade whose gain 2^y − 1 is a number of double precision."""
 
 LARGEST_SUM = 120
 """The largest grade whose gains add up in single precision."""
-
-BLANKS = {"zero": 0.0, "one": 1.0, "skip": np.nan, "nan": np.nan}
 
 
 def evaluate(
@@ -133,18 +134,18 @@ def evaluate_many(
     values = np.empty((len(runs), len(measures), len(queries)), dtype=np.float32)
     if not measures:
         return values
-    of_users = np.array([measure.is_user_code for measure in measures])
-    if of_users.any():
-        built_in = [measure for measure in measures if not measure.is_user_code]
-        values[:, ~of_users] = evaluate_many(built_in, dataset, runs)
-        values[:, of_users] = _of_users(measures, dataset, runs)
+    functions = np.array([measure.is_function for measure in measures])
+    if functions.any():
+        in_kernels = [measure for measure in measures if not measure.is_function]
+        values[:, ~functions] = evaluate_many(in_kernels, dataset, runs)
+        values[:, functions] = _of_functions(measures, dataset, runs)
         return values
     _check_grades(measures, dataset)
     codes = _codes(measures)
     discounts = _discounts(measures, dataset, [lists for lists, _ in runs])
     starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
     judged = _over_judged(measures, dataset, queries, discounts)
-    blanks = np.array([BLANKS[measure.empty] for measure in measures], dtype=np.float32)
+    blanks = np.array([EMPTY_VALUES[measure.empty] for measure in measures], dtype=np.float32)
     by_name = np.array([measure.ties == "trec" for measure in measures])
     for run, (lists, scores) in enumerate(runs):
         if not np.array_equal(lists.queries, queries):
@@ -164,16 +165,14 @@ def evaluate_many(
     return values
 
 
-def _of_users(
+def _of_functions(
     measures: Sequence[Measure],
     dataset: RankingDataset,
     runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
 ) -> Float32[np.ndarray, "runs chosen lists"]:
-    """The values of those measures that are functions of user code."""
+    """Values of those measures that are functions of one ranked list."""
     evaluators = [
-        user_measures.EvaluatedMeasure(evaluator)
-        for evaluator in measures
-        if evaluator.is_user_code
+        user_measures.EvaluatedMeasure(measure) for measure in measures if measure.is_function
     ]
     queries = runs[0][0].queries
     spans, values = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
@@ -181,7 +180,7 @@ def _of_users(
     for lists, scores in runs:
         if not np.array_equal(lists.queries, queries):
             raise ShapeError("runs", "one answers other queries", "the same in every run")
-        orders = {measure.ties == "trec" for measure in measures if measure.is_user_code}
+        orders = {evaluator.measure.ties == "trec" for evaluator in evaluators}
         ranked = {
             by_name: _ranked(
                 dataset, (lists, scores), spans, document_order(dataset) if by_name else None
@@ -205,25 +204,36 @@ def convert_empty(
     >>> convert_empty(np.array([0.5, 0.0], np.float32), np.array([False, True]), "one").tolist()
     [0.5, 1.0]
     """
-    return np.where(without, np.float32(BLANKS[empty]), values).astype(np.float32)
+    return np.where(without, np.float32(EMPTY_VALUES[empty]), values).astype(np.float32)
 
 
 def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
     """The mean over lists; `empty=skip` leaves NaN out; NaN where nothing is left to average.
 
+    Counts are summed, and GMAP and GMBpref have the geometric mean (`over_queries`).
+
     >>> values = np.array([0.5, np.nan], np.float32)
     >>> mean_of(Measure("NDCG", empty="skip"), values), mean_of(Measure("NDCG"), values)
     (0.5, nan)
+    >>> mean_of(Measure("NumRet"), np.array([3, 4], np.float32))
+    7.0
     """
     counted = values[~np.isnan(values)] if measure.skips else values
-    return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")
+    if not len(counted):
+        return float("nan")
+    if measure.entry.over_queries == "sum":
+        return float(counted.sum(dtype=np.float64))
+    if measure.entry.over_queries == "geometric":
+        logs = np.log(np.maximum(counted.astype(np.float64), LEAST_OF_GEOMETRIC))
+        return float(np.exp(logs.mean()))
+    return float(counted.mean(dtype=np.float64))
 
 
 def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]:
     """The table that describes the measures to the kernels; its columns are named there."""
     rows = [
         (
-            blocks.NAMES.index(measure.name),
+            KERNELS.index(measure.entry.kernel or measure.name),
             blocks.WHOLE if measure.cutoff is None else measure.cutoff,
             measure.gain == "exp2",
             _discount(measure, measures),

@@ -9,6 +9,7 @@ file nor the order shown has a say. Only positions that the function is shown co
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any, TypeVar, overload
 
@@ -17,7 +18,8 @@ from jaxtyping import Float64
 
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import DataError, UsageError
-from shuffleproof.core.metrics.measure import ALIASES, MEASURES, Measure
+from shuffleproof.core.metrics.list_functions import FUNCTIONS, OF_SETS, positions_read
+from shuffleproof.core.metrics.measure import ALIASES, EMPTY_VALUES, MEASURES, Measure
 from shuffleproof.core.seeds import generator
 
 EXACT = 1024
@@ -121,21 +123,27 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
 
 
 class EvaluatedMeasure:
-    """Values of a measure of user code; the same labels in the same blocks are measured once.
+    """Values of a measure that is a function; the same labels in the same blocks are measured once.
 
     Args:
-        measure: of user code.
+        measure: of user code, or of `list_functions`.
 
     Raises:
         UsageError: it is not registered in this process, or in another version.
     """
 
     def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self._of_set = measure.name in OF_SETS and measure.cutoff is None
+        self._known: dict[tuple[bytes, bytes, bytes], float] = {}
+        if not measure.is_user_code:
+            function = partial(FUNCTIONS[measure.name], measure)
+            self._of = UserMeasure(function, measure.entry.summary, ("judged",))
+            return
         registration = user_code.registered_code("measure", measure.name)
         if registration is None:
             raise user_code.missing_code("measure", measure.name)
-        self.measure, self._of = measure, registration.thing
-        self._known: dict[tuple[bytes, bytes, bytes], float] = {}
+        self._of = registration.thing
 
     def values(
         self,
@@ -151,14 +159,14 @@ class EvaluatedMeasure:
         (offsets, keys), (labels, starts, stops) = lists, judged
         results = np.empty(len(names))
         for index, name in enumerate(names):
-            inside, of_query = (
-                keys[offsets[index] : offsets[index + 1]],
-                np.maximum(labels[starts[index] : stops[index]], 0),
-            )
+            inside = keys[offsets[index] : offsets[index + 1]]
+            of_query = labels[starts[index] : stops[index]]
+            if self.measure.is_user_code:
+                of_query = np.maximum(of_query, 0)
             ranked = of_query[(inside & _ROW).astype(np.int64)].astype(np.float32)
             scores = inside >> _SCORE
             bounds = np.arange(len(scores) + 1)
-            if self.measure.ties == "averaged" and len(scores):
+            if self.measure.ties == "averaged" and not self._of_set and len(scores):
                 bounds = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1], True])
             for low, high in pairwise(bounds):
                 ranked[low:high] = np.sort(ranked[low:high])
@@ -172,8 +180,14 @@ class EvaluatedMeasure:
     def _expected_value(
         self, ranked: np.ndarray, bounds: np.ndarray, judged: np.ndarray, query: str
     ) -> float:
+        if not self.measure.is_user_code and "empty" in self.measure.entry.conventions:
+            relevant = self.measure.relevant if "relevant" in self.measure.entry.conventions else 1
+            if not (judged >= relevant).any():
+                return EMPTY_VALUES[self.measure.empty]
         depth = len(ranked)
-        if self.measure.cutoff is not None and "cutoff" not in self._of.given:
+        if not self.measure.is_user_code:
+            depth = min(depth, positions_read(self.measure, judged) or depth)
+        elif self.measure.cutoff is not None and "cutoff" not in self._of.given:
             depth = min(depth, self.measure.cutoff)
         total = 0.0
         for labels, chance in orders_of(ranked, bounds, depth):

@@ -1,14 +1,22 @@
 """The files of a folder, those inside its archives among them, told apart by what they are for."""
 
-import io
 import re
 import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, blocks
+from shuffleproof.core.data import tables
+from shuffleproof.core.data.letor.stream import (
+    BROKEN,
+    LONE_RETURN,
+    BinaryFile,
+    Limits,
+    Source,
+    blocks,
+)
 from shuffleproof.core.errors import DataError, LetorError
 
 LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 38)
@@ -19,6 +27,14 @@ ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz")
 BESIDE = re.compile(r"readme|manifest|licen|\.run$|\.md$|\.sha256$|\.md5$", re.IGNORECASE)
 JUDGMENTS = re.compile(r"qrel|\.rel$|rlv-ass|judg", re.IGNORECASE)
 QUERIES = re.compile(r"quer|\.qry|topic", re.IGNORECASE)
+TABLES = (".parquet", ".arrow", ".feather")
+FOLDERS = {"corpus": "documents", "queries": "queries"}
+"""Folders of tables as MTEB's collections have them, by the role of their files; others judge."""
+
+BOMB = 250
+"""Bytes in an archive to those of the archive at most, once they are BOMB_LEAST."""
+BOMB_LEAST = 1 << 28
+
 RETURNS = re.compile(r"\r(?!\n)")
 
 
@@ -53,9 +69,32 @@ class File:
         """What its name says it holds: documents, queries, judgments, or nothing of these."""
         if BESIDE.search(self.name):
             return ""
+        if self.is_table and not (JUDGMENTS.search(self.name) or QUERIES.search(self.name)):
+            stem = self.path.stem if self.path.stem in FOLDERS else self.path.parent.name
+            return FOLDERS.get(stem, "judgments")
         if JUDGMENTS.search(self.name) or self.path.parent.name == "qrels":
             return "judgments"
         return "queries" if QUERIES.search(self.name) else "documents"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is Parquet or Arrow, which are read in a guarded process."""
+        return self.member is None and self.path.suffix in TABLES
+
+    def rows(self, wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, object]]]:
+        """Every row of a table with its number, from 1 on: those of the wanted columns it has.
+
+        Raises:
+            DataError: no table, damaged, or beyond bounds.
+        """
+        at = 0
+        for batch in tables.batches(self.path, str(self), list(wanted)):
+            columns = [
+                values if isinstance(values, list) else values.tolist() for values in batch.values()
+            ]
+            for row in zip(*columns, strict=True):
+                at += 1
+                yield at, dict(zip(batch, row, strict=True))
 
     @property
     def size(self) -> int:
@@ -93,9 +132,9 @@ class File:
         if self.archive is None or self.member is None:
             return self.path
         stream = self.archive.extractfile(self.member)
-        if stream is None or self.member.size > MOST_MEMBER:
-            raise DataError(str(self), "no file of text, or too large a one", "Unpack the archive.")
-        return io.BytesIO(stream.read())
+        if stream is None:
+            raise DataError(str(self), "no file of text", "Unpack the archive.")
+        return cast("BinaryFile", stream)
 
 
 @contextmanager
@@ -123,8 +162,15 @@ def open_files(folder: Path) -> Iterator[Sequence[File]]:
 def _members(path: Path, stack: ExitStack) -> list[File]:
     try:
         archive = stack.enter_context(tarfile.open(path))  # noqa: SIM115 (so it is)
-        members = [member for member in archive.getmembers() if member.isfile()]
-    except (tarfile.TarError, OSError, EOFError) as error:
+        members, size, most = [], 0, max(BOMB_LEAST, BOMB * path.stat().st_size)
+        for member in archive:  # the next one is found by unpacking this one
+            size += member.size
+            if member.size > MOST_MEMBER or size > most:
+                finding = f"an archive of {size >> 20:,} MiB and more, as a decompression bomb is"
+                raise DataError(str(path), finding, "If it is genuine, unpack it first.")
+            if member.isfile():
+                members.append(member)
+    except (tarfile.TarError, *BROKEN, ValueError) as error:
         why = str(error).partition(":\n")[0]  # not what each way of unpacking met
         remedy = "Fetch it again or unpack it elsewhere."
         raise DataError(str(path), f"a damaged archive ({why})", remedy) from error

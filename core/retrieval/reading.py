@@ -2,34 +2,43 @@
 
     smart    `.I 1`, `.T`, `.W` … (Cranfield, CACM, CISI); NPL's numbered texts that end in `/`
     trec     <DOC><DOCNO>, one or many a file, or an HTML page a document; <top><num><title>
-    beir     corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv
+    beir     corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; the same
+             as Parquet or Arrow in folders corpus, queries and qrels or data (MTEB)
     jsonl    JSON lines or tables (id, text) or (id, title, text), and judgments of any kind
 
-Judgments: `query document grade`, TREC's `query 0 document grade`, BEIR's table, or lists of
-documents behind each query. Any file may be compressed, or lie in a tar archive.
+Judgments: `query document grade`, TREC's `query 0 document grade`, BEIR's table, the same as JSON
+lines, Parquet or Arrow, or lists of documents behind each query. Files of text may be compressed,
+or lie in a tar archive.
 """
 
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from shuffleproof.core.data.trec import HIGHEST_GRADE, WHOLE_AS_DECIMAL
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.retrieval.folder import File
 from shuffleproof.core.retrieval.recipe import FORMATS
 from shuffleproof.core.words import counted
 
-MARK = re.compile(r"\.([A-Z])(?:\s+(\S.*?))?\s*$")
+LONG_ENTITY = re.compile(r"&#[0-9]{8,};?")
+"""References to characters that there are none of, with more digits than Python reads."""
+
 TAG = re.compile(r"<[^<>]{0,200}>")
 CITATIONS = re.compile(r"\d+\t\d+\t\d+$")
 ID_NAMES = ("_id", "id", "docid", "doc_id", "docno", "qid", "query_id")
 TEXT_NAMES = ("text", "contents", "body", "abstract", "query", "segment", "passage")
+QUERY_NAMES = ("query-id", "query_id", "qid", "query")
+DOCUMENT_NAMES = ("corpus-id", "corpus_id", "docid", "doc_id", "document")
+GRADE_NAMES = ("score", "relevance", "grade", "label")
 JUDGED = "A line reads: query 0 document grade, or query document grade; a grade is a whole number."
 JUDGED_BY_TABS = "A line reads: query, tab, document, tab, grade; a grade is a whole number."
-DIGITS = re.compile(r"\d+")
+DIGITS = re.compile(r"[0-9]+")
 
 
 class Text(NamedTuple):
@@ -147,8 +156,10 @@ def _judgments_beside(judged: list[File], text_files: list[File], form: str) -> 
 
 def _form_of(file: File) -> str:
     """The format of a file of documents or queries, by its first line; empty: none of ours."""
+    if file.is_table:
+        return "beir"
     line = file.first_line()
-    if MARK.match(line) and line.startswith(".I"):
+    if _mark(line)[0] == "I":
         return "smart"
     if line.startswith("<"):
         return "trec"
@@ -171,9 +182,25 @@ def texts(file: File, form: str) -> Iterator[Text]:
     }  # fmt: skip
     text = None
     for text in reader[form](file):
-        yield text
+        yield Text(*map(_encodable, text[:3]), text.line)
     if text is None:
         raise DataError(str(file), f"no document or query of format {form}", "Name another format.")
+
+
+def _encodable(text: str) -> str:
+    """Text whose lone surrogates, which UTF-8 cannot hold, are escaped."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _mark(line: str) -> tuple[str, str]:
+    """The letter of a mark such as `.W`, and what stands behind it; empty: no mark.
+
+    >>> _mark(".I 12 "), _mark(".W"), _mark(".45 of it")
+    (('I', '12'), ('W', ''), ('', ''))
+    """
+    letter, rest = line[1:2], line[2:]
+    is_mark = line[:1] == "." and "A" <= letter <= "Z" and (not rest or rest[0].isspace())
+    return (letter, rest.strip()) if is_mark else ("", "")
 
 
 def _smart(file: File) -> Iterator[Text]:
@@ -195,14 +222,14 @@ def _smart(file: File) -> Iterator[Text]:
 def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
     """One text: its `.I` line and its fields."""
     start, head = lines[0]
-    opening = MARK.match(head)
-    if opening is None or opening[1] != "I" or not opening[2]:
+    opening = _mark(head)
+    if opening[0] != "I" or not opening[1]:
         raise LetorError(str(file), start, head, "no number behind .I", "Write `.I 1`.")
     field, parts = "", dict[str, list[str]]()
     for number, line in lines[1:]:
-        mark = MARK.match(line)
-        if mark and not mark[2]:
-            field = mark[1]
+        mark, behind = _mark(line)
+        if mark and not behind:
+            field = mark
         elif field:
             parts.setdefault(field, []).append(line)
         else:
@@ -210,7 +237,7 @@ def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
             raise LetorError(str(file), number, line, "text of no field", remedy)
     title = " ".join(" ".join(parts.get("T", ())).split())
     body = "\n".join([*parts.get("W", ()), *parts.get("K", ())])
-    return Text(number_of(opening[2]), title, body, start)
+    return Text(number_of(opening[1]), title, body, start)
 
 
 def _numbered(file: File) -> Iterator[Text]:
@@ -235,7 +262,7 @@ def _numbered(file: File) -> Iterator[Text]:
 
 def number_of(text: str) -> str:
     """A number without leading zeros; another id as it is."""
-    return str(int(text)) if DIGITS.fullmatch(text) else text
+    return (text.lstrip("0") or "0") if DIGITS.fullmatch(text) else text
 
 
 def _trec(file: File) -> Iterator[Text]:
@@ -271,20 +298,34 @@ def _unended(file: File, start: int, kind: str, number: int) -> LetorError:
 def _block(text: str, kind: str, file: File, start: int) -> Text:
     """A document or topic between its tags."""
     if kind == "<top>":
-        identifier = re.search(r"<num>\s*(?:number:)?\s*([^\s<]+)", text, re.IGNORECASE)
+        identifier = _id_behind("<num>", text)
         fields = (_between(text, "title"), _between(text, "desc"))
         content = next((field for field in fields if field), "")
         title = ""
     else:
-        identifier = re.search(r"<docno>\s*([^\s<]+)", text, re.IGNORECASE)
+        identifier = _id_behind("<docno>", text)
         title = next((t for t in (_between(text, n) for n in ("title", "headline", "ti")) if t), "")
         body = _between(text, "text")
-        rest = re.sub(r"(?is)<docno>.*?</docno>", " ", text)
+        rest = re.sub(r"<docno>[^<]*</docno>", " ", text, flags=re.IGNORECASE)
         content = body or _plain(rest)
-    if identifier is None:
+    if not identifier:
         tag = "<num>" if kind == "<top>" else "<DOCNO>"
         raise LetorError(str(file), start, kind, f"no {tag} in the block", f"Write {tag} 1.")
-    return Text(identifier[1], " ".join(title.split()), content, start)
+    return Text(identifier, " ".join(title.split()), content, start)
+
+
+def _id_behind(tag: str, text: str) -> str:
+    """The word behind a tag, or behind `Number:` there; empty: none.
+
+    >>> _id_behind("<num>", "<num> Number: 301 <title> x"), _id_behind("<num>", "<num><title>")
+    ('301', '')
+    """
+    place = re.search(tag, text, re.IGNORECASE)
+    behind = text[place.end() :].lstrip() if place else ""
+    if behind[:7].lower() == "number:":
+        behind = behind[7:].lstrip()
+    word = re.match(r"[^\s<]+", behind)
+    return word[0] if word else ""
 
 
 def _between(text: str, tag: str) -> str:
@@ -299,7 +340,7 @@ def _between(text: str, tag: str) -> str:
 
 def _plain(text: str) -> str:
     """Text without tags and entities, its lines trimmed at the ends."""
-    return html.unescape(TAG.sub(" ", text)).strip()
+    return html.unescape(LONG_ENTITY.sub("\ufffd", TAG.sub(" ", text))).strip()
 
 
 def _page(name: str, lines: Sequence[str]) -> Text:
@@ -312,12 +353,16 @@ def _page(name: str, lines: Sequence[str]) -> Text:
 
 def _records(file: File) -> Iterator[Text]:
     """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
+    if file.is_table:
+        for number, row in file.rows([*ID_NAMES, *TEXT_NAMES, "title"]):
+            yield _record(file, number, str(row)[:200], row)
+        return
     first_line = file.first_line()
     for number, line in file.lines():
         if not line.strip():
             continue
         if first_line.startswith("{"):
-            yield _record(file, number, line)
+            yield _record(file, number, line, _object(file, number, line, RECORD_FORM))
             continue
         cells = line.split("\t")
         if len(cells) not in {2, 3}:
@@ -330,23 +375,39 @@ def _records(file: File) -> Iterator[Text]:
         yield Text(cells[0].strip(), title, cells[-1], number)
 
 
-def _record(file: File, number: int, line: str) -> Text:
+RECORD_FORM = 'A line reads: {"_id": "1", "title": "…", "text": "…"}.'
+JUDGMENT_FORM = 'A line reads: {"query-id": "1", "corpus-id": "2", "score": 1}.'
+
+
+def _object(file: File, number: int, line: str, form: str) -> dict[str, Any]:
+    """The object of a line of JSON; of other JSON an empty one.
+
+    Raises:
+        LetorError: it is no JSON.
+    """
     try:
         fields = json.loads(line)
-    except ValueError as error:
-        remedy = 'A line reads: {"_id": "1", "title": "…", "text": "…"}.'
-        raise LetorError(str(file), number, line, f"no JSON ({error})", remedy) from error
-    names = fields if isinstance(fields, dict) else {}
+    except (ValueError, RecursionError) as error:
+        why = "nested too deep" if isinstance(error, RecursionError) else error
+        raise LetorError(str(file), number, line, f"no JSON ({why})", form) from error
+    return fields if isinstance(fields, dict) else {}
+
+
+def _record(file: File, number: int, line: str, names: Mapping[str, Any]) -> Text:
+    """The text of an object or of a row; a missing title is empty."""
     id_name = next((name for name in ID_NAMES if name in names), None)
     text_name = next((name for name in TEXT_NAMES if name in names), None)
     if id_name is None or text_name is None:
         remedy = f"Name the id {' or '.join(ID_NAMES[:2])} and the text {' or '.join(TEXT_NAMES)}."
         raise LetorError(str(file), number, line, "no id or no text", remedy)
     for name in (id_name, text_name, "title"):
-        if not isinstance(names.get(name, ""), str | int):
+        missing = name == "title" and (names.get(name) is None or names[name] != names[name])
+        if not missing and not isinstance(names.get(name, ""), str | int):
             finding = f"{name} is {quoted(str(names[name]))}"
             raise LetorError(str(file), number, line, finding, "Write ids and texts as text.")
-    return Text(str(names[id_name]), str(names.get("title") or ""), str(names[text_name]), number)
+    title = names.get("title")
+    shown_title = str(title) if isinstance(title, str | int) else ""
+    return Text(str(names[id_name]), shown_title, str(names[text_name]), number)
 
 
 def judgments(file: File) -> Iterator[Judgment]:
@@ -356,20 +417,59 @@ def judgments(file: File) -> Iterator[Judgment]:
         LetorError: a line of another form, or a grade that is no whole number.
         DataError: no judgment in it.
     """
-    rows = [(number, line) for number, line in file.lines() if line.strip()]
     judgment = None
-    if any(line.strip() == "/" for _, line in rows):
-        for judgment in _lists(file, rows):
-            yield judgment
-    else:
-        for number, line in rows:
-            columns = line.split("\t") if line.count("\t") in {2, 3} else line.split()
-            if judgment is None and columns[0].strip().lower() in {"query-id", "query_id", "qid"}:
-                continue
-            judgment = _judgment(file, number, line, [column.strip() for column in columns])
-            yield judgment
+    for judgment in _judgments_in(file):
+        yield judgment
     if judgment is None:
         raise DataError(str(file), "no judgments", JUDGED)
+
+
+def _judgments_in(file: File) -> Iterator[Judgment]:
+    if file.is_table:
+        for number, row in file.rows([*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES]):
+            yield _judgment_of(file, number, str(row)[:200], row)
+        return
+    rows = [(number, line) for number, line in file.lines() if line.strip()]
+    if rows and rows[0][1].lstrip().startswith("{"):
+        for number, line in rows:
+            fields = _object(file, number, line, JUDGMENT_FORM)
+            yield _judgment_of(file, number, line, fields)
+    elif any(line.strip() == "/" for _, line in rows):
+        yield from _lists(file, rows)
+    else:
+        for place, (number, line) in enumerate(rows):
+            columns = _columns(line)
+            if place or columns[0].lower() not in {"query-id", "query_id", "qid"}:
+                yield _judgment(file, number, line, columns)
+
+
+def _columns(line: str) -> list[str]:
+    r"""The columns of judgments: by tabs, or by blanks, as between the ids of CISI.
+
+    >>> _columns("     1     28\t0\t0.000000"), _columns("q 1\td\t1")
+    (['1', '28', '0', '0.000000'], ['q 1', 'd', '1'])
+    """
+    by_tabs = [column.strip() for column in line.split("\t")]
+    words = line.split()
+    two_ids = all(map(DIGITS.fullmatch, by_tabs[0].split())) and len(by_tabs[0].split()) == 2
+    return by_tabs if len(by_tabs) in {3, 4} and not (two_ids and len(words) == 4) else words
+
+
+def _judgment_of(file: File, number: int, line: str, fields: Mapping[str, Any]) -> Judgment:
+    """The judgment of an object or of a row.
+
+    Raises:
+        LetorError: a name is missing, or a value is of another kind.
+    """
+    found = []
+    for names in (QUERY_NAMES, DOCUMENT_NAMES, GRADE_NAMES):
+        name = next((name for name in names if name in fields), None)
+        value = None if name is None else fields[name]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            finding = f"no {names[0]}" if name is None else f"{name} is {quoted(str(value))}"
+            raise LetorError(str(file), number, line, finding, JUDGMENT_FORM)
+        found.append(str(value))
+    return _judgment(file, number, line, found)
 
 
 def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgment:
@@ -383,12 +483,13 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
     else:
         finding = f"{counted(len(columns), 'column')} where 3 or 4 are due"
         raise LetorError(str(file), number, line, finding, remedy)
-    try:
-        value = whole(grade)
-    except ValueError as error:
-        finding = f"{quoted(grade)} where a whole number is due"
-        raise LetorError(str(file), number, line, finding, remedy) from error
-    return Judgment(query, document, value, number)
+    value = None
+    with suppress(ValueError):
+        value = whole(WHOLE_AS_DECIMAL.sub("", grade))
+    if value is None or abs(value) > HIGHEST_GRADE:
+        finding = f"{quoted(grade)} where a whole number up to {HIGHEST_GRADE:,} is due"
+        raise LetorError(str(file), number, line, finding, remedy)
+    return Judgment(_encodable(query), _encodable(document), value, number)
 
 
 def _lists(file: File, rows: Iterable[tuple[int, str]]) -> Iterator[Judgment]:

@@ -8,7 +8,7 @@ from pathlib import Path
 OWN = frozenset(
     {"artefacts", "names", "tags", "records", "workspaces", "locks", "incoming", "jobs", "uploads",
      "exports", "presets", "tunings", "shared",
-     "claims", "copies", "manifests"}
+     "claims", "copies", "judgments", "manifests"}
 )  # fmt: skip
 """The folders of a store, by name."""
 

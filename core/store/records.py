@@ -99,6 +99,7 @@ class Records:
         with disk_errors(digest, self.directory):
             if not self.directory.parent.exists():
                 private.make_private(self.directory.parent)
+            self.directory.mkdir(mode=private.MODE, exist_ok=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(path, content, self.directory / "incoming")
 

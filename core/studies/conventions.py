@@ -31,13 +31,13 @@ KEPT = tuple(
 """What a study of relevance always keeps: 32 measures, 128 bytes a query and trial."""
 
 
-def stored_measures(measures: Iterable[str]) -> tuple[str, ...]:
+def stored_measures(measures: Iterable[str], kept: Sequence[str] = KEPT) -> tuple[str, ...]:
     """The measures to keep for a study that is asked for these.
 
     >>> len(stored_measures(["NDCG@10"])), stored_measures(["RR"])[-1]
     (32, 'RR(empty=skip)')
     """
-    return tuple(dict.fromkeys([*KEPT, *map(_skipping_empty, measures)]))
+    return tuple(dict.fromkeys([*kept, *map(_skipping_empty, measures)]))
 
 
 def derivable(measure: str, stored: Sequence[str]) -> bool:

@@ -113,7 +113,8 @@ def written(frame: pd.DataFrame, ending: str, generator: np.random.Generator) ->
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):
-        table = pa.Table.from_pandas(frame.map(ascii), preserve_index=False)
+        columns = [frame.iloc[:, at].map(ascii) for at in range(frame.shape[1])]
+        table = pa.table([pa.array([*map(ascii, one)]) for one in columns], [*frame.columns])
     return of_arrow(table, ending, generator)
 
 

@@ -98,6 +98,8 @@ def lines_of(text: bytes, columns: int) -> dict[str, dict]:
             continue
         if len(words) < columns:
             raise UnsoundError(f"{len(words)} columns")
+        if columns == 6:
+            check_rank(words)
         topic, document = (one.decode(errors="backslashreplace") for one in (words[0], words[2]))
         known = found.setdefault(topic, {})
         value = score(words[4]) if columns == 6 else grade(words[3])
@@ -105,6 +107,14 @@ def lines_of(text: bytes, columns: int) -> dict[str, dict]:
             raise UnsoundError("a document twice")
         known[document] = value
     return found
+
+
+def check_rank(words: list[bytes]) -> None:
+    """Refuse a rank that is no number, and a line that an id with a blank may have shifted."""
+    behind = words[5].split()
+    if len(behind) > 1 and NUMBER.fullmatch(behind[0]):
+        raise UnsoundError("shifted")
+    score(words[3])
 
 
 def score(word: bytes) -> Decimal:
@@ -116,6 +126,7 @@ def score(word: bytes) -> Decimal:
 
 def grade(word: bytes) -> int:
     """A grade."""
+    word = re.sub(rb"\.0+$", b"", word)
     if not re.fullmatch(rb"[+-]?[0-9]{1,18}", word) or abs(int(word)) > 1 << 24:
         raise UnsoundError(f"grade {word!r}")
     return int(word)

@@ -12,6 +12,7 @@ import json
 import re
 import resource
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,6 +33,9 @@ from shuffleproof.core.rankers.outside.columns import (
 FEATURES, IDS, ABSENT, NAMES, RULE = "features", "ids", "absent", "names", "rule"
 ABOUT = "about.json"
 """The file beside the answer that says how the model was read."""
+
+SECONDS = "seconds"
+"""Of scoring, in what is written beside the scores."""
 
 UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
 """What LightGBM and XGBoost load where it is installed, in a second or two; no file asks for it."""
@@ -221,15 +225,16 @@ class GivenData:
             raise ModelError(error.finding, error.remedy) from error
 
     @property
-    def missing(self) -> Float32[np.ndarray, "docs features"]:
+    def features_with_gaps(self) -> Float32[np.ndarray, "docs features"]:
         """The features with NaN where a cell is left out."""
         if self.absent is None:
             return self.features
         return np.where(self.absent, np.float32(np.nan), self.features)
 
 
-Scored = tuple[Any, dict[str, Any]]
-"""The scores, and how the model was read: `columns` (the rule), `absent` columns, `rounds` used."""
+ModelAnswer = tuple[Any, dict[str, Any]]
+"""The scores, and how the model was read: `columns` (the rule), `absent` columns, `rounds` used,
+and the `seconds` of scoring alone."""
 
 
 def score(kind: str, model: Path, given: Path, answer: Path) -> None:
@@ -244,7 +249,7 @@ def score(kind: str, model: Path, given: Path, answer: Path) -> None:
     answer.with_name(ABOUT).write_text(json.dumps(how), encoding="utf-8")
 
 
-def lightgbm_scores(model: Path, data: GivenData) -> Scored:
+def lightgbm_scores(model: Path, data: GivenData) -> ModelAnswer:
     """Raw scores of a LightGBM text model, which reads cells that are left out as 0.
 
     Raises:
@@ -261,12 +266,14 @@ def lightgbm_scores(model: Path, data: GivenData) -> Scored:
     check_categories(
         matrix, [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
     )
+    start = time.perf_counter()
     try:
         scores = booster.predict(matrix, num_threads=1)
     except Exception as error:
         raise scoring_error(LIGHTGBM, error) from error
+    seconds = time.perf_counter() - start
     check_outputs(LIGHTGBM, scores)
-    return scores, match.plain()
+    return scores, {**match.plain(), SECONDS: seconds}
 
 
 def lightgbm_columns(booster: Any) -> ModelColumns:
@@ -279,7 +286,7 @@ def lightgbm_columns(booster: Any) -> ModelColumns:
     return ModelColumns.of(booster.feature_name(), booster.num_feature(), {*splits, *varied})
 
 
-def xgboost_scores(model: Path, data: GivenData) -> Scored:
+def xgboost_scores(model: Path, data: GivenData) -> ModelAnswer:
     """Margins of an XGBoost model in JSON, which reads cells that are left out as missing.
 
     A model that was stopped early scores with its best rounds.
@@ -299,17 +306,19 @@ def xgboost_scores(model: Path, data: GivenData) -> Scored:
     except Exception as error:
         raise unreadable(XGBOOST, model, error, xgboost.__version__) from error
     match = data.matched(xgboost_columns(booster))
-    matrix = match.of(data.missing, np.nan)
+    matrix = match.of(data.features_with_gaps, np.nan)
     kinds = booster.feature_types or []
     check_categories(matrix, [at for at, kind in enumerate(kinds) if kind == "c"])
     rounds = best_rounds(booster)
+    start = time.perf_counter()
     try:
         given = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
         scores = booster.predict(given, output_margin=True, iteration_range=(0, rounds))
     except Exception as error:
         raise scoring_error(XGBOOST, error) from error
+    seconds = time.perf_counter() - start
     check_outputs(XGBOOST, scores)
-    how = match.plain()
+    how = {**match.plain(), SECONDS: seconds}
     if rounds:
         how |= {"rounds": rounds, "of_rounds": booster.num_boosted_rounds()}
     return scores, how

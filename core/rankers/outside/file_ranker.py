@@ -157,6 +157,7 @@ class OutsideModel:
     reads: frozenset[Input] = ALONE
     rankings: int = 0
     how: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _seconds: list[float] = field(default_factory=list, repr=False, compare=False)
     _known: dict[str, Float32[np.ndarray, " docs"]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -191,6 +192,12 @@ class OutsideModel:
             self._known[dataset.fingerprint] = self._model_scores(dataset, every)
         return self._known[dataset.fingerprint][lists.rows]
 
+    def seconds_to_score(self, dataset: RankingDataset, lists: CandidateLists) -> float:
+        """The seconds that the model itself takes: no start of a process, no remembered answer."""
+        self._seconds.clear()
+        self.score_variants(dataset, [lists])
+        return sum(self._seconds)
+
     def score_variants(
         self, dataset: RankingDataset, variants: Sequence[CandidateLists]
     ) -> list[Float32[np.ndarray, " candidates"]]:
@@ -217,7 +224,9 @@ class OutsideModel:
             np.savez(request, **given)
             self._run_model(request, answer)
             scores = np.load(answer, allow_pickle=False)
-            self.how.update(json.loads(answer.with_name(ABOUT).read_text(encoding="utf-8")))
+            how = json.loads(answer.with_name(ABOUT).read_text(encoding="utf-8"))
+            self._seconds.append(how.pop("seconds"))
+            self.how.update(how)
         self._check_reading()
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             finding = f"it answered {scores.shape}"

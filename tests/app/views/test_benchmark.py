@@ -407,7 +407,9 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     assert (
         "first 40 documents of bm25 and ql: 3 are in both; 2 and 1 are relevant" in chart.proto.alt
     )
-    assert "Dot plot of NDCG@10 minus that of bm25" in report.report([kept.path])
+    assert "Dot plot of NDCG(gain=linear,ties=trec)@10 minus that of bm25" in report.report(
+        [kept.path]
+    )
 
 
 def test_a_study_asked_under_other_conventions_shows_those_first(store, tmp_path):

@@ -102,7 +102,8 @@ def test_runs_are_handed_in_compared_and_linked(store):
     (study,) = store.artefacts("study")
     assert list(study.recipe["runs"]) == ["first.run", "second.run"]  # the tags are the same
     assert f"study={study.key}" in str(test.get("page_link")[0].proto)
-    again = view.compare(runs_of(store), ["NDCG@10", "AP", "P@10", "RR"])
+    usual = ["NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)", "P(ties=trec)@10", "RR(ties=trec)"]
+    again = view.compare(runs_of(store), usual)
     assert again.id == job.id
     assert again.state == "done"
 

@@ -108,7 +108,17 @@ def test_on_letors_aggregation_set_it_is_better_than_borda_as_published(tmp_path
     with gzip.open(folder / "Fold1.rel_vali.csv.gz", "rt") as file:
         judged.write_text(file.read().replace(",", " "))
     read = ["ingest-preferences", str(folder / "rank_A4.csv.gz"), "--format", "rankings"]
-    read += ["--direction", "large", "--qrels", str(judged), "--name", "agg", *here]
+    read += [
+        "--direction",
+        "large",
+        "--nulls",
+        "missing",
+        "--qrels",
+        str(judged),
+        "--name",
+        "agg",
+        *here,
+    ]
     assert main(read) == 0
     capsys.readouterr()
     asked = ["--with", "borda,cps", "--measures", "NDCG@1,NDCG@5", "--json"]

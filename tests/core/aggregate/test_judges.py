@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -234,6 +236,90 @@ def test_an_endpoint_that_goes_down_leaves_what_was_answered(target):
         asked(target, address, Plan(calls=40, retries=0))
     with served(lambda _: (404, {})) as address, pytest.raises(DataError, match="status 404"):
         asked(target, address, Plan(calls=40))
+
+
+@contextmanager
+def raw_server(parts, pause=0.0):
+    """An endpoint that writes these bytes, with a pause behind each part."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with suppress(OSError):
+            while True:
+                opened, _ = listening.accept()
+                with opened, suppress(OSError):
+                    opened.recv(1 << 16)
+                    for part in parts:
+                        opened.sendall(part)
+                        time.sleep(pause)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/judge"
+    finally:
+        listening.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"nonsense\r\n\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n0.5",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n0.5",
+        b"HTTP/1.1 200 OK\r\nA: " + b"a" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 9999999 OK\r\n\r\n",
+    ],
+)
+def test_broken_http_is_a_failed_call(target, answer):
+    with raw_server([answer]) as address, pytest.raises(DataError, match=r"no answer in 1 call"):
+        asked(target, address, Plan(calls=2, retries=0))
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"])
+def test_the_timeout_is_one_deadline_for_the_whole_answer(target, head):
+    """Of an endpoint that sends a byte a tenth of a second, of its head or of its body."""
+    judge = [head, *(bytes([letter]) for letter in b"HTTP/1.1 200 OK and more " * 4)]
+    begun = time.monotonic()
+    with raw_server(judge, 0.1) as address, pytest.raises(DataError, match=r"within 0\.5 s"):
+        run_to_end(
+            judge_sets.ask(target, judge_of(address, timeout=0.5), MATERIAL,
+                           Plan(calls=2, retries=0))
+        )  # fmt: skip
+    assert time.monotonic() - begun < 5
+
+
+def test_no_redirect_is_followed(target):
+    seen = []
+    with served(lambda shown: seen.append(shown) or 0.5) as other:
+        head = f"HTTP/1.1 302 Found\r\nLocation: {other}\r\nContent-Length: 0\r\n\r\n"
+        with raw_server([head.encode()]) as address, pytest.raises(DataError, match="redirect"):
+            asked(target, address, Plan(calls=2))
+    assert not seen
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:pass@localhost:1/x", "https://h/x?api_key=s", "https://h/x?a=1&access_token=s",
+        "http://", "http://h:port/", "http://h/a b",
+    ],
+)  # fmt: skip
+def test_addresses_with_credentials_are_refused_without_being_printed(address):
+    with pytest.raises(UsageError) as told:
+        judge_of(address)
+    assert "pass" not in str(told.value)
+    assert "=s" not in str(told.value)
+    assert judge_of("https://h/x?model=m").name == "https://h/x?model=m"
+
+
+def test_judgments_are_their_owners_alone(target):
+    asked(target, prefer, Plan(calls=2))
+    folder = target.store.root / "judgments"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
 def test_functions_are_judges_and_one_that_changes_is_another(target):

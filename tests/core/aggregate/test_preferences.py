@@ -121,6 +121,9 @@ def test_matrices_rankings_and_runs(tmp_path):
         nulls: read([tmp_path / "agg.txt"], PreferenceFormat(direction="small", nulls=nulls))
         for nulls in ("missing", "last")
     }
+    wanted = r"25\.0 %.*with missing, .* with last.*--nulls"
+    with pytest.raises(DataError, match=wanted):
+        read([tmp_path / "agg.txt"], PreferenceFormat(direction="small"))
     assert kept["missing"].labels[0].tolist() == [2, 0]
     assert kept["missing"].pairs(0).values[0, 1] == 1, "the ranker that says nothing has no vote"
     assert kept["last"].pairs(0).values[0, 1] == 0.5
@@ -148,11 +151,10 @@ BAD = {
     "called.csv": ("query,left,right\nq,x,y\n", 1, "--columns"),
     "short.csv": ("query,a,b\nq,x\n", 2, "A line reads"),
     "itself.csv": ("query,a,b\nq,x,x\n", 2, "leave the line out"),
-    "one.csv": ("query,a,b,preference\nq,x,x,.5\n", 2, "leave the query out"),
     "unknown.csv": ("query,a,b\nq,x,y\nq,x,w\n", 3, "items.csv"),
     "first.csv": ("query,a,b,preference,first\nq,x,y,1,z\n", 2, "one of the two"),
     "many.csv": ("query,a,b,preference,votes\nq,x,y,1,0\n", 2, "how many answers"),
-    "json.jsonl": ('{"query": "q", "a": "x", "b": "y"}\n{"query"\n', 2, "A line reads"),
+    "json.jsonl": ('{"query": "q", "a": "x", "b": "y"}\n{"query"\n', 2, "Write it again"),
 }
 
 
@@ -166,11 +168,15 @@ def test_what_is_wrong_is_told_with_file_line_and_remedy(tmp_path, name):
     listed = items if name == "unknown.csv" else None
     with pytest.raises(ShuffleproofError) as told:
         read([path], PreferenceFormat(items=listed))
-    assert f"{name}:{line}" in str(told.value)
+    place = f"line {line}" if name.endswith("jsonl") else f"{name}:{line}"
+    assert place in str(told.value)
     assert remedy in str(told.value)
 
 
-@pytest.mark.parametrize("text", ["query,a,b\n", "query,a,b,preference\nq,x,y,?\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["query,a,b\n", "query,a,b,preference\nq,x,y,?\n", "query,a,b,preference\nq,x,x,.5\n"],
+)
 def test_a_table_without_a_preference_is_refused(tmp_path, text):
     (tmp_path / "none.csv").write_text(text)
     with pytest.raises(DataError, match=r"none\.csv: no preferences\. A line reads: query, a, b"):

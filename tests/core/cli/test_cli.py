@@ -1,5 +1,6 @@
 """The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
 
+import errno
 import json
 import os
 import socket
@@ -136,6 +137,20 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
     assert [row["name"] for row in answered("list", "stored")["rows"] if row["kind"] == "data"] == [
         "planted"
     ]
+
+
+def test_the_same_content_under_its_name_is_no_error_and_other_content_is(
+    answered, refused, folder, tmp_path
+):
+    again = ("ingest", folder, "--name", "twice")
+    folds = answered(*again)["folds"]
+    assert answered(*again)["folds"] == folds
+    before = len(answered("list", "stored", "--all")["rows"])
+    (tmp_path / "one.txt").write_text("".join(f"1 qid:{at} 1:{at}\n" for at in range(9)))
+    status, words = refused("ingest", tmp_path / "one.txt", "--name", "twice")
+    assert status == 2
+    assert "the name twice is taken" in words
+    assert len(answered("list", "stored", "--all")["rows"]) == before
 
 
 def test_train_reports_and_is_found_again(answered, folder):
@@ -555,3 +570,14 @@ def test_the_stored_list_starts_with_the_users_own_and_prints_names_that_command
     shown = [answered("library", "show", row["accepted_name"]) for row in (rows[0], own, rows[-1])]
     assert [entry["key"] for entry in shown] == [rows[0]["key"], key, rows[-1]["key"]]
     assert [entry["bundled"] for entry in shown] == [False, False, True]
+
+
+def test_a_full_disk_is_told_with_its_place(refused, tmp_path, monkeypatch):
+    def full(*_args, **_more):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shuffleproof.core.cli.export._study", full)
+    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
+    status, words = refused("export", study.name, tmp_path / "x.csv")
+    assert status == 1
+    assert str(tmp_path / "x.csv") in words

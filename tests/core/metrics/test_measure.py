@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
-from shuffleproof.core.metrics import blocks
-from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.list_functions import FUNCTIONS
+from shuffleproof.core.metrics.measure import KERNELS, MEASURES, Measure
 from shuffleproof.core.parameters import parameters
 
 DECLARED = {declared.name: declared for declared in parameters(Measure)}
@@ -21,7 +21,8 @@ def fields(draw):
     values = {"cutoff": draw(st.none() | st.integers(1, 10_000))}
     for name in entry.conventions:
         choices = DECLARED[name].choices
-        numbers = st.floats(0, 0.99) if name == "p" else st.integers(1, 60)
+        fractions = name in {"p", "multiple", "recall"}
+        numbers = st.floats(0, 0.99) if fractions else st.integers(1, 60)
         values[name] = draw(st.sampled_from(choices) if choices else numbers)
     return {"name": entry.name, **values}
 
@@ -67,6 +68,29 @@ def test_the_texts_of_the_papers_conventions():
 )
 def test_parsing_is_lenient_in_spaces_and_case(text, printed):
     assert str(Measure.parse(text)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("ndcg_cut_10", "NDCG(gain=linear)@10"),
+        ("nDCG@10", "NDCG(gain=linear)@10"),
+        ("nDCG(dcg='exp-log2')@10", "NDCG@10"),
+        ("ndcg", "NDCG(gain=linear)"),
+        ("NDCG", "NDCG"),
+        ("rbp", "NormRBP(p=0.9)"),
+        ("rbp(p=0.9)", "RBP(p=0.9)"),
+        ("IPrec@0.1", "IPrec(recall=0.1)"),
+        ("Rprec_mult_0.20", "Rprec(multiple=0.2)"),
+        ("success_5", "Success@5"),
+        ("SetP", "P"),
+        ("infAP", "InfAP"),
+    ],
+)
+def test_a_name_of_another_tool_brings_its_gain(text, printed):
+    assert str(Measure.parse(text)) == printed
+    in_bundle = Measure.parse(text, {"gain": "exp2", "p": 0.5})
+    assert in_bundle.gain == Measure.parse(text).gain
 
 
 @pytest.mark.parametrize(
@@ -151,7 +175,8 @@ def test_two_measures_that_differ_differ_in_words_or_are_equal(chosen):
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_every_entry_tells_what_it_is(name):
     entry = MEASURES[name]
-    assert entry.name == name in blocks.NAMES
+    assert entry.name == name
+    assert ((entry.kernel or name) in KERNELS) != (name in FUNCTIONS)
     assert entry.summary
     assert entry.source
     assert set(entry.conventions) <= set(DECLARED)

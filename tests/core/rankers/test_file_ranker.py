@@ -238,6 +238,22 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
     assert not np.array_equal(other, whole)
 
 
+def test_the_cost_of_a_model_is_that_of_scoring_and_not_of_a_remembered_answer(workbench, files):
+    """The model is asked anew each time; ten times the documents take it longer."""
+    folder, _ = files
+    test = workbench.prepared.test
+    model = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", test.dataset)
+    model.score(test.dataset, test.lists)  # remembered from here on
+    some, many = (
+        CandidateLists.all_documents(test.dataset).select(np.tile(np.arange(150), times))
+        for times in (1, 20)
+    )
+    seconds = [
+        min(model.seconds_to_score(test.dataset, lists) for _ in range(2)) for lists in (some, many)
+    ]
+    assert 0 < seconds[0] < seconds[1] < 60
+
+
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the order shown."""
     folder, _ = files
@@ -399,7 +415,7 @@ def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_pat
         (ModelColumns(3), (1, 2), "order", "--columns order does not fit"),
         (ModelColumns(3), (1, 2), "names", "no names"),
         (ModelColumns(300, used={0, 4}), (1, 5, 9), "", ("id-1", None)),
-        (ModelColumns(1), (1, 2), "", "1 columns, the data set 2 features"),
+        (ModelColumns(1), (1, 2), "", "1 column, the data set 2 features"),
         (ModelColumns(0), (), "", "0 columns"),
         (ModelColumns(2, ("b", "a b")), (1, 2), "", ("names", (1, 0))),
         (ModelColumns(2, ("b", "c")), (1, 2), "", "lacks c; the model does not know a_b"),

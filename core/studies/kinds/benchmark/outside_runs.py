@@ -2,6 +2,7 @@
 
 There are no features and no ranker to ask again: what is compared is what the runs retrieved. The
 result is a benchmark of one seed and one fold, so that its table, tests and pictures are the same.
+Measures have trec_eval's conventions unless others are named; ties by row are by line of the run.
 """
 
 import shlex
@@ -21,8 +22,9 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.data.trec import Run
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.relevance import LARGEST_GRADE, evaluate
 from shuffleproof.core.metrics.tied import merged_in_words, tied_in_words, tied_share
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
@@ -36,6 +38,8 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted
 
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
+CONVENTIONS = "trec_eval"
+"""Conventions of measures that do not state their own: the runs are files of its format."""
 
 
 @dataclass(frozen=True)
@@ -104,23 +108,35 @@ def _offsets(topics: Iterable[Collection[str]]) -> Int64[np.ndarray, " bounds"]:
 
 
 def compare_runs(
-    qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES
+    qrels: Path,
+    runs: Sequence[Path],
+    measures: Sequence[str] = MEASURES,
+    bundle: str | None = CONVENTIONS,
 ) -> StudyResult:
     """Read judgments and runs, measure every topic of every run; arguments as `measure_runs`."""
-    return run_to_end(measure_runs(qrels, runs, measures))
+    return run_to_end(measure_runs(qrels, runs, measures, bundle))
 
 
 def measure_runs(
-    qrels: Path, runs: Sequence[Path], measures: Sequence[str]
+    qrels: Path,
+    runs: Sequence[Path],
+    measures: Sequence[str] = MEASURES,
+    bundle: str | None = CONVENTIONS,
 ) -> Generator[Progress, None, StudyResult]:
     """Read judgments and runs, then measure every topic of every run; yields a report a file.
 
     A run is called by its tag, or by its file where tags repeat.
 
+    Args:
+        qrels: the judgments.
+        runs: the files.
+        measures: the columns.
+        bundle: conventions of measures that do not state their own; None: the defaults.
+
     Raises:
         LetorError, DataError: a file that is malformed, or a run that is not judged.
     """
-    texts, steps = tuple(str(Measure.parse(text)) for text in measures), len(runs) + 2
+    texts, steps = tuple(under(text, bundle) for text in measures), len(runs) + 2
     grades = trec.read_qrels(qrels)
     yield Progress(1, steps, "files")
     parsed: list[tuple[Path, Run]] = []
@@ -136,6 +152,7 @@ def measure_runs(
             name: len(run.scores.keys() - grades.keys()) for name, run in by_label.items()
         },
         "merged": {name: run.merged for name, run in by_label.items()},
+        "contradicting": {name: [run.contradicting, run.lines] for name, run in by_label.items()},
     }
     result = _study_result(judge_runs(grades, by_label), by_label, texts, qrels.name, of_files)
     yield Progress(steps, steps, "files")
@@ -149,10 +166,12 @@ def _study_result(
     data: str,
     of_files: Mapping[str, Any],
 ) -> StudyResult:
-    stored = conventions.stored_measures(texts)
+    # values that nobody asked for must not refuse grades that the measures asked for can take
+    high = float(whole.dataset.labels.max(initial=0)) > LARGEST_GRADE
+    stored = conventions.stored_measures(texts, () if high else conventions.KEPT)
     parsed = [Measure.parse(text) for text in stored]
     values = [
-        evaluate(parsed, whole.dataset, lists, as_ranked(lists, whole.scores[label]))
+        measured(parsed, whole.dataset, lists, whole.scores[label])
         for label, lists in whole.lists.items()
     ]
     trials = pd.DataFrame(
@@ -187,9 +206,19 @@ def _study_result(
     return StudyResult(recipe, trials, per_query, whole.dataset.query_ids, facts, files)
 
 
+def conventions_in_words(bundle: str) -> str:
+    """Whose conventions measures have that do not state their own."""
+    return f"Conventions: {bundle}, unless a measure states its own. Others: --conventions."
+
+
 def warnings(facts: Mapping[str, Any]) -> list[str]:
     """What to know of runs before believing the numbers; older comparisons lack `tied`."""
-    return uncovered_topics(facts) + tied_in_words(facts.get("tied", {}))
+    contradicting = [
+        f"Rank and score of {run} disagree in {count:,} of {lines:,} lines: the scores decide."
+        for run, (count, lines) in facts.get("contradicting", {}).items()
+        if count
+    ]
+    return uncovered_topics(facts) + contradicting + tied_in_words(facts.get("tied", {}))
 
 
 def uncovered_topics(facts: Mapping[str, Any]) -> list[str]:
@@ -242,6 +271,24 @@ def _precision(whole: JudgedRuns) -> dict[str, str]:
     return {} if alike else {"scores": "float64"}
 
 
+def measured(
+    measures: Sequence[Measure],
+    dataset: RankingDataset,
+    lists: CandidateLists,
+    scores: Float[np.ndarray, " candidates"],
+) -> Float32[np.ndarray, "measures topics"]:
+    """Every measure of every topic of a run; ties by row are by line, the first on top."""
+    by_line = np.array([measure.ties == "row" for measure in measures], dtype=bool)
+    values = np.empty((len(measures), len(lists)), dtype=np.float32)
+    order = ragged.order_within(lists.offsets, -scores, np.arange(len(scores)))
+    lines = np.empty(len(scores), dtype=np.float32)
+    lines[order] = -ragged.places_of(lists.offsets)
+    for chosen, ranked in ((by_line, lines), (~by_line, as_ranked(lists, scores))):
+        kept = [measure for measure, wanted in zip(measures, chosen, strict=True) if wanted]
+        values[chosen] = evaluate(kept, dataset, lists, ranked)
+    return values
+
+
 def as_ranked(
     lists: CandidateLists, scores: Float[np.ndarray, " candidates"]
 ) -> Float32[np.ndarray, " candidates"]:
@@ -292,12 +339,13 @@ def runs_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The command that compares the runs again, measures at their defaults left out.
 
     >>> facts = {"data": "qrels.txt", "files": {"bm25": "input.bm25.gz"}}
-    >>> runs_command({"runs": {"bm25": "…"}, "measures": ["AP"]}, facts)
-    'shuffleproof runs --qrels qrels.txt input.bm25.gz --measures AP'
+    >>> runs_command({"runs": {"bm25": "…"}, "measures": ["AP(ties=trec)", "RR"]}, facts)
+    "shuffleproof runs --qrels qrels.txt input.bm25.gz --measures 'AP,RR(ties=averaged)'"
     """
     words = ["shuffleproof", "runs", "--qrels", str(facts["data"]), *_files(recipe, facts)]
-    if tuple(recipe["measures"]) != MEASURES:
-        words += ["--measures", ",".join(recipe["measures"])]
+    measures = _measure_texts(recipe)
+    if measures != list(MEASURES):
+        words += ["--measures", ",".join(measures)]
     return shlex.join(words)
 
 
@@ -311,11 +359,17 @@ def runs_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "",
         f"qrels = Path({str(facts['data'])!r})",
         f"runs = [Path(name) for name in {_files(recipe, facts)!r}]",
-        f"result = outside_runs.compare_runs(qrels, runs, {list(recipe['measures'])!r})",
+        f"result = outside_runs.compare_runs(qrels, runs, {_measure_texts(recipe)!r})",
         "print(outside_runs.keep(result, default_store()).key)",
         "print(sections.markdown(result, result.measures, []))",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _measure_texts(recipe: Mapping[str, Any]) -> list[str]:
+    """The measures of a comparison as texts that mean them under CONVENTIONS."""
+    usual = BUNDLES[CONVENTIONS].conventions
+    return [Measure.parse(text).text_under(usual) for text in recipe["measures"]]
 
 
 def _files(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:

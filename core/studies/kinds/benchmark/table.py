@@ -35,7 +35,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
-from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, measured
 from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
@@ -333,9 +333,10 @@ def with_measures(
     if not missing:
         return result
     parsed = [Measure.parse(text) for text in dict.fromkeys(missing)]
+    measure = measured if is_of_runs(result.recipe) else evaluate
     values = np.stack(
         [
-            np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1)
+            np.concatenate([measure(parsed, *answer) for answer in row], axis=1)
             for row in _stored_answers(result, study, store)
         ]
     )
@@ -356,7 +357,7 @@ def _stored_answers(result: StudyResult, study: Path, store: Store) -> Iterator[
         dataset, arrays = judged_by(study, result.query_ids)
         for run in result.trials["ranker"]:
             retrieved = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
-            yield [(dataset, retrieved, as_ranked(retrieved, arrays[f"scores/{run}"]))]
+            yield [(dataset, retrieved, arrays[f"scores/{run}"])]
         return
     folds, arrays = made_on(result.facts, store), load_file(study / RUNS)
     lists = [

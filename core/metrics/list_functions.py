@@ -1,0 +1,238 @@
+"""Measures of trec_eval that are plain functions of one ranked list.
+
+Each takes the measure with its conventions, the grades in ranked order and the grades of all
+documents of the query, highest first; a grade below 0 means not judged. Formulas: trec_eval 10,
+the file `m_<name>.c` of each measure. `user_measures.EvaluatedMeasure` averages them over ties.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from shuffleproof.core.metrics.measure import Measure
+
+ListFunction = Callable[[Measure, np.ndarray, np.ndarray], float]
+ROUNDING = 1e-5
+"""trec_eval's smoothing of the share of relevant documents in infAP (INFAP_EPSILON)."""
+
+
+def positions_read(measure: Measure, judged: np.ndarray) -> int | None:
+    """Ranked positions that the value depends on; None: all of them.
+
+    >>> positions_read(Measure("Rprec"), np.array([2.0, 1.0, 0.0])), positions_read(
+    ...     Measure("Success", 5), np.array([1.0]))
+    (2, 5)
+    """
+    if measure.name == "Rprec":
+        return _cut(measure, judged)
+    return measure.cutoff
+
+
+def _relevant(measure: Measure, grades: np.ndarray) -> np.ndarray:
+    return grades >= measure.relevant
+
+
+def _total(measure: Measure, judged: np.ndarray) -> int:
+    return int(_relevant(measure, judged).sum())
+
+
+def _cut(measure: Measure, judged: np.ndarray) -> int:
+    # trec_eval rounds up from a tenth on: a multiple of .2 of 3 documents is position 1
+    return int(measure.multiple * _total(measure, judged) + 0.9)
+
+
+def _r_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    cut = _cut(measure, judged)
+    return float(_relevant(measure, grades[:cut]).sum() / cut) if cut else 0.0
+
+
+def _success(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del judged
+    return float(_relevant(measure, grades[: measure.cutoff]).any())
+
+
+def _relative_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    possible = min(measure.cutoff or len(grades), _total(measure, judged))
+    found = _relevant(measure, grades[: measure.cutoff]).sum()
+    return float(found / possible) if possible else 0.0
+
+
+def _interpolated(measure: Measure, grades: np.ndarray, judged: np.ndarray, recall: float) -> float:
+    """Highest precision at or below the position where this recall is reached."""
+    hits = np.flatnonzero(_relevant(measure, grades))
+    precisions = np.arange(1, len(hits) + 1) / (hits + 1)
+    needed = int(np.floor(recall * _total(measure, judged) + 0.5))  # lround of C
+    if needed > len(hits) or not len(hits):
+        return 0.0
+    return float(precisions[max(needed - 1, 0) :].max())
+
+
+def _interpolated_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    return _interpolated(measure, grades, judged, measure.recall)
+
+
+def _eleven_points(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    points = [_interpolated(measure, grades, judged, tenth / 10) for tenth in range(11)]
+    return float(np.mean(points))
+
+
+def _set_f(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    found = int(_relevant(measure, grades).sum())
+    return 2 * found / (len(grades) + _total(measure, judged)) if found else 0.0
+
+
+def _set_average_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    found = int(_relevant(measure, grades).sum())
+    return found**2 / (len(grades) * _total(measure, judged)) if found else 0.0
+
+
+def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    hits = _relevant(measure, grades)
+    # before each position: relevant, judged and not relevant, pooled (grade −1 is outside the pool)
+    right = np.cumsum(hits) - hits
+    wrong = np.cumsum((grades >= 0) & ~hits)
+    before = np.arange(len(grades))
+    share = (right + ROUNDING) / (right + wrong + 2 * ROUNDING)
+    values = (1 + (right + wrong) * share) / (before + 1)
+    values[:1] = 1.0
+    return float(values[hits].sum() / max(_total(measure, judged), 1))
+
+
+def _utility(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del judged
+    found = int(_relevant(measure, grades).sum())
+    return float(found - (len(grades) - found))
+
+
+def _binary_gain(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    hits = _relevant(measure, grades)
+    wrong_before = np.cumsum(~hits)[hits]
+    return float((1 / np.log2(2 + wrong_before)).sum() / max(_total(measure, judged), 1))
+
+
+def _gains(grades: np.ndarray) -> np.ndarray:
+    return np.maximum(grades, 0.0).astype(np.float64)
+
+
+def _graded_gain(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del measure
+    gains, ideal = _gains(grades), _gains(judged)
+    best = np.zeros(len(gains))
+    best[: len(ideal)] = ideal[: len(gains)]
+    # a position costs at least 1, also where the ideal ranking has nothing left to gain
+    missed = np.cumsum(np.maximum(best, 1.0)) - np.cumsum(gains)
+    held = gains > 0
+    total = (gains[held] / np.log2(2 + missed[held])).sum()
+    return float(total / ideal.sum()) if ideal.sum() else 0.0
+
+
+def _discounted(grades: np.ndarray, length: int) -> np.ndarray:
+    """DCG with linear gain at positions 1 … `length`; grades end, discounts go on."""
+    gains = np.zeros(length)
+    shown = _gains(grades)[:length]
+    gains[: len(shown)] = shown
+    return np.cumsum(gains / np.log2(np.arange(2, length + 2)))
+
+
+def _ndcg_at_relevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    """NDCG where each relevant document is retrieved; at the end for those that are not."""
+    del measure
+    relevant = int((judged > 0).sum())
+    if not relevant or not len(grades):
+        return 0.0
+    length = max(len(grades), relevant)
+    dcg, ideal = _discounted(grades, length), _discounted(judged, length)
+    at = np.flatnonzero(grades > 0)
+    # below the last retrieved document the ideal ranking is the whole one
+    missing = (relevant - len(at)) * dcg[len(grades) - 1] / ideal[-1]
+    return float(((dcg[at] / ideal[at]).sum() + missing) / relevant)
+
+
+def _ndcg_at_levels(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    """NDCG where the ideal ranking's grade falls, and at the end of a longer list."""
+    del measure
+    relevant = int((judged > 0).sum())
+    if not relevant or not len(grades):
+        return 0.0
+    length = max(len(grades), relevant)
+    dcg, ideal = _discounted(grades, length), _discounted(judged, length)
+    ends = np.flatnonzero(np.diff(_gains(judged)[:relevant], append=0.0))
+    if len(grades) > relevant:
+        ends = np.append(ends, length - 1)
+    return float((dcg[ends] / ideal[ends]).mean())
+
+
+def _rbp(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    """RBP whose gains are divided by the query's highest grade."""
+    weights = measure.p ** np.arange(len(grades))
+    top = max(float(judged.max(initial=0.0)), 1.0)
+    return float((1 - measure.p) * (weights * _gains(grades)).sum() / top)
+
+
+def _rbp_residual(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    """RBP that documents without a judgment, and those below the list, could still add."""
+    del judged
+    missing = (measure.p ** np.arange(len(grades)))[grades < 0].sum()
+    return float(measure.p ** len(grades) + (1 - measure.p) * missing) if missing else 0.0
+
+
+def _unjudged(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del judged
+    return float((grades[: measure.cutoff] < 0).sum() / (measure.cutoff or max(len(grades), 1)))
+
+
+def _one(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del measure, grades, judged
+    return 1.0
+
+
+def _retrieved(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del measure, judged
+    return float(len(grades))
+
+
+def _judged_relevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del grades
+    return float(_total(measure, judged))
+
+
+def _found(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del judged
+    return float(_relevant(measure, grades).sum())
+
+
+def _found_nonrelevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
+    del judged
+    return float(((grades >= 0) & ~_relevant(measure, grades)).sum())
+
+
+FUNCTIONS: Mapping[str, ListFunction] = {
+    "Rprec": _r_precision,
+    "Success": _success,
+    "RelP": _relative_precision,
+    "IPrec": _interpolated_precision,
+    "AP11": _eleven_points,
+    "SetF": _set_f,
+    "SetAP": _set_average_precision,
+    "InfAP": _inferred,
+    "Utility": _utility,
+    "BinG": _binary_gain,
+    "G": _graded_gain,
+    "NDCGRel": _ndcg_at_relevant,
+    "RNDCG": _ndcg_at_levels,
+    "NormRBP": _rbp,
+    "RBPResidual": _rbp_residual,
+    "Unjudged": _unjudged,
+    "NumQ": _one,
+    "NumRet": _retrieved,
+    "NumRel": _judged_relevant,
+    "NumRelRet": _found,
+    "NumNonrelRet": _found_nonrelevant,
+}
+"""By the name of the measure."""
+
+OF_SETS = {
+    *("RelP", "SetF", "SetAP", "Utility"),
+    *("NumQ", "NumRet", "NumRel", "NumRelRet", "NumNonrelRet"),
+}
+"""Measures that do not depend on the order of the whole list."""
