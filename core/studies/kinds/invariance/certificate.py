@@ -25,9 +25,9 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     largest_fact,
     lists_in_words,
     notes,
+    places_of,
     systematic_of,
     text_fact,
-    touched_of,
     verdict_with_reasons,
 )
 from shuffleproof.core.studies.result import StudyResult
@@ -395,7 +395,7 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
         yield f"orders of an earlier version's list alone: {' and '.join(missing)} (examine again)"
     if facts["padding"].isna().all():
         yield "padded lists: it takes none, or is a function of one list, which has no padding"
-    if touched_of(facts) is not None:
+    if places_of(facts) is not None:
         yield "files that libraries open in C, and data on other machines"
     elif largest_fact(facts, "fresh_processes"):
         yield "data that it keeps outside the object, in globals, files or on other machines"

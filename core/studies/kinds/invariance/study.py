@@ -20,7 +20,7 @@ from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside import touched
+from shuffleproof.core.rankers.outside import audit
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -30,8 +30,8 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     largest_fact,
+    places_of,
     systematic_of,
-    touched_of,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -183,9 +183,9 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     ):  # fmt: skip
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
-    places = [places for result in results if (places := touched_of(result.trials)) is not None]
-    joined_places = touched.joined(places) if places else None
-    trials["touched"] = pd.Series([joined_places] * len(trials), dtype=object)
+    places = [places for result in results if (places := places_of(result.trials)) is not None]
+    joined_places = audit.join_places(places) if places else None
+    trials["places"] = pd.Series([joined_places] * len(trials), dtype=object)
     systematic = examination.join_facts(
         [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
     )
