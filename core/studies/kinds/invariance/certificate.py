@@ -206,11 +206,13 @@ class Certificate:
         share = 0.0 if self.loss is None else self.loss["mean"] / (self.loss["before"] or 1.0)
         if self.loss_tier == SURVIVES:
             slight = abs(share) < NOTHING
-            return "reorders, loses " + ("nothing" if slight else f"under {SMALL:.0%} of NDCG@10")
+            return "reorders, loses " + (
+                "nothing" if slight else f"under {words.percent(SMALL)} of NDCG@10"
+            )
         if self.loss_tier in {BENDS, BREAKS}:
             return f"loses {words.percent(share, 0 if share >= LARGE else 1)} of NDCG@10"
         unclear = "loss of NDCG@10 is inconclusive"
-        return f"reorders; {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
+        return f"reorders, {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
 
     def loss_in_words(self) -> str:
         """Mean NDCG@10 and its loss under random orders, with interval; empty: not measured."""
