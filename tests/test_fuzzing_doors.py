@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.soak import fuzz_archives, fuzz_functions, fuzz_models, fuzzing
+from tests.soak import fuzz_archives, fuzz_functions, fuzz_models, fuzz_tables, fuzzing
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def prepared(tmp_path_factory):
         (fuzz_archives, 60, fuzz_archives.BOUNDS),
         (fuzz_functions, 20, fuzzing.Bounds(patience=300.0)),
         (fuzz_models, 8, fuzz_models.BOUNDS),
+        (fuzz_tables, 12, fuzz_tables.BOUNDS),
     ],
 )
 def test_a_slice_of_every_fuzzer_ends_well(prepared, fuzzer, count, bounds):
