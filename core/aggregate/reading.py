@@ -492,7 +492,10 @@ def matrix_reply(path: str, place: str) -> Iterator[guarded.Answer]:
         DataError: other content.
     """
     # mapped: a header that promises more than the file holds takes no memory
-    values = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, OSError, OverflowError, SyntaxError, ValueError) as error:
+        raise DataError(place, f"no NumPy matrix ({error})", MATRIX_FORM) from error
     if not isinstance(values, np.ndarray):
         raise DataError(place, "an archive of matrices (.npz)", MATRIX_FORM)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
