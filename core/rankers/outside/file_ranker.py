@@ -40,6 +40,7 @@ from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.rankers.outside.columns import NAMES, RULES
+from shuffleproof.core.rankers.outside.returned import LARGEST
 from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -48,7 +49,6 @@ ALONE: frozenset[Input] = frozenset({"features"})
 SECONDS = 120.0
 """A model that has not answered by then is taken to hang."""
 
-LARGEST = float(np.finfo(np.float32).max)
 AT_ONCE = 200_000
 """Documents of a part that is asked about as a whole."""
 
@@ -344,8 +344,10 @@ def in_single_precision(
     order = ragged.order_within(offsets, scores)
     lists = ragged.segment_ids(offsets)
     follows = np.diff(lists, prepend=-1) == 0
-    rises = np.diff(scores[order], prepend=0) > 0
-    tied = follows & rises & (np.diff(rounded[order], prepend=0) <= 0)
+    rises, flat = np.zeros((2, len(order)), dtype=bool)  # differences of two −∞ are no numbers
+    rises[1:] = scores[order][1:] > scores[order][:-1]
+    flat[1:] = rounded[order][1:] <= rounded[order][:-1]
+    tied = follows & rises & flat
     for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
         below, document = rounded[order[place - 1]], order[place]
         above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))

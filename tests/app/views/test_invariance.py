@@ -88,7 +88,7 @@ def test_without_rankers_it_says_what_to_do(tmp_path, monkeypatch):
 
 
 def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
-    assert re.search(r"(bends|breaks)\] DLCM moved", said(page))
+    assert re.search(r"loses [\d.]+ % of NDCG@10\] DLCM moved", said(page))
     assert "SetRank IMSAB + init moved none" in said(page)
     assert page.subheader[0].value == "Why"
     whole = " ".join(texts(page)).replace("\\", "")
