@@ -19,7 +19,7 @@ from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from threading import Timer
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from shuffleproof.core.errors import DataError, UsageError, quoted
@@ -156,10 +156,14 @@ def _check_address(address: str) -> None:
         parts.port  # noqa: B018 (raises where it is no number)
         names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
     except ValueError as error:
-        raise UsageError(f"the judge's address cannot be read ({error})") from error
+        raise UsageError(
+            f"the judge's address cannot be read ({error}): write http://HOST[:PORT]/PATH"
+        ) from error
     if not parts.hostname or not address.isascii() or any(letter.isspace() for letter in address):
-        raise UsageError("the judge's address is none: http://HOST[:PORT]/PATH, without blanks")
-    if "@" in parts.netloc or any(map(SECRET.search, names)):
+        raise UsageError(
+            "the judge's address has no host, or has blanks: write http://HOST[:PORT]/PATH"
+        )
+    if parts.username is not None or any(map(SECRET.search, names)):
         raise UsageError(
             f"the address of the judge at {parts.hostname} holds a credential, and addresses are "
             "stored: name a function (module:function) that takes it from the environment"
@@ -183,7 +187,7 @@ class _Deadline:
         self._timer = Timer(seconds, self._end)
         self._timer.daemon = True
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "_Deadline":  # noqa: PYI034 (beartype takes no Self here)
         self._timer.start()
         return self
 

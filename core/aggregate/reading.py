@@ -18,7 +18,7 @@ be compressed. Parquet, Arrow and JSON lines are read in a guarded process (`cor
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -222,7 +222,7 @@ def _first_line(path: Path) -> str:
         return next(lines)[1]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
     """Lines that are not blank, with their numbers; bytes that are not UTF-8 are escaped.
 
     Raises:
@@ -254,7 +254,7 @@ def _delimiter(line: str) -> str:
     return next((mark for mark in "\t;," if mark in bare), "")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
     """Number, text and cells of every row of CSV, or of columns between blanks.
 
     Raises:
@@ -492,7 +492,10 @@ def matrix_reply(path: str, place: str) -> Iterator[guarded.Answer]:
         DataError: other content.
     """
     # mapped: a header that promises more than the file holds takes no memory
-    values = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, OSError, OverflowError, SyntaxError, ValueError) as error:
+        raise DataError(place, f"no NumPy matrix ({error})", MATRIX_FORM) from error
     if not isinstance(values, np.ndarray):
         raise DataError(place, "an archive of matrices (.npz)", MATRIX_FORM)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
@@ -501,7 +504,9 @@ def matrix_reply(path: str, place: str) -> Iterator[guarded.Answer]:
     yield {}, {"matrix": np.asarray(values, dtype=np.float64)}
 
 
-def answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, str, Answer | str]]:
+def answers(
+    path: Path, reading: PreferenceFormat
+) -> Generator[tuple[int, str, Answer | str], None, None]:
     """Line number, line and what it answers, or what is wrong with it."""
     if _is_table(path):
         yield from _table_answers(path, reading)
@@ -536,7 +541,7 @@ def _columns_error(place: str, names: Sequence[str]) -> DataError:
 
 def _text_answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, str, Answer | str]]:
     """The answers of CSV, or of columns between blanks; a first line of names is optional."""
-    rows = _rows(path)
+    rows: Iterator[tuple[int, str, list[str]]] = _rows(path)
     at, line, header = next(rows)
     if len(set(header)) < len(header) and {"a", "b"} <= {*_columns_of(header, reading).values()}:
         raise LetorError(path, at, line, "two columns of one name", "Rename one of them.")
@@ -596,9 +601,9 @@ def _table_answers(
     columns, at = _table_columns(path, reading), 0
     for batch in tables.batches(path, str(path), [*columns]):
         values = {
-            ours: batch[name] if isinstance(batch[name], list) else batch[name].tolist()
+            ours: column.tolist() if isinstance(column, np.ndarray) else column
             for name, ours in columns.items()
-            if name in batch
+            if (column := batch.get(name)) is not None
         }
         for row in zip(*values.values(), strict=True):
             at += 1

@@ -20,6 +20,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ LENGTH = 8  # bytes of the length of a head
 LONGEST_HEAD = 1 << 24
 LONGEST_ANSWER = 1 << 31
 LONGEST_WORDS = 400
+MOST_MEMORY, SPARE_MEMORY = 4 << 30, 256 << 20
 KINDS = "biufS"
 """Kinds of NumPy arrays that are handed over: numbers and fixed bytes, never objects."""
 
@@ -52,6 +54,12 @@ class GuardLimits:
 
     memory: int = 640 << 20
     silence: float = 60.0
+
+    @classmethod
+    def of_file(cls, path: Path) -> "GuardLimits":
+        """More memory for a file that is large itself: a page of each of many columns, say."""
+        size = path.stat().st_size if path.is_file() else 0
+        return cls(memory=max(cls.memory, min(MOST_MEMORY, 2 * size + SPARE_MEMORY)))
 
 
 def answers(

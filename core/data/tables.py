@@ -118,7 +118,10 @@ def batches(
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
         "columns": None if columns is None else list(columns),
     }  # fmt: skip
-    with closing(guarded.answers("data.tables:column_batches", arguments, place)) as answers:
+    limits = guarded.GuardLimits.of_file(path)
+    with closing(
+        guarded.answers("data.tables:column_batches", arguments, place, limits)
+    ) as answers:
         for facts, arrays in answers:
             yield {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
@@ -287,7 +290,7 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
     import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
 
-    with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as table:
+    with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16) as table:
         schema = table.schema_arrow
         _check_names(schema.names, place)
         wanted = reading.chosen_columns(schema.names)

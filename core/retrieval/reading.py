@@ -182,7 +182,7 @@ def texts(file: File, form: str) -> Iterator[Text]:
     }  # fmt: skip
     text = None
     for text in reader[form](file):
-        yield Text(*map(_encodable, text[:3]), text.line)
+        yield Text(_encodable(text.id), _encodable(text.title), _encodable(text.text), text.line)
     if text is None:
         raise DataError(str(file), f"no document or query of format {form}", "Name another format.")
 

@@ -171,7 +171,7 @@ def _study_result(
     stored = conventions.stored_measures(texts, () if high else conventions.KEPT)
     parsed = [Measure.parse(text) for text in stored]
     values = [
-        measured(parsed, whole.dataset, lists, whole.scores[label])
+        evaluate_run(parsed, whole.dataset, lists, whole.scores[label])
         for label, lists in whole.lists.items()
     ]
     trials = pd.DataFrame(
@@ -271,7 +271,7 @@ def _precision(whole: JudgedRuns) -> dict[str, str]:
     return {} if alike else {"scores": "float64"}
 
 
-def measured(
+def evaluate_run(
     measures: Sequence[Measure],
     dataset: RankingDataset,
     lists: CandidateLists,

@@ -35,7 +35,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
-from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, measured
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
@@ -333,7 +333,7 @@ def with_measures(
     if not missing:
         return result
     parsed = [Measure.parse(text) for text in dict.fromkeys(missing)]
-    measure = measured if is_of_runs(result.recipe) else evaluate
+    measure = evaluate_run if is_of_runs(result.recipe) else evaluate
     values = np.stack(
         [
             np.concatenate([measure(parsed, *answer) for answer in row], axis=1)
