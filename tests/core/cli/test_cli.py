@@ -591,7 +591,8 @@ def test_a_pipe_that_ends_early_keeps_the_exit_status(tmp_path):
     command = f"{sys.executable} -m shuffleproof certify mine:score --queries 3 --permutations 1"
     ended = subprocess.run(
         ["/bin/bash", "-c", f"set -o pipefail; {command} | true"], cwd=tmp_path, text=True,
-        capture_output=True, check=False, env={**os.environ, "SHUFFLEPROOF_HOME": str(tmp_path / "home")},
+        capture_output=True, check=False,
+        env={**os.environ, "SHUFFLEPROOF_HOME": str(tmp_path / "home")},
     )  # fmt: skip
     assert ended.returncode == 3, ended.stderr
     assert "Broken pipe" not in ended.stderr
