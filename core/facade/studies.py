@@ -146,7 +146,9 @@ class Studies(OpenData):
         lists: Sequence[str] = (),
         max_seconds: int | float | None = None,
     ) -> Certificate:
-        """Is a ranker's answer invariant to the order shown? Real permutations tell.
+        """Certificate of a ranker's invariance to the input order, by real permutations.
+
+        An importable function scores in fresh processes, as in the shell and in tests.
 
         Args:
             ranker: a name, what `train` returned, `module:function`, or a ranker of one's own.

@@ -21,21 +21,22 @@ def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
     ranker: Any, lists: Any, *, permutations: int = 20, seed: int = 0, strict: bool = False,
     examples: int = 50,
 ) -> None:  # fmt: skip
-    """Assert that the order in which documents are shown changes no answer of a ranker.
+    """Assert that the input order changes no ranking: the verdict of `certify`.
 
-    Every list is shown in random orders, reversed, rotated, best first and so on; scores are
-    compared document by document, as certificates do. No tolerance is given: how far arithmetic
-    carries the ranker's scores is measured. Ranks stay with their documents.
+    Every list is shown in random orders, reversed, rotated, with neighbours swapped, sorted by each
+    feature and so on; scores are compared document by document. The effect of rounding is measured
+    on the ranker. Ranks stay with their documents. An importable function scores in fresh
+    processes; of others a warning says that memory between calls was not examined.
 
     Args:
-        ranker: what is tested.
-        lists: what it is asked about.
+        ranker: the ranker.
+        lists: its input.
         permutations: random orders of every list.
         seed: of these orders, and of what a strategy draws.
-        strict: fail too where it cannot be told because arithmetic alone could explain a change, or
-            because no list has two documents that the ranker tells apart. Without it that is a
-            warning; lists that a strategy draws pass.
-        examples: how often a strategy draws.
+        strict: fail too where the verdict is inconclusive: rounding alone could explain a change,
+            or no list has two documents with different scores. Without it that is a warning; lists
+            that a strategy draws pass.
+        examples: lists that a strategy draws.
 
     Raises:
         AssertionError: it changes an answer; the message shows the smallest list and order found.
