@@ -39,11 +39,12 @@ def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
         examples: lists that a strategy draws.
 
     Raises:
-        AssertionError: it changes an answer; the message shows the smallest list and order found.
+        AssertionError: it changes a ranking; the message shows the smallest list and order found.
             Also where scores are not the same twice, or depend on other lists or on padding.
-        AnswerError: the ranker answers something else than one finite number a document.
+        AnswerError: the ranker returns something else than one number a document (−∞: last).
 
-    >>> assert_invariant(lambda features: features.sum(axis=1), ([[1.0], [2.0]], [0, 1], [0, 2]))
+    >>> from numpy import ravel  # a function that other processes can import
+    >>> assert_invariant(ravel, ([[1.0], [2.0]], [0, 1], [0, 2]))
     """
     __tracebackhide__ = True
     import_module(f"{CHECKS}.assertions").assert_invariant(

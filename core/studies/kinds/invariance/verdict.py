@@ -130,8 +130,9 @@ def place_test(facts: pd.DataFrame) -> tuple[float, float]:
 
     A share below PREVAILING is no evidence, however many documents there are: p is 1.
 
-    >>> place_test(pd.DataFrame({"place_rises": [1], "place_falls": [19]}))
-    (0.95, 4.00543212890625e-05)
+    >>> share, p = place_test(pd.DataFrame({"place_rises": [1], "place_falls": [19]}))
+    >>> share, round(p, 6)
+    (0.95, 4e-05)
     """
     rises, falls = (int(largest_fact(facts, f"place_{way}")) for way in ("rises", "falls"))
     documents, most = rises + falls, max(rises, falls)
