@@ -43,8 +43,10 @@ def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
             Also where scores are not the same twice, or depend on other lists or on padding.
         AnswerError: the ranker returns something else than one number a document (−∞: last).
 
-    >>> from numpy import ravel  # a function that other processes can import
-    >>> assert_invariant(ravel, ([[1.0], [2.0]], [0, 1], [0, 2]))
+    >>> class First:
+    ...     def predict(self, features):
+    ...         return features[:, 0]
+    >>> assert_invariant(First(), ([[1.0], [2.0]], [0, 1], [0, 2]))
     """
     __tracebackhide__ = True
     import_module(f"{CHECKS}.assertions").assert_invariant(
