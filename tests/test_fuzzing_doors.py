@@ -8,6 +8,7 @@ from tests.soak import (
     fuzz_functions,
     fuzz_models,
     fuzz_preferences,
+    fuzz_tables,
     fuzzing,
 )
 
@@ -32,6 +33,7 @@ def prepared(tmp_path_factory):
         (fuzz_models, 8, fuzz_models.BOUNDS),
         (fuzz_preferences, 16, fuzz_preferences.BOUNDS),
         (fuzz_collections, 16, fuzz_collections.BOUNDS),
+        (fuzz_tables, 12, fuzz_tables.BOUNDS),
     ],
 )
 def test_a_slice_of_every_fuzzer_ends_well(prepared, fuzzer, count, bounds):

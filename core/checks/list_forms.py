@@ -153,7 +153,7 @@ def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
         rows, grades, bounds, names,
         tuple(range(1, rows.shape[1] + 1)),
         None if documents is None else TextColumn.of(list(documents)),
-        feature_names=feature_names and tuple(feature_names),
+        feature_names=tuple(feature_names) if feature_names else None,
     )  # fmt: skip
     every = CandidateLists.all_documents(dataset)
     if ranks is None:

@@ -1,7 +1,7 @@
 """What documents and queries are called on pages: side files of titles, addresses and texts.
 
 They belong to a data set by its fingerprint and to no key: no ranker reads them and no study
-changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, or Parquet.
+changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, Parquet or Arrow.
 """
 
 import hashlib
@@ -20,7 +20,15 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data import mapped_file, tables
-from shuffleproof.core.data.letor.stream import Limits, blocks
+from shuffleproof.core.data.letor.stream import (
+    ARROW,
+    HEAD,
+    PARQUET,
+    STREAM,
+    Limits,
+    blocks,
+    kind_of,
+)
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError, no_file, quoted
 from shuffleproof.core.store.artefacts import Store
@@ -106,7 +114,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
     """Read a side file.
 
     Args:
-        path: CSV, tab-separated, JSON lines (also compressed) or Parquet, by its content.
+        path: CSV, tab-separated, JSON lines (also compressed), Parquet or Arrow, by its content.
         kind: `documents` or `queries`.
 
     Raises:
@@ -120,8 +128,8 @@ def read_side_file(path: Path, kind: str) -> SideFile:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
-        parquet = file.read(4) == b"PAR1"
-    rows = _parquet(path, shape) if parquet else _text(path, shape)
+        table = kind_of(file.read(HEAD)) in {PARQUET, ARROW, STREAM}
+    rows = _table(path, shape) if table else _text(path, shape)
     rows = rows.fillna("").reindex(columns=[*shape.columns, "line"], fill_value="")
     rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
     return SideFile(path, shape, _unique_rows(path, rows, shape), digest)
@@ -239,7 +247,7 @@ def _empty_frame(shape: Shape) -> pd.DataFrame:
     )
 
 
-def _parquet(path: Path, shape: Shape) -> pd.DataFrame:
+def _table(path: Path, shape: Shape) -> pd.DataFrame:
     """The columns that are asked for, as texts, with the numbers of the rows."""
     names = _names(path, tables.names_of(path, str(path)), shape)
     columns = tables.read_table(path, str(path), [*names], most_bytes=LIMITS.decoded_bytes)
@@ -250,8 +258,9 @@ def _parquet(path: Path, shape: Shape) -> pd.DataFrame:
 
 
 def _text_of(value: Any) -> str:
-    """A cell of a table as text."""
-    return "" if value is None or value != value else str(value)  # noqa: PLR0124 (NaN)
+    """A cell of a table as text; half of a pair of UTF-16 is escaped."""
+    empty = value is None or value != value  # noqa: PLR0124 (NaN)
+    return "" if empty else str(value).encode(errors="backslashreplace").decode()
 
 
 def _text(path: Path, shape: Shape) -> pd.DataFrame:
@@ -327,7 +336,7 @@ def _cell(value: object) -> str:
     """
     if isinstance(value, list | dict):
         raise TypeError("a list or an object where a text belongs")
-    return "" if value is None else str(value)
+    return "" if value is None else _text_of(value)
 
 
 def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:

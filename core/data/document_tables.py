@@ -136,7 +136,9 @@ def _head(
     """`head_of`, remembered until the file changes."""
     del changed
     arguments = {"path": str(path), "place": name, "columns": dict(columns)}
-    with closing(guarded.answers("data.document_tables:read_head", arguments, name)) as answers:
+    limits = guarded.GuardLimits.of_file(path)
+    reader = "data.document_tables:read_head"
+    with closing(guarded.answers(reader, arguments, name, limits)) as answers:
         facts, _ = next(answers)
     return TableHead(tuple(facts["columns"]), tuple(facts["features"]))
 
@@ -177,7 +179,9 @@ def parts_in(path: Path) -> tuple[list[Path], set[str]]:
     found = set[str]()
     for file in files:
         arguments = {"path": str(file), "place": str(file)}
-        for facts, _ in guarded.answers("data.document_tables:read_parts", arguments, str(file)):
+        limits = guarded.GuardLimits.of_file(file)
+        reader = "data.document_tables:read_parts"
+        for facts, _ in guarded.answers(reader, arguments, str(file), limits):
             found |= set(facts["parts"])
     for part in ("train", "test"):
         if part not in found:
@@ -202,7 +206,9 @@ def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRo
         "path": str(path), "place": name, "rows": tables.ROWS, "reading": asdict(reading),
     }  # fmt: skip
     size = path.stat().st_size
-    with closing(guarded.answers("data.document_tables:read_rows", arguments, name)) as answers:
+    limits = guarded.GuardLimits.of_file(path)
+    reader = "data.document_tables:read_rows"
+    with closing(guarded.answers(reader, arguments, name, limits)) as answers:
         for facts, arrays in answers:
             names = facts["names"]
             yield DocumentRows(
@@ -256,7 +262,7 @@ def read_rows(
             frame = whole.drop(columns=PART)
             if how.only:
                 frame = frame[(parts == due).to_numpy()]
-            elif due != ANY_PART:
+            elif due != ANY_PART and len(parts):
                 due = due or str(parts.iloc[0])
                 _check_part(parts, due, place)
         if not len(frame):

@@ -9,6 +9,7 @@ A reader is a generator function of this program, named `module:function` below
 """
 
 import json
+import math
 import os
 import select
 import signal
@@ -19,6 +20,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -31,6 +33,7 @@ LENGTH = 8  # bytes of the length of a head
 LONGEST_HEAD = 1 << 24
 LONGEST_ANSWER = 1 << 31
 LONGEST_WORDS = 400
+MOST_MEMORY, SPARE_MEMORY = 4 << 30, 256 << 20
 KINDS = "biufS"
 """Kinds of NumPy arrays that are handed over: numbers and fixed bytes, never objects."""
 
@@ -51,6 +54,12 @@ class GuardLimits:
 
     memory: int = 640 << 20
     silence: float = 60.0
+
+    @classmethod
+    def of_file(cls, path: Path) -> "GuardLimits":
+        """More memory for a file that is large itself: a page of each of many columns, say."""
+        size = path.stat().st_size if path.is_file() else 0
+        return cls(memory=max(cls.memory, min(MOST_MEMORY, 2 * size + SPARE_MEMORY)))
 
 
 def answers(
@@ -135,17 +144,24 @@ def _received(process: "subprocess.Popen[bytes]", place: str, limits: GuardLimit
             filled += got
         return held
 
-    head = json.loads(bytes(taken(min(int.from_bytes(taken(LENGTH), "little"), LONGEST_HEAD))))
+    length = int.from_bytes(taken(LENGTH), "little")
+    text = bytes(taken(min(length, LONGEST_HEAD)))
+    try:
+        head = json.loads(text)
+        listed = [(str(name), np.dtype(kind), shape) for name, kind, shape in head["arrays"]]
+        plain = all(dtype.kind in KINDS for _, dtype, _ in listed)
+        whole = all(type(side) is int and side >= 0 for _, _, shape in listed for side in shape)
+        facts = head["facts"] if plain and whole else None
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(place, "its reader gave an answer of another kind", DAMAGED) from error
+    if not isinstance(facts, dict):
+        raise DataError(place, "its reader gave an answer of another kind", DAMAGED)
     arrays = {}
-    for name, kind, shape in head["arrays"]:
-        dtype = np.dtype(kind)
-        if dtype.kind not in KINDS:
-            raise DataError(place, "its reader gave an answer of another kind", DAMAGED)
-        count = int(np.prod(shape, dtype=object))  # object: no overflow
-        held = taken(count * dtype.itemsize)
+    for name, dtype, shape in listed:
+        held = taken(math.prod(shape) * dtype.itemsize)
         arrays[name] = np.frombuffer(held, dtype=dtype).reshape(shape)
         arrays[name].flags.writeable = False
-    return head["facts"], arrays
+    return facts, arrays
 
 
 def _end_of(process: "subprocess.Popen[bytes]", limits: GuardLimits) -> str:

@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +23,7 @@ from shuffleproof.core.data import guarded
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.stream import ARROW, CSV, JSON, PARQUET, STREAM
 from shuffleproof.core.errors import DataError, shown
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,7 @@ BATCH = 256 << 20
 TABLE = 1 << 30
 """Bytes of a table that `read_table` reads at most."""
 
-RATIO, UNCHECKED = 250.0, 1 << 28
+RATIO, UNCHECKED = 250.0, 1 << 25
 """Bytes of all batches to those of the file at most, once there are UNCHECKED of them."""
 
 INDEX = re.compile(r"__index_level_\d+__")
@@ -117,7 +118,10 @@ def batches(
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
         "columns": None if columns is None else list(columns),
     }  # fmt: skip
-    with closing(guarded.answers("data.tables:column_batches", arguments, place)) as answers:
+    limits = guarded.GuardLimits.of_file(path)
+    with closing(
+        guarded.answers("data.tables:column_batches", arguments, place, limits)
+    ) as answers:
         for facts, arrays in answers:
             yield {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
@@ -193,13 +197,15 @@ class Reading:
         texts: columns that stay texts in CSV, which says nothing of types; others are numbers
             where all cells of a batch are.
         rows: of a frame at most.
+        most_bytes: of all frames.
     """
 
     columns: Sequence[str] | None = None
     texts: Collection[str] = ()
     rows: int = ROWS
+    most_bytes: int = UNCHECKED
 
-    def wanted(self, names: Sequence[str]) -> list[str]:
+    def chosen_columns(self, names: Sequence[str]) -> list[str]:
         """The columns that are read, in the order of the table."""
         return [
             name
@@ -227,21 +233,29 @@ def frames(path: Path, place: str, reading: Reading | None = None) -> Generator[
     Raises:
         DataError: no table, damaged, or beyond the bounds.
     """
+    how = reading or Reading()
     with stream.unpacked_file(path, place) as file:
         kind = stream.kind_of(file.head)
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
             raise DataError(place, finding, "Write it as one of these.")
         size, taken, first = path.stat().st_size, 0, 1
-        for frame, share in _told(READERS[kind](file.stream, place, reading or Reading()), place):
+        most = int(max(UNCHECKED, RATIO * size))
+        for frame, share in _told(
+            READERS[kind](file.stream, place, replace(how, most_bytes=most)), place
+        ):
             stream.check_size(file, file.stream.tell(), place, stream.Limits())
             taken += 8 * frame.size
-            if taken > max(UNCHECKED, RATIO * size):
-                finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
-                raise DataError(place, finding, "If it is genuine, write it as CSV.")
+            if taken > most:
+                raise _bomb_error(place)
             frame.index = np.arange(first, first + len(frame))
             first += len(frame)
             yield frame, share or min(1.0, file.consumed() / max(size, 1))
+
+
+def _bomb_error(place: str) -> DataError:
+    finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
+    return DataError(place, finding, "If it is genuine, write it as CSV.")
 
 
 def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
@@ -253,7 +267,7 @@ def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
     try:
         yield from framed
     except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
-        raise damaged(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
+        raise damage_error(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
@@ -276,11 +290,13 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
     import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
 
-    with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as table:
+    with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16) as table:
         schema = table.schema_arrow
         _check_names(schema.names, place)
-        wanted = reading.wanted(schema.names)
+        wanted = reading.chosen_columns(schema.names)
         total, done = max(1, table.metadata.num_rows), 0
+        if 8 * total * len(wanted) > reading.most_bytes:
+            raise _bomb_error(place)
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
             done += batch.num_rows
@@ -294,7 +310,7 @@ def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
 
     with pa.ipc.open_file(file) as table:
         _check_names(table.schema.names, place)
-        wanted = reading.wanted(table.schema.names)
+        wanted = reading.chosen_columns(table.schema.names)
         for at in range(table.num_record_batches):
             share = (at + 1) / table.num_record_batches
             batch = table.get_batch(at).select(wanted)
@@ -306,7 +322,7 @@ def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
 
     with pa.ipc.open_stream(file) as table:
         _check_names(table.schema.names, place)
-        wanted = reading.wanted(table.schema.names)
+        wanted = reading.chosen_columns(table.schema.names)
         for batch in table:
             yield from _of_batch(batch.select(wanted), place, reading.batch_rows(len(wanted)), 0.0)
 
@@ -377,11 +393,11 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         names = dict.fromkeys(name for row in some for name in row)
         _check_names([*names], place)
         if len(names) * len(some) > CELLS:
-            finding = f"{len(names):,} different columns in {len(some):,} rows"
+            finding = f"different columns ({len(names):,} in {counted(len(some), 'row')})"
             raise DataError(place, finding, "Give every row the same columns.")
         lists = max((len(cell) for cell in some[0].values() if isinstance(cell, list)), default=1)
         width = len(names) + lists
-        wanted = reading.wanted([*names])
+        wanted = reading.chosen_columns([*names])
         yield pd.DataFrame(some, columns=wanted), 0.0
 
 
@@ -399,9 +415,9 @@ def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
     except ValueError as error:  # its own text has a number of lines of its own
         why = str(getattr(error, "msg", error)).partition(";")[0]
     if why:
-        raise damaged(place, f"line {number} is no JSON: {why}")
+        raise damage_error(place, f"line {number} is no JSON: {why}")
     if not isinstance(fields, dict):
-        raise damaged(place, f"line {number} is no object {{…}}")
+        raise damage_error(place, f"line {number} is no object {{…}}")
     return fields
 
 
@@ -420,7 +436,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def damaged(place: str, why: str) -> DataError:
+def damage_error(place: str, why: str) -> DataError:
     """The error of a table that cannot be read."""
     return DataError(place, f"a damaged table ({why})", "Write it again, or check it elsewhere.")
 
@@ -452,7 +468,7 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         if head and not head[0]:
             head[0] = "__index_level_0__"  # as DataFrame.to_csv writes its index
         _check_names(head, place)
-        wanted = reading.wanted(head)
+        wanted = reading.chosen_columns(head)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows that are too long
             frames = pd.read_csv(
@@ -476,7 +492,7 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         why = str(error).strip().removeprefix("Error tokenizing data. C error: ")
         if wide:  # the header is not among the lines that pandas counts
             why = f"row {wide[2]} has {wide[3]} cells, where {wide[1]} are due"
-        raise damaged(place, why) from error
+        raise damage_error(place, why) from error
     except pd.errors.EmptyDataError as error:
         raise DataError(place, "no rows", "A row is a document.") from error
     except UnicodeDecodeError as error:

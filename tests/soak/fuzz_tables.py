@@ -52,10 +52,9 @@ def _cells(generator: np.random.Generator, value: object, column: str):
     rows = set(generator.integers(0, ROWS, 1 + int(generator.integers(0, ROWS))).tolist())
 
     def changed(frame: pd.DataFrame) -> pd.DataFrame:
-        cells = frame[column].astype(object).tolist()
-        return frame.assign(
-            **{column: [value if at in rows else cell for at, cell in enumerate(cells)]}
-        )
+        cells = enumerate(frame[column].astype(object).tolist())
+        new = [value if at in rows else cell for at, cell in cells]
+        return frame.assign(**{column: pd.Series(new, frame.index, dtype=object)})
 
     return changed
 
@@ -113,7 +112,8 @@ def written(frame: pd.DataFrame, ending: str, generator: np.random.Generator) ->
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):
-        table = pa.Table.from_pandas(frame.map(ascii), preserve_index=False)
+        columns = [frame.iloc[:, at].map(ascii) for at in range(frame.shape[1])]
+        table = pa.table([pa.array([*map(ascii, one)]) for one in columns], [*frame.columns])
     return of_arrow(table, ending, generator)
 
 

@@ -269,9 +269,11 @@ def kind_of(head: bytes) -> str | None:
     line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").split(b"\n", 1)[0].split(b"#", 1)[0]
     words = line.split() or [b""]
     number = words[0][:1] in {b"", *(bytes([one]) for one in b"0123456789+-.[")}
-    marked = words[0] if number else line  # LETOR text begins with a label, and has colons
-    marks = (b",", b";") if number else (b",", b";", b"\t")
-    return CSV if b":" not in marked and any(marked.count(mark) > 1 for mark in marks) else None
+    if number:  # LETOR text begins with a label, and has colons
+        csv = b":" not in words[0] and max(map(words[0].count, (b",", b";"))) > 1
+    else:
+        csv = max(map(line.count, (b",", b";", b"\t"))) > 1
+    return CSV if csv else None
 
 
 def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:

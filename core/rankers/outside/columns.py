@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from shuffleproof.core.errors import shown
+from shuffleproof.core.words import counted
 
 NAMES, ID, ID_MINUS_1, ORDER = "names", "id", "id-1", "order"
 RULES: Mapping[str, str] = {
@@ -187,8 +188,8 @@ def _some(names: Sequence[object]) -> str:
 
 def _sizes(model: ModelColumns, ids: Sequence[int]) -> str:
     """The two numbers that do not go together."""
-    of = f"the data set {len(ids)} features (ids {_some(ids)})"
-    return f"the model has {model.width} columns, {of}"
+    features = f"the data set {counted(len(ids), 'feature')} (ids {_some(ids)})"
+    return f"the model has {counted(model.width, 'column')}, {features}"
 
 
 def _choices(fitting: Mapping[str, ColumnMatch]) -> str:

@@ -221,14 +221,14 @@ class GivenData:
             raise ModelError(error.finding, error.remedy) from error
 
     @property
-    def missing(self) -> Float32[np.ndarray, "docs features"]:
+    def features_with_gaps(self) -> Float32[np.ndarray, "docs features"]:
         """The features with NaN where a cell is left out."""
         if self.absent is None:
             return self.features
         return np.where(self.absent, np.float32(np.nan), self.features)
 
 
-Scored = tuple[Any, dict[str, Any]]
+ModelAnswer = tuple[Any, dict[str, Any]]
 """The scores, and how the model was read: `columns` (the rule), `absent` columns, `rounds` used."""
 
 
@@ -244,7 +244,7 @@ def score(kind: str, model: Path, given: Path, answer: Path) -> None:
     answer.with_name(ABOUT).write_text(json.dumps(how), encoding="utf-8")
 
 
-def lightgbm_scores(model: Path, data: GivenData) -> Scored:
+def lightgbm_scores(model: Path, data: GivenData) -> ModelAnswer:
     """Raw scores of a LightGBM text model, which reads cells that are left out as 0.
 
     Raises:
@@ -279,7 +279,7 @@ def lightgbm_columns(booster: Any) -> ModelColumns:
     return ModelColumns.of(booster.feature_name(), booster.num_feature(), {*splits, *varied})
 
 
-def xgboost_scores(model: Path, data: GivenData) -> Scored:
+def xgboost_scores(model: Path, data: GivenData) -> ModelAnswer:
     """Margins of an XGBoost model in JSON, which reads cells that are left out as missing.
 
     A model that was stopped early scores with its best rounds.
@@ -299,7 +299,7 @@ def xgboost_scores(model: Path, data: GivenData) -> Scored:
     except Exception as error:
         raise unreadable(XGBOOST, model, error, xgboost.__version__) from error
     match = data.matched(xgboost_columns(booster))
-    matrix = match.of(data.missing, np.nan)
+    matrix = match.of(data.features_with_gaps, np.nan)
     kinds = booster.feature_types or []
     check_categories(matrix, [at for at, kind in enumerate(kinds) if kind == "c"])
     rounds = best_rounds(booster)

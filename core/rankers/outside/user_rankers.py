@@ -331,7 +331,7 @@ def _is_network(thing: Any) -> bool:
     return any(kind.__module__ == "torch.nn.modules.module" for kind in type(thing).__mro__)
 
 
-def _prediction(model: Any, features: np.ndarray, options: Mapping[str, Any]) -> Any:
+def _prediction(model: Any, features: Any, options: Mapping[str, Any]) -> Any:
     """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
     if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
         grades = np.asarray(model.classes_, dtype=np.float64)

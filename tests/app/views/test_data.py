@@ -463,3 +463,13 @@ def test_one_drop_zone_sorts_files_by_name_and_checks_their_first_lines(store):
     assert "Choose the part" not in plain(test)
     test.selectbox(key="upload missing").set_value("zero").run()
     assert "NULL" not in words(test) + "".join(each.value for each in test.code)
+
+
+def test_names_of_features_are_shown_as_text(store, tmp_path, tables_read_here):
+    rows = [f"{at // 3},{at % 2},{at},{at * 2}" for at in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join([f"qid,label,bm25,{MARKUP}", *rows]))
+    run_to_end(catalogue.ingest(tmp_path / "t.csv", "mine", store))
+    test = page("Features", "mine")
+    assert {"1 (bm25)", f"2 ({MARKUP})"} <= {*test.selectbox(key="feature").options}
+    assert "Feature 1 (bm25) runs from" in plain(test)
+    assert test.dataframe[0].value["name"].tolist() == ["bm25", MARKUP]

@@ -247,7 +247,10 @@ MISTAKES = """
 1 | ingest nan.txt --name x | '1:nan' | --nulls
 1 | ingest infinite.txt --name x | '1:1e400' | Replace it
 1 | ingest cells.txt --name x | cells.txt:1 | Keep one
-1 | ingest table.csv --name x | table.csv | Write it as Parquet
+1 | ingest table.csv --name x | table.csv | bring more queries
+1 | ingest table.csv --name x --columns label=y | no column y for the label | Name one of
+2 | ingest table.csv --name x --columns topic=qid | 'topic' | known: document, label, query
+1 | ingest one.txt --name x --columns label=y | LETOR text | Leave --columns away
 1 | ingest one.txt --name x | 1 query for 3 parts | bring more queries
 2 | ingest one.txt --name ../x | '../x' | letters, digits
 2 | ingest --name x | name a file | --train and --test

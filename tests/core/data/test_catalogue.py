@@ -1,12 +1,15 @@
 """Data sets by name: stored once, found by name, key and path, folds named, nothing half-stored."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shuffleproof.core.data import catalogue, mapped_file
 from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
+from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.data.synthetic import planted
@@ -113,3 +116,62 @@ def test_the_sample_and_the_unknown(store):
     assert resolve("sample", store).train.queries == 400
     with pytest.raises(ArtefactError, match="nobody"):
         find("nobody", store)
+
+
+SPARSE = "1 qid:1 1:0.5 3:1\n0 qid:1 2:2\n0 qid:2 1:1 2:1 3:1\n1 qid:2 2:1\n"
+
+
+def test_absent_cells_are_kept_written_and_read_back(store, tmp_path):
+    for part in ("train", "vali", "test"):
+        (tmp_path / f"{part}.txt").write_text(SPARSE)
+    (artefact,) = run_to_end(ingest(tmp_path, "sparse", store))
+    test = resolve("sparse", store).test
+    absent = [[False, True, False], [True, False, True], [False] * 3, [True, False, True]]
+    assert test.absent_cells().tolist() == absent
+    assert not test.features[test.absent_cells()].any()
+    assert artefact.facts["keeps"] == ["absent cells"]
+    (tmp_path / "again").mkdir()
+    for part in ("train", "vali", "test"):
+        write(test, tmp_path / "again" / f"{part}.txt")
+    (again,) = run_to_end(ingest(tmp_path / "again", None, store))
+    assert again.facts["fingerprint"] == artefact.facts["fingerprint"]
+    dense = replace(test, absent=None, fingerprint="")
+    assert dense.fingerprint != test.fingerprint
+    selected = test.select(np.array([1]))
+    assert selected.absent_cells().tolist() == absent[2:]
+
+
+def test_what_an_earlier_version_stored_opens_and_is_read_anew_when_it_is_ingested(store, tmp_path):
+    """It kept no names, absent cells or orders of rows, under the plain key of the same files."""
+    path = tmp_path / "sparse.txt"
+    path.write_text(SPARSE + SPARSE.replace("qid:", "qid:1"))
+    (new,) = run_to_end(ingest(path, None, store))
+    fold = mapped_file.open_fold(new.path)
+    parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
+    old = Fold(**{n: replace(part, absent=None, fingerprint="") for n, part in parts.items()})
+    store.remove(new.key)
+    plain = catalogue._key(path, ReadingOptions())
+    facts = {name: value for name, value in new.facts.items() if name != "keeps"}
+    facts["fingerprint"] = old.fingerprint
+    store.add(plain, new.recipe, lambda target: mapped_file.save_fold(old, target), facts)
+    store.set_name("old", plain)
+    assert find(str(path), store).key == find("old", store).key == plain
+    assert resolve("old", store).test.absent_cells() is None
+    (again,) = run_to_end(ingest(path, "new", store))
+    assert again.key == new.key
+    assert find(str(path), store).key == new.key, "what holds more is found first"
+    assert resolve("old", store).fingerprint == old.fingerprint
+
+
+def test_a_table_keeps_the_names_of_its_features(store, tmp_path, tables_read_here):
+    rows = [f"{at // 3},{at % 2},{at},{at * 2}" for at in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["qid,label,bm25,\x1b[2J", *rows]))
+    run_to_end(ingest(tmp_path / "t.csv", "t", store))
+    test = resolve("t", store).test
+    assert test.names == ("bm25", "\x1b[2J")
+    assert [*map(test.feature_label, (1, 2))] == ["1 (bm25)", r"2 ('\x1b[2J')"]
+    (tmp_path / "t.txt").write_text(
+        "# feature names: [1, 2]\n0 qid:1 1:1 2:1\n" + SPARSE + "1 qid:3 1:2\n"
+    )
+    run_to_end(ingest(tmp_path / "t.txt", "text", store))
+    assert resolve("text", store).test.feature_names is None, "another comment"

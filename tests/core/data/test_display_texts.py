@@ -37,6 +37,8 @@ def written(path, rows, how):
     frame = pd.DataFrame(rows)
     if how == "parquet":
         frame.to_parquet(path)
+    elif how == "arrow":
+        frame.to_feather(path)
     elif how == "jsonl":
         path.write_text("\n\n".join(json.dumps(row) for row in rows))
     else:
@@ -48,7 +50,7 @@ def written(path, rows, how):
     return path
 
 
-@pytest.mark.parametrize("how", ["csv", "tabs", "gzip", "jsonl", "parquet"])
+@pytest.mark.parametrize("how", ["csv", "tabs", "gzip", "jsonl", "parquet", "arrow"])
 def test_every_format_says_the_same_and_what_does_not_fit_is_named(data, tmp_path, how):
     store, artefact = data
     side = display_texts.read_side_file(written(tmp_path / "side", ROWS, how), "documents")

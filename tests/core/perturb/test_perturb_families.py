@@ -1,5 +1,7 @@
 """What a level of the ranking, set, feature and label families means, by formula."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -328,3 +330,35 @@ def test_chance_has_a_say_where_two_draws_differ(name):
         disturb(parse(name), judged, np.random.default_rng(seed)).lists.rows for seed in (0, 1)
     )
     assert PERTURBATIONS[name.partition(":")[0]].random == (not np.array_equal(one, other))
+
+
+def test_absent_cells_stay_absent_until_another_number_is_written():
+    """XGBoost models read them as missing; a 0 that is written is a number."""
+    judged = judged_of(20, 6, features=np.random.default_rng(2).random((120, 3), np.float32) + 1)
+    features = np.array(judged.dataset.features)
+    absent = np.random.default_rng(0).random(features.shape) < 0.4
+    features[absent] = 0
+    bits = np.packbits(absent, axis=1)
+    dataset = replace(judged.dataset, features=features, absent=bits, fingerprint="")
+    judged = replace(judged, dataset=dataset)
+
+    def after(name):
+        changed = disturb(parse(name), judged, np.random.default_rng(1)).dataset
+        assert changed.fingerprint != dataset.fingerprint
+        return changed.features, changed.absent_cells()
+
+    cells, left = after("feature-noise:0.5")
+    assert not left[cells != 0].any()
+    cells, left = after("missing-zero:0.5")
+    np.testing.assert_array_equal(left, absent)
+    columns = features.shape[1]
+    cells, left = after(f"column-shuffled:{columns}")
+    assert (left.sum(axis=0) == absent.sum(axis=0)).all()
+    assert (left != absent).any()
+    assert not cells[left].any(), "absence moves with its cell"
+    copies = disturb(parse("duplicates:1"), judged, np.random.default_rng(1)).dataset
+    old = [row.tobytes() for row in features]
+    for row, mask in zip(copies.features, copies.absent_cells(), strict=True):
+        np.testing.assert_array_equal(mask, absent[old.index(row.tobytes())])
+    near = disturb(parse("near-duplicates:1"), judged, np.random.default_rng(1)).dataset
+    assert not near.features[near.absent_cells()].any()

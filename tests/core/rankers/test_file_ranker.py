@@ -399,7 +399,7 @@ def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_pat
         (ModelColumns(3), (1, 2), "order", "--columns order does not fit"),
         (ModelColumns(3), (1, 2), "names", "no names"),
         (ModelColumns(300, used={0, 4}), (1, 5, 9), "", ("id-1", None)),
-        (ModelColumns(1), (1, 2), "", "1 columns, the data set 2 features"),
+        (ModelColumns(1), (1, 2), "", "1 column, the data set 2 features"),
         (ModelColumns(0), (), "", "0 columns"),
         (ModelColumns(2, ("b", "a b")), (1, 2), "", ("names", (1, 0))),
         (ModelColumns(2, ("b", "c")), (1, 2), "", "lacks c; the model does not know a_b"),
@@ -568,3 +568,37 @@ def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(workbench,
     assert said.startswith(
         "1 document of close.txt ties with another only because double precision"
     )
+
+
+def test_a_model_that_was_stopped_early_scores_with_its_best_rounds(workbench, tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    train, valid = workbench.fold.train, workbench.fold.valid
+    data, held = (
+        xgboost.DMatrix(np.array(part.features), np.array(part.labels)) for part in (train, valid)
+    )
+    settings = {"nthread": 1, "max_depth": 6, "eta": 1.0, "eval_metric": "rmse"}
+    made = xgboost.train(
+        settings, data, 60, evals=[(held, "valid")], early_stopping_rounds=5, verbose_eval=False
+    )
+    made.save_model(tmp_path / "model.json")
+    rounds = made.best_iteration + 1
+    assert rounds < made.num_boosted_rounds()
+    path = tmp_path / "model.json"
+    artefact = run_to_end(bring("xgboost", path, workbench.fold, workbench.store))
+    assert artefact.recipe["ranker"]["rounds"] == rounds
+    told = f"It scores with {rounds} of its {made.num_boosted_rounds()} rounds (best_iteration)."
+    assert told in artefact.facts["columns"]
+    test = workbench.prepared.test
+    due = made.predict(
+        xgboost.DMatrix(np.array(test.dataset.features)),
+        output_margin=True, iteration_range=(0, rounds),
+    )  # fmt: skip
+    found = registry.load(artefact.path).score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, due[test.lists.rows], rtol=1e-5)
+    head = json.loads((artefact.path / "ranker.json").read_text())
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "model").write_bytes(path.read_bytes())
+    (old / "ranker.json").write_text(json.dumps({n: v for n, v in head.items() if n != "columns"}))
+    with pytest.raises(DataError, match=r"an earlier version brought it.*Bring its file again"):
+        registry.load(old).score(test.dataset, test.lists)

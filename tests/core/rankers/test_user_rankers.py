@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from shuffleproof.core import user_code
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ArtefactError, DataError, UsageError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
@@ -225,3 +227,51 @@ def test_a_stored_one_is_opened_by_its_registered_class_alone(tmp_path, monkeypa
     with pytest.raises(ArtefactError, match="not registered in this process"):
         registry.load(kept.artefact.path)
     assert store.find(kept.artefact.key).recipe["ranker"]["name"] == "python:lin"
+
+
+def test_models_of_a_frame_are_matched_by_name():
+    """Of LightGBM, XGBoost and scikit-learn; their columns have another order than the data."""
+    import lightgbm
+    import pandas as pd
+    import xgboost
+    from sklearn.linear_model import LinearRegression
+
+    chance = np.random.default_rng(0)
+    cells = chance.random((40, 3)).astype(np.float32)
+    bits = np.packbits(chance.random((40, 3)) < 0.2, axis=1)
+    absent = np.unpackbits(bits, axis=1, count=3).astype(bool)
+    cells[absent] = 0
+    dataset = RankingDataset(
+        cells, np.zeros(40, np.float32), np.arange(0, 41, 8), tuple("abcde"), (1, 2, 5),
+        feature_names=("x", "y", "z"), absent=bits,
+    )  # fmt: skip
+    lists = CandidateLists.all_documents(dataset)
+    frame = pd.DataFrame(cells, columns=["x", "y", "z"])[["z", "x", "y"]]
+    gaps = pd.DataFrame(np.where(absent, np.nan, cells), columns=["x", "y", "z"])[["z", "x", "y"]]
+    grades = frame["z"] * 3 - frame["x"]
+    settings = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 2}
+    boosted = xgboost.DMatrix(gaps, grades)
+    models = {
+        "mart": (lightgbm.train(settings, lightgbm.Dataset(frame, grades), 5), frame),
+        "mart2": (lightgbm.LGBMRegressor(n_estimators=5, **settings).fit(frame, grades), frame),
+        "boost": (xgboost.train({"nthread": 1}, boosted, 5), boosted),
+        "boost2": (xgboost.XGBRegressor(n_estimators=5, n_jobs=1).fit(gaps, grades), gaps),
+        "linear": (LinearRegression().fit(frame, grades), frame),
+    }
+    for name, (model, given) in models.items():
+        opened = open_ranker(ranker(f"of-frame-{name}", model))
+        np.testing.assert_allclose(opened.score(dataset, lists), model.predict(given), rtol=1e-5)
+    arrays = LinearRegression().fit(frame.to_numpy(), grades)
+    name = ranker("arrays", arrays, columns="names")
+    with pytest.raises(DataError, match="its columns have no names"):
+        open_ranker(name).score(dataset, lists)
+    wide = LinearRegression().fit(np.zeros((9, 5)), np.zeros(9))
+    opened = open_ranker(ranker("wide", wide))
+    with pytest.raises(DataError, match="--columns id-1"):
+        opened.score(dataset, lists)
+    opened = open_ranker(ranker("wide", wide, columns="id-1"))
+    assert opened.score(dataset, lists).tolist() == [0.0] * 40
+    with pytest.raises(UsageError, match="rule for columns"):
+        ranker("odd", arrays, columns="alphabet")
+    with pytest.raises(UsageError, match="takes no parameters"):
+        ranker("none", lambda features: features[:, 0], columns="id")
