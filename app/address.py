@@ -39,7 +39,7 @@ def option_texts(*texts: str) -> dict[str, tuple[str]]:
 
 @contextmanager
 def gather() -> Generator[None]:
-    """While in here, what is pinned is gathered, then written at once: one step back undoes it."""
+    """While in here, what is pinned is gathered, then written at once."""
     st.session_state[GATHERED] = {}
     try:
         yield

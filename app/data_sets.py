@@ -1,6 +1,7 @@
 """Data sets as the page about data shows them: facts and findings from the store, as frames."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -210,11 +211,19 @@ def facts(artefact: Artefact, examined: Examination | None) -> dict[str, str]:
     return words
 
 
+def _marks(examined: Examination) -> Iterator[str]:
+    """Marks of features over all parts: of values in any part, of equality in all of them."""
+    parts = [part.features for part in examined.parts.values() if part.features]
+    for of_feature in zip(*parts, strict=True):
+        marks = [set(facts.marks) for facts in of_feature]
+        yield from set.union(*marks) & {"huge", "largest float32"}
+        yield from set.intersection(*marks) & {"constant", "same within each query"}
+
+
 def _examined_facts(examined: Examination) -> dict[str, str]:
     counts = label_counts(examined).groupby("label").documents.sum()
     lengths = length_counts(examined)
-    features = examined.parts["train"].features
-    marks = [mark for facts in features for mark in facts.marks]
+    marks = Counter(_marks(examined))
     severities = [finding.severity for finding in examined.findings]
     words = {
         f"label {label:g}": percent(share, 1) for label, share in (counts / counts.sum()).items()
@@ -224,7 +233,7 @@ def _examined_facts(examined: Examination) -> dict[str, str]:
     queries = sum(part.queries for part in examined.parts.values())
     words["queries with a relevant document"] = percent(relevant / max(queries, 1), 1)
     for mark in ("constant", "same within each query", "huge", "largest float32"):
-        words[f"features {mark}"] = str(marks.count(mark))
+        words[f"features {mark}"] = str(marks[mark])
     for severity in ("problem", "warning"):
         words[f"{severity}s found"] = str(severities.count(severity))
     return words

@@ -3,22 +3,28 @@
 HTML needs nothing. SVG, PDF and PNG are drawn by Kaleido in an installed Chromium or Chrome.
 """
 
+import base64
 import importlib.util
 import json
 import os
 import re
 import shutil
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import names_printed, on_paper
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure, is_measure
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.figure_size import INCH, WIDTHS
 from shuffleproof.core.studies.table_text import table_bytes
 from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT, PNG_SCALE = 900, 500, 2
@@ -66,13 +72,41 @@ class File:
         return MIME[self.name.rpartition(".")[2]]
 
 
-def figure_files(figure: go.Figure, stem: str, width: str = "") -> list[File]:
+def study_stem(artefact: Artefact) -> str:
+    """The start of a study's file names: kind, data set and the first digits of its key."""
+    data = str(artefact.facts.get("data", ""))
+    return "-".join(filter(None, [artefact.recipe["kind"], data, artefact.key.digest[:8]]))
+
+
+def study_caption(artefact: Artefact, measure: str = "") -> str:
+    """The line under a study's figures: data set, queries, seeds, convention, key.
+
+    Args:
+        artefact: the study.
+        measure: of the figure, with its conventions; empty: the study's first.
+    """
+    recipe, facts = artefact.recipe, artefact.facts
+    seeds = recipe.get("draws") or recipe.get("seeds")
+    seeds = seeds or max((row.get("seeds", 0) for row in recipe.get("rows", ())), default=0)
+    measure = measure or str(next(iter(recipe.get("measures", ())), ""))
+    parts = [
+        str(facts.get("data", "")),
+        f"n = {counted(facts['queries'], 'query')}" if "queries" in facts else "",
+        counted(seeds, "seed") if seeds else "",
+        Measure.parse(measure).convention() if is_measure(measure) else "",
+        str(artefact.key),
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def figure_files(figure: go.Figure, stem: str, width: str = "", caption: str = "") -> list[File]:
     """A figure as HTML, SVG, PDF and PNG.
 
     Args:
         figure: what is drawn.
         stem: the files' names without their endings.
         width: a name of WIDTHS; empty: as on a screen.
+        caption: a line under the figure; empty: none.
     """
     missing = drawing_lacks()
     stem += f"-{width}".replace(":", "by") if width else ""
@@ -80,7 +114,7 @@ def figure_files(figure: go.Figure, stem: str, width: str = "") -> list[File]:
         File(
             kind.upper(),
             f"{stem}.{kind}",
-            lambda kind=kind: figure_as(figure, kind, width=width),  # type: ignore[misc]
+            lambda kind=kind: figure_as(figure, kind, width=width, caption=caption),  # type: ignore[misc]
             "" if kind == "html" else missing,
         )
         for kind in FIGURES
@@ -103,8 +137,9 @@ def recipe_file(recipe: Mapping[str, Any], facts: Mapping[str, Any], stem: str) 
 
 
 def figure_as(
-    figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIGHT), width: str = ""
-) -> bytes:
+    figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIGHT), width: str = "",
+    caption: str = "",
+) -> bytes:  # fmt: skip
     """A figure as the bytes of a file: html, svg, pdf or png.
 
     Args:
@@ -113,36 +148,88 @@ def figure_as(
         size: width and height in pixels, 96 an inch; HTML takes the window's.
         width: a name of WIDTHS, instead of the size; names that only a legend or a click would
             tell are printed.
+        caption: a line under the figure; empty: none.
 
     Raises:
         ExportError: nothing here can draw it, or the drawing failed.
     """
     if kind == "html":
         page: str = on_paper(figure).to_html(include_plotlyjs=True, full_html=True)
-        return page.encode()
+        return page.replace("</body>", f"<p>{escape(caption)}</p></body>").encode()
     missing = drawing_lacks()
     if missing:
         raise ExportError(missing)
-    import kaleido  # noqa: PLC0415 (only who draws needs it)
-
     paper = on_paper(figure)
     wide, high, scale = float(size[0]), float(size[1]), 1.0
     if width:
         paper = names_printed(paper)
         wide, high, scale = WIDTHS[width].pixels(paper.layout.height or HEIGHT)
+    if caption:  # drawn under the finished picture: what is in the picture decides its margins
+        svg, high = captioned(_drawn(paper, "svg", wide, high).decode(), caption, wide, high, scale)
+        if kind == "svg":
+            return svg.encode()
+        paper = _image(svg)
     fine = PRINTED if width else PNG_SCALE
+    return _drawn(paper, kind, wide, high, scale * (fine if kind == "png" else 1))
+
+
+def _drawn(figure: go.Figure, kind: str, wide: float, high: float, scale: float = 1.0) -> bytes:
+    import kaleido  # noqa: PLC0415 (only who draws needs it)
+
     try:
         drawn: bytes = kaleido.calc_fig_sync(
-            paper.to_plotly_json(),
-            opts={
-                "format": kind, "width": wide, "height": high,
-                "scale": scale * (fine if kind == "png" else 1),
-            },
+            figure.to_plotly_json(),
+            opts={"format": kind, "width": wide, "height": high, "scale": scale},
             kopts={"path": browser(), "timeout": SECONDS},
-        )  # fmt: skip
+        )
     except Exception as error:
         raise ExportError(f"the browser could not draw the figure: {error}") from error
     return drawn
+
+
+LETTER, LINE = 5.2, 14
+"""Pixels of a letter of a caption, on average, and of the height of a line."""
+
+
+def captioned(
+    svg: str, caption: str, width: float, height: float, scale: float = 1.0
+) -> tuple[str, float]:
+    """A drawing with a caption below it, in lines of its width.
+
+    Args:
+        svg: the drawing.
+        caption: the text.
+        width: of the drawing, in pixels.
+        height: likewise.
+        scale: of the result.
+
+    Returns:
+        The drawing with its caption, and its height before scaling.
+    """
+    lines = textwrap.wrap(caption, max(20, int(width / LETTER)))
+    whole = height + LINE * (len(lines) + 0.5)
+    texts = "".join(
+        f'<text x="8" y="{height + LINE * at}" font-size="10" fill="#444">{escape(line)}</text>'
+        for at, line in enumerate(lines, 1)
+    )
+    page = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" '
+        f'width="{width * scale}" height="{whole * scale}" font-family="sans-serif">'
+        f'<rect width="100%" height="100%" fill="white"/>{svg}{texts}</svg>'
+    )
+    return page, whole
+
+
+def _image(svg: str) -> go.Figure:
+    """A figure that shows a drawing and nothing else, so that it can be drawn as PDF and PNG."""
+    source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    figure = go.Figure()
+    figure.update_layout(
+        template="none", margin={"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
+        xaxis={"visible": False}, yaxis={"visible": False},
+        images=[{"source": source, "x": 0, "y": 1, "sizex": 1, "sizey": 1, "sizing": "stretch"}],
+    )  # fmt: skip
+    return figure
 
 
 def browser() -> str | None:

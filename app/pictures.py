@@ -29,6 +29,7 @@ from shuffleproof.app.figures import (
     worst_case,
 )
 from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.store.manifest import read_manifest
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
@@ -109,14 +110,18 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
         directory: of the study.
         out: the file.
         how: measures (none: the study's), number (from 1, in the order of its sections), size in
-            pixels, width (a name of WIDTHS instead of it, or empty), and format: pdf, svg or png.
+            pixels, width (a name of WIDTHS instead of it, or empty), format (pdf, svg or png),
+            and caption: whether a line under the figure says what it is of.
 
     Raises:
         UsageError: it has no such picture.
         ExportError: nothing here can draw it.
     """
     figure = figure_of(StudyResult.open(directory), how["number"], how["measures"])
-    out.write_bytes(exports.figure_as(figure, how["format"], tuple(how["size"]), how["width"]))
+    measure = next(iter(how["measures"]), "")
+    caption = exports.study_caption(read_manifest(directory), measure) if how["caption"] else ""
+    size = tuple(how["size"])
+    out.write_bytes(exports.figure_as(figure, how["format"], size, how["width"], caption))
 
 
 if __name__ == "__main__":

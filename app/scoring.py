@@ -6,6 +6,7 @@ Torch and LightGBM load in that process alone. Answers are remembered by what th
 import atexit
 import logging
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -119,7 +120,11 @@ def describe(data: str) -> DataDescription:
         ScoringError: the process has no answer, or there is no such data set.
     """
     named = services.store().names().get(data)
-    return _described(data, str(services.store().root), str(named))
+    waiting = (
+        st.spinner("Starting the scoring process …") if resident().is_starting else nullcontext()
+    )
+    with waiting:
+        return _described(data, str(services.store().root), str(named))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -1,6 +1,8 @@
 """The entry point of the `shuffleproof` command and of `python -m shuffleproof`."""
 
+import codecs
 import gc
+import io
 import os
 import signal
 import sys
@@ -12,6 +14,26 @@ HANDLED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG
 """What asks this program to stop, with Python's own handler of it."""
 
 
+PLAIN = {
+    "−": "-", "–": "-", "—": "-", "·": "|", "…": "...", "→": "->", "×": "x", "≥": ">=", "≤": "<=",
+    "τ": "tau", "μ": "mu", "λ": "lambda", "Δ": "d", "±": "+-", "²": "^2", "χ": "chi", "\u00a0": " ",
+}  # fmt: skip
+"""Replacements of characters that a terminal's encoding lacks; any other becomes a question mark.
+A minus must stay a minus: dropping it would print another number."""
+
+
+def plain_characters(error: UnicodeError) -> tuple[str, int]:
+    """Handle an encoding error (`codecs.register_error`): the replacement, and where to go on.
+
+    >>> plain_characters(UnicodeEncodeError("ascii", "−1 ☂", 0, 1, ""))
+    ('-', 1)
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(PLAIN.get(character, "?") for character in lacking), error.end
+
+
 def run() -> int:
     """Run the command line; threads are told not to spin before any library starts them.
 
@@ -21,6 +43,10 @@ def run() -> int:
     end = EarlyEnd()
     gc.set_threshold(100_000, 20, 20)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    codecs.register_error("plain", plain_characters)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not where another program took them over
+            stream.reconfigure(errors="plain")
     for order, usual in HANDLED.items():
         if signal.getsignal(order) == usual:
             signal.signal(order, Interrupt())

@@ -157,6 +157,19 @@ def missing_code(kind: str, name: str) -> UsageError:
     )
 
 
+def importable_name(thing: Any) -> str:
+    """The `module:function` by which another process finds a function; empty where there is none.
+
+    >>> importable_name(inspect.signature), importable_name(lambda: 0), importable_name(3)
+    ('inspect:signature', '', '')
+    """
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
+    home = sys.modules.get(module or "")
+    if module == "__main__" or getattr(home, "__file__", None) is None:
+        return ""
+    return f"{module}:{name}" if getattr(home, name, None) is thing else ""
+
+
 def import_module_of_user(module: str) -> None:
     """Import a module that registers user code, looked up from the current folder first.
 

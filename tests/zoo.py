@@ -1,17 +1,20 @@
 """Rankers that a certificate must not be fooled by, each with the verdicts that it may get.
 
 All are deterministic given their state but where they say otherwise; `fresh` gives a ranker
-without memory, as a process of its own would.
+without memory, as a process of its own would. Functions of one list stand here too by name, so
+that every entry point can be given them: this module loads NumPy alone.
 """
 
 import copy
+import os
+import socket
+import sqlite3
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core.data import ragged
-from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
-
+INVARIANT, NOT, UNTOLD = "invariant", "not invariant", "inconclusive"
 ALL = frozenset({"features", "order", "ranks", "neighbours"})
 
 
@@ -246,12 +249,17 @@ def _zoo():
             lambda x: honest(x.features)
             + x.places * shown_as(x, x.rows[np.argsort(honest(x.features), kind="stable")]), no,
         ),
-        # the limits: an order that nobody tries; honest ones with arithmetic coarser than is looked
-        # for, or whose rounding does not come from their features
         "only by one feature": (
             lambda x: honest(x.features)
-            + x.places * shown_as(x, x.rows[np.argsort(x.features[:, 3], kind="stable")]), one,
+            + x.places * shown_as(x, x.rows[np.argsort(x.features[:, 3], kind="stable")]), no,
         ),
+        "only where two neighbours are swapped": (
+            lambda x: honest(x.features)
+            + x.places * (len(x.rows) > 11 and int((np.diff(x.rows) < 0).sum()) == 1
+                          and int((np.diff(x.rows) == -1).sum()) == 1), no,
+        ),
+        # the limits: honest ones with arithmetic coarser than is looked for, or whose rounding does
+        # not come from their features
         "honest net in float16": (lambda x: half(x.features), no),
         "honest, cancelling by itself in float32": (
             lambda x: cancelling(x.features.astype(np.float32) + np.float32(1e5)), no,
@@ -297,6 +305,147 @@ def _zoo():
 ZOO = _zoo
 
 
+SETS = 6
+"""Columns of numbers; the next is one of few values, and the last says which document it is."""
+
+
+def bfloat16(values):
+    bits = np.asarray(values, dtype=np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def levels(features):
+    return np.round(honest(features[:, :SETS]), 1)
+
+
+MEMORY = {}
+
+
+def per_document_cache(features):
+    """The place at which a document was first shown stays with it."""
+    scores = honest(features[:, :SETS]) - 0.5 * places(features)
+    return [MEMORY.setdefault(x.tobytes(), v) for x, v in zip(features, scores, strict=True)]
+
+
+def padding_without_mask(features, mask):
+    """A mean over all slots, padding too."""
+    del mask
+    return features[..., :SETS].sum(axis=-1) * (1 + features[..., 0].mean(axis=1, keepdims=True))
+
+
+def sorted_ties(features):
+    """Ranks by a feature of few values, ties as they are shown."""
+    return np.argsort(np.argsort(features[:, SETS], kind="stable"), kind="stable")
+
+
+def ties_in_float32_steps(features):
+    scores = levels(features).astype(np.float32)
+    return scores - np.spacing(np.abs(scores)) * places(features).astype(np.float32)
+
+
+def ties_in_float64(features):
+    return levels(features) - 1e-9 * places(features)
+
+
+def honest_float64(features):
+    return honest(features[:, :SETS].astype(np.float64))
+
+
+def honest_with_infinity(features):
+    return np.where(features[:, 0] < -1, -np.inf, honest(features[:, :SETS]))
+
+
+def honest_in_bfloat16(features):
+    """A network over the set whose arithmetic is bfloat16: sums are rounded in the order shown."""
+    total = np.zeros(SETS, dtype=np.float32)
+    for row in bfloat16(features[:, :SETS]):
+        total = bfloat16(total + row)
+    context = bfloat16(1 + 0.1 * np.tanh(total / len(features)))
+    return bfloat16(3 + bfloat16(features[:, :SETS] * context) @ np.linspace(0.1, 0.4, SETS))
+
+
+def by_place_in_bfloat16(features):
+    return bfloat16(3 + honest(features[:, :SETS]) / 5 - 0.2 * places(features))
+
+
+def file_cache(features):
+    """Scores of a set are kept in the working folder."""
+    key = Path(f"cache-{int(features[:, -1].min())}.txt")
+    if key.exists():
+        kept = dict(line.split() for line in key.read_text().splitlines())
+    else:
+        scores = honest(features[:, :SETS]) - 0.5 * places(features)
+        kept = dict(zip(map(str, features[:, -1].astype(int)), scores.tolist(), strict=True))
+        key.write_text("\n".join(f"{name} {score}" for name, score in kept.items()))
+    return [float(kept[str(name)]) for name in features[:, -1].astype(int)]
+
+
+def database_cache(features):
+    with sqlite3.connect("cache.db") as database:
+        database.execute("create table if not exists scores (document primary key, score)")
+        scores = honest(features[:, :SETS]) - 0.5 * places(features)
+        rows = [*zip(features[:, -1].tolist(), scores.tolist(), strict=True)]
+        database.executemany("insert or ignore into scores values (?, ?)", rows)
+        kept = dict(database.execute("select * from scores").fetchall())
+    database.close()
+    return [kept[document] for document, _ in rows]
+
+
+def remote_cache(features):
+    """A server would be asked, and is not there."""
+    with socket.socket() as connection:
+        connection.connect_ex(("127.0.0.1", int(os.environ.get("ZOO_PORT", "9"))))
+    return honest(features[:, :SETS])
+
+
+def total(features):
+    return features.sum(axis=1)
+
+
+def by_place(features, ranks):
+    del ranks
+    return total(features) - 0.5 * places(features)
+
+
+def beside_first(features):
+    """The document shown first lends its last feature to all."""
+    return features[:, 0] * (features[0, 2] > 0)
+
+
+FUNCTIONS = {
+    per_document_cache: (NOT,), padding_without_mask: (NOT, UNTOLD), sorted_ties: (NOT,),
+    ties_in_float32_steps: (NOT,), ties_in_float64: (NOT,), honest_float64: (INVARIANT,),
+    honest_with_infinity: (INVARIANT,), honest_in_bfloat16: (UNTOLD,),
+    by_place_in_bfloat16: (NOT,), file_cache: (NOT, UNTOLD), database_cache: (NOT, UNTOLD),
+    remote_cache: (UNTOLD,),
+}  # fmt: skip
+"""Functions of one list that fooled certificates once, and honest ones beside them."""
+
+
+def _by_name(animal):
+    """A ranker of the zoo as a function of one list."""
+
+    def function(features):
+        rows = np.rint(features[:, -1]).astype(int)
+        animal.calls += 1
+        return animal.function(Shown(animal, features[:, :SETS], rows, None, -1))
+
+    function.__qualname__ = function.__name__ = f"animal_{len(ANIMALS)}"
+    return function
+
+
+ANIMALS = {}
+for _animal in _zoo():
+    if (
+        _animal.function.__code__.co_names
+        and not {"lists", "at"} & {*_animal.function.__code__.co_names}
+        and "thread" not in _animal.name
+    ):
+        _function = _by_name(_animal)
+        ANIMALS[_function] = _animal.may_be
+        globals()[_function.__name__] = _function
+
+
 class Narrow(Adversary):
     """By the order in float32 alone: its float64 scores are innocent."""
 
@@ -311,7 +460,7 @@ class Wide(Adversary):
 
     def exact_scores(self, dataset, lists):
         scores = Narrow.exact_scores(self, dataset, lists)
-        return scores + 1e-3 * ragged.places_of(lists.offsets)
+        return scores + 1e-3 * np.concatenate([np.arange(size) for size in lists.lengths])
 
 
 def _bounds(lists):

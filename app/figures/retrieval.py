@@ -109,7 +109,7 @@ SPARSITY_HEIGHT = 420
 
 @plain_text
 def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
-    """A mark a level, open where the index is dense in disguise, with its 95 % interval.
+    """A mark a level, open where the index fails a sparsity check, with its 95 % interval.
 
     Args:
         frame: way, level, mean, low, high, nonzeros_document, postings_per_query_over_n,
@@ -142,7 +142,7 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
             )
         )  # fmt: skip
     laid_out(figure, height=SPARSITY_HEIGHT, hovermode="closest")
-    xaxes(figure, title="non-zeros of a document (open: dense in disguise)", type="log")
+    xaxes(figure, title="non-zeros of a document (open: not sparse)", type="log")
     yaxes(figure, title=measure, rangemode="tozero")
     return figure
 
@@ -153,7 +153,7 @@ def sparsity_alt_text(frame: pd.DataFrame, measure: str) -> str:
     parts = [
         f"{row['way']} {row['level']:g}: {number(row['mean'])} {interval(row['low'], row['high'])} "
         f"at {row['nonzeros_document']:.1f} non-zeros"
-        + (", dense in disguise" if row["dense_in_disguise"] else "")
+        + (", not sparse" if row["dense_in_disguise"] else "")
         for _, row in frame.iterrows()
     ]
     return f"{measure} against non-zeros of a document: {'; '.join(parts)}."

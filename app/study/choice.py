@@ -87,6 +87,7 @@ def draw_top_row(
         artefact = study(stored, short, words, nouns, sort_key)
     with notices:
         state.instead("study", missing, short(artefact))
+        note_unknown_measure(artefact.recipe)
     return TopRow(artefact, notices, answer, picture, controls, notes)
 
 
@@ -191,33 +192,39 @@ def claim(steps: pd.DataFrame, words: str) -> None:
     parts.note(words)
 
 
-def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
+def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") -> None:
     """Draw the row of menus.
 
     Args:
         artefact: the study.
         drawn: the page's picture; None where there is none.
         table: its numbers.
+        measure: of the picture, with its conventions; empty: the study's first.
     """
-    stem = f"{artefact.key}-table"
-    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
+    stem = f"{exports.study_stem(artefact)}-table"
+    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem), measure)
     parts.exports_row(content, "take")
 
 
 def export_menu(
-    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]]
+    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], measure: str = ""
 ) -> parts.ExportContent:
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
-    data = state.data()
+    data, stem = state.data(), exports.study_stem(artefact)
+    caption = exports.study_caption(artefact, measure)
     return parts.ExportContent(
-        figures=lambda width: (
-            [] if drawn is None else exports.figure_files(drawn, f"{key}-figure", width)
+        figures=lambda width, captioned: (
+            []
+            if drawn is None
+            else exports.figure_files(drawn, f"{stem}-figure", width, caption * captioned)
         ),
         tables=tables,
-        recipe=exports.recipe_file(recipe, facts, key),
+        recipe=exports.recipe_file(recipe, facts, stem),
         report=exports.File(
-            "Report (HTML)", f"{key}.html", lambda: report.report([study_access.path(key)]).encode()
+            "Report (HTML)",
+            f"{stem}.html",
+            lambda: report.report([study_access.path(key)]).encode(),
         ),
         link=lambda: parts.address_here(data=data, study=key),
         command=lambda: study_command(recipe, facts),
@@ -243,9 +250,16 @@ def measure(recipe: Mapping[str, Any]) -> Measure:
     return under_conventions(recipe, by_name)[name]
 
 
+def note_unknown_measure(recipe: Mapping[str, Any]) -> None:
+    """Warn of a measure in the address that the study does not have; call it before `measure`."""
+    if known := offered_measures(recipe) or recipe.get("measures", ()):
+        unknown = state.missing_option("measure", known)
+        state.instead("measure", unknown, "the study's own measure")
+
+
 def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
     """The measures of relevance of which a study has values, under default conventions, by text."""
-    measures = _parsed([*recipe["measures"], *recipe.get("stored", ())])
+    measures = _parsed([*recipe.get("measures", ()), *recipe.get("stored", ())])
     return {
         str(plain): plain
         for plain in (Measure(measure.name, measure.cutoff) for measure in measures)

@@ -15,7 +15,7 @@ from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.figure_size import WIDTHS
-from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
+from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
@@ -93,6 +93,7 @@ CHIPS: Mapping[str, tuple[str, str]] = {
     BREAKS: ("red", "error"),
     NOISE: ("blue", "blur_on"),
     UNTOLD: ("gray", "help"),
+    BEST: ("green", "emoji_events"),
 }
 """How what becomes of a ranker is marked: colour and icon of Material Symbols."""
 
@@ -107,7 +108,7 @@ def headline_words(answer: Headline) -> str:
     chip = ""
     if answer.tier:
         colour, icon = CHIPS[answer.tier]
-        chip = f":{colour}-badge[:material/{icon}: {answer.tier}] "
+        chip = f":{colour}-badge[:material/{icon}: {answer.label or answer.tier}] "
     return f"{chip}**{escaped_sentence(answer.text)}**"
 
 
@@ -248,7 +249,8 @@ class ExportContent:
     """What can be taken away from a result.
 
     Attributes:
-        figures: the figure's files in a width, a name of WIDTHS or empty: as on a screen.
+        figures: the figure's files in a width (a name of WIDTHS, or empty: as on a screen), with
+            or without a caption line.
         tables: asks for the table's files.
         recipe: the recipe's file.
         report: the whole report's file.
@@ -258,7 +260,7 @@ class ExportContent:
         more: other files, such as a benchmark's runs.
     """
 
-    figures: Callable[[str], Sequence[File]]
+    figures: Callable[[str, bool], Sequence[File]]
     tables: Callable[[], Sequence[File]]
     recipe: File
     report: File
@@ -309,16 +311,20 @@ def command(written: Callable[[], str], language: str = "bash") -> None:
         st.caption(refusal(error))
 
 
-def _figures(files: Callable[[str], Sequence[File]], key: str) -> None:
+def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
     """The figure's files, as on a screen or in a width that is printed or projected."""
-    if not files(""):
+    if not files("", True):  # noqa: FBT003 (as ExportContent says)
         return
     width = st.segmented_control(
         "Width", ("", *WIDTHS), default="", required=True, key=f"{key}.width",
         format_func=lambda name: name.replace("mm", " mm") or "Screen",
         help="A column and a page of a journal with letters of 8 points, a slide with 18.",
     )  # fmt: skip
-    downloads(files(str(width or "")), key)
+    caption = st.toggle(
+        "Caption line", value=True, key=f"{key}.caption",
+        help="Data set, queries, seeds, convention and study under the figure.",
+    )  # fmt: skip
+    downloads(files(str(width or ""), caption), key)
 
 
 def downloads(files: Sequence[File], key: str) -> None:

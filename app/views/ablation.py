@@ -104,7 +104,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if len(frame) > 1:
         by_query: Effect = "robustness" if effect == "robustness" else "quality"
         _queries(artefact, frame, by_query, str(measure))
-    choice.export_row(artefact, effects, table)
+    choice.export_row(artefact, effects, table, str(measure))
 
 
 def _picture(frame: pd.DataFrame, effect: figure.Effect, measure: str, place: Any) -> Any:

@@ -89,7 +89,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _side_by_side(key, known, family, measure)
     _one_ranker(artefact, known, family, measure)
     _tables(cards, key, family, measure)
-    choice.export_row(artefact, pareto, sections.shown_cards(cards, family))
+    choice.export_row(artefact, pareto, sections.shown_cards(cards, family), measure)
 
 
 def _family(recipe: Mapping[str, Any]) -> str:

@@ -321,10 +321,15 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
         "order": shown.now,
     }
 
-    def figures(width: str) -> list[exports.File]:
+    def figures(width: str, captioned: bool) -> list[exports.File]:  # noqa: FBT001 (as ExportContent says)
+        list_words = f"{query_list.data} · query {query_list.query} · order {shown.now}"
         files = (
-            exports.figure_files(answer.bump, f"{answer.label}-bump", width) for answer in answers
-        )
+            exports.figure_files(
+                answer.bump, f"{answer.label}-bump", width,
+                f"{answer.label} · {list_words}" * captioned,
+            )
+            for answer in answers
+        )  # fmt: skip
         return list(chain.from_iterable(files))
 
     parts.exports_row(
@@ -414,32 +419,35 @@ def _newer(data: str, known: list[tuple[TrainedRanker, StoredCertificate]]) -> N
 
 def _card(label: str, certified: StoredCertificate) -> None:
     card = certified.certificate
+    movement = f": {card.movement()}" if card.verdict == NOT else ""
     st.markdown(
         f"**{escaped_sentence(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
-        "under other orders shown"
+        f"under other orders{movement}"
     )
     for limit in certified.limits:
         st.markdown(escaped(limit))
     if card.verdict == INVARIANT:
         bound = percent(card.failure_bound)
         st.markdown(
-            f"**{counted(card.distinct_orders, 'random order')}** changed no answer: at most "
-            f"**{bound}** of such orders do (95 %)"
+            f"None of **{counted(card.distinct_orders, 'random order')}** changed the ranking: at "
+            f"most **{bound}** of such orders do (95 %)"
         )
     else:
         moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
         st.markdown(
             f"An order moves {moved} on average; **{card.queries_moved}** of "
             f"{counted(card.queries, 'query')} changed"
-            + (f", {card.queries_untold} cannot be told" if card.queries_untold else "")
+            + (f", {card.queries_untold} inconclusive" if card.queries_untold else "")
         )
         reasons = "; ".join(card.reasons)
         st.markdown(escaped(reasons[:1].upper() + reasons[1:]))
     st.caption(
-        f"Largest score difference {amount(card.max_score_deviation)}, arithmetic explains "
-        f"{amount(card.numeric_floor)} · lowest Kendall τ of two answers {number(card.lowest_tau)}"
+        f"Largest score difference {amount(card.max_score_deviation)}, rounding explains "
+        f"{amount(card.numeric_floor)} · lowest Kendall τ of two rankings {number(card.lowest_tau)}"
     )
-    with st.expander("What this rests on"):
+    for note in card.notes:
+        st.markdown(escaped(f"{note[:1].upper()}{note[1:]}."))
+    with st.expander("Evidence"):
         for line in card.details():
             st.markdown(f"- {escaped_sentence(line)}")
         st.caption(certified.study)

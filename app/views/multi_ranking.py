@@ -121,7 +121,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
             "here. It holds where both steps are above 0 at p ≤ .05.",
         )
     geometry(data, key, artefact.facts["lists"]["depth"])
-    choice.export_row(artefact, dots, table)
+    choice.export_row(artefact, dots, table, str(measure))
 
 
 def _picture(rows: pd.DataFrame, measure: str, shown: figure.ShownValue, place: Any) -> Any:

@@ -42,6 +42,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with controls:
         artefact = choice.study(stored, disturbed_lists.short_words, disturbed_lists.words)
         key, recipe = str(artefact.key), artefact.recipe
+        with notices:
+            choice.note_unknown_measure(recipe)
         query, worst = _query(key, notices)
         rankers = choice.rankers(disturbed_lists.rankers(recipe), notices, key)
         steps = max(len(levels) for levels in disturbed_lists.families(recipe).values()) - 1

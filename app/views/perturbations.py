@@ -79,7 +79,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
     if place := parts.fold("All levels, and how the answers changed", "every number"):
         data_frame(table, "numbers", place)
-    choice.export_row(artefact, cells_map, table)
+    choice.export_row(artefact, cells_map, table, measure)
 
 
 def _strength() -> str:

@@ -103,7 +103,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     table = _marks(artefact, family, measure, rankers)
     if place := parts.fold("All numbers in the figure", "every number"):
         data_frame(Table(summary, SUMMARY, "All numbers in the figure"), "numbers", place)
-    choice.export_row(artefact, curves, table)
+    choice.export_row(artefact, curves, table, measure)
 
 
 def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:

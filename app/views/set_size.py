@@ -108,7 +108,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        what = parts.drawn_as(REGRET, LOSS, MEAN)
+        what = parts.drawn_as(MEAN, LOSS, REGRET)
         home = _home(trained_sizes(artefact.recipe))
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.notes:
@@ -127,7 +127,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             escaped_sentence(short), *map(with_display_names, artefact.facts["left_out"])
         )
     name = str(measure)
-    top.says(measures=(name,), rankers=rankers, axis=what)
+    top.says(measures=(name,), rankers=rankers)
     frame = compute(key, sections.curves, name)
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
@@ -148,7 +148,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         choice.claim(pd.DataFrame(claim["steps"]), verdict)
     if place := parts.fold("All numbers in the figure and the map", "every number"):
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
-    choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))
+    choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"), name)
 
 
 def _drawn(key: str, measure: str, what: str, means: pd.DataFrame) -> tuple[pd.DataFrame, str]:

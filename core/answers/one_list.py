@@ -99,7 +99,7 @@ def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
 
 
 def fell_most(moved: pd.DataFrame) -> str:
-    """Which document fell most in an answer, in a sentence; empty where none fell.
+    """The relevant document that fell most, in a sentence; empty where no document fell.
 
     Args:
         moved: document, label, answered and answered_before (places from 1, NaN where it is in one
@@ -108,17 +108,23 @@ def fell_most(moved: pd.DataFrame) -> str:
     >>> frame = pd.DataFrame({"document": ["a", "b"], "label": [2.0, 0.0], "moved": [True, True],
     ...                       "answered": [2, 1], "answered_before": [1, 2]})
     >>> fell_most(frame)
-    'Document a (grade 2) fell most, from place 1 to 2.'
+    'Relevant document a (grade 2) fell most, from rank 1 to 2.'
+    >>> fell_most(frame.assign(label=0.0))
+    'No relevant document fell.'
     >>> fell_most(frame.assign(moved=False))
     ''
     """
     falls = (moved["answered"] - moved["answered_before"]).where(moved["moved"].astype(bool))
+    if not falls.max() > 0:
+        return ""
+    # Documents of grade 0 that fall make the ranking better; the reader looks for losses.
+    falls = falls.where(moved["label"] > 0)
     far = falls.max()
     if not far > 0:
-        return ""
+        return "No relevant document fell."
     fallen = moved[falls == far].sort_values("label", ascending=False, kind="stable")
     first, ties = fallen.iloc[0], len(fallen) - 1
-    text = f"Document {first['document']} (grade {first['label']:g}) fell most, from place "
+    text = f"Relevant document {first['document']} (grade {first['label']:g}) fell most, from rank "
     text += f"{first['answered_before']:g} to {first['answered']:g}"
     return f"{text}; {counted(ties, 'other')} fell as far." if ties else f"{text}."
 

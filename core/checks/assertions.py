@@ -1,8 +1,7 @@
-"""What tests of a ranker assert; whoever asks is answered by AssertionError or not at all.
+"""Assertions about rankers for tests: the verdicts of certificates, and paired comparisons.
 
-No tolerance is given by hand: what arithmetic may do to a score is measured of the ranker itself,
-as certificates do (`core.experiment.score_floor`), and what chance may do to a mean by a paired
-test over queries.
+No tolerance is set by hand. The effect of rounding on scores is measured on the ranker itself, as
+in certificates (`core.experiment.score_floor`); means are compared by a paired test over queries.
 """
 
 import sys
@@ -25,13 +24,15 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.outside.user_rankers import as_returned
+from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
     Verdicts,
-    systematic_of,
+    notes,
     verdict_of,
 )
 from shuffleproof.core.words import counted, interval, number
@@ -50,46 +51,55 @@ def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
     if _is_strategy(lists):
         _for_all(
             lists, examples, seed,
-            lambda one, shown: _invariant(
-                asked, as_judged_lists(one), permutations, seed, shown=shown
+            lambda one, whole: _invariant(
+                asked, as_judged_lists(one), permutations, seed, whole=whole
             ),
         )  # fmt: skip
         return
-    reasons = _invariant(asked, as_judged_lists(lists), permutations, seed, strict=strict)
-    if reasons:
-        text = f"whether {asked.name} is invariant cannot be told: {'; '.join(reasons)}"
-        warnings.warn(text, stacklevel=3)
+    for texts in _invariant(asked, as_judged_lists(lists), permutations, seed, strict=strict):
+        for text in texts:
+            warnings.warn(text, stacklevel=3)
 
 
 def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
     ranker: Ranker, base: JudgedLists, permutations: int, seed: int, *, strict: bool = False,
-    shown: bool = True,
-) -> tuple[str, ...]:  # fmt: skip
-    """Why it cannot be told; none where the ranker is invariant.
+    whole: bool = True,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+    """Warnings: of an inconclusive verdict, and of what the verdict says beside it.
+
+    Args:
+        ranker: that is tested.
+        base: the lists.
+        permutations: random orders of every list.
+        seed: of the orders.
+        strict: an inconclusive verdict fails too.
+        whole: with processes of its own for an importable function, and the smallest list in the
+            message.
 
     Raises:
-        AssertionError: it is not, or something else than the order changes its scores; where it is
-            `strict` also what cannot be told, and where it is `shown` with the smallest list.
+        AssertionError: it is not invariant, or something else than the order changes its scores.
     """
     __tracebackhide__ = True
+    import pandas as pd  # noqa: PLC0415 (loaded already by the verdict)
+
     shuffle = perturbation("shuffle-shown", 1.0)
-    variants = [
-        disturb(shuffle, base, generator(seed, "testing", draw)).lists
+    variants = [  # those of `certify`
+        disturb(shuffle, base, generator(seed, shuffle.family, shuffle.level, draw)).lists
         for draw in range(permutations)
     ]
-    seen = examination.examine(ranker, base, variants)
+    seen = examination.examine(ranker, base, variants, processes=whole)
     names = tuple(base.dataset.query_ids[query] for query in base.lists.queries)
-    verdict, reasons = verdict_of(seen, names, None)
+    theorem = theorem_of(ranker)
+    verdict, reasons = verdict_of(seen, names, theorem.plain() if theorem else None)
+    beside = tuple(f"{ranker.name}: {note}" for note in notes(pd.DataFrame([seen.facts]), verdict))
     if verdict == INVARIANT:
-        return ()
+        return (), beside
     noticed = any(seen.facts[name] for name in STATE)
     if verdict != NOT and not noticed and not strict:
-        return reasons
-    said = "is not invariant to the order in which documents are shown"
-    if verdict != NOT:
-        said = "cannot be told to be invariant to the order in which documents are shown"
-    message = f"{ranker.name} {said}: {'; '.join(reasons)}."
-    example = _shown(ranker, base, seen, variants) if shown and not noticed else ""
+        return (f"{ranker.name} is inconclusive: {'; '.join(reasons)}",), beside
+    found = "is not invariant to the input order" if verdict == NOT else "is inconclusive"
+    message = ". ".join([f"{ranker.name} {found}: {'; '.join(reasons)}", *beside]) + "."
+    example = _shown(as_returned(ranker), base, seen, variants) if whole and not noticed else ""
     raise AssertionError(f"{message}\n{example}" if example else message)
 
 
@@ -100,10 +110,11 @@ def _shown(
     import pandas as pd  # noqa: PLC0415 (loaded already by the verdict)
 
     block = np.stack(seen.values).astype(np.float32)
-    moved = Verdicts.of(block, systematic_of(pd.DataFrame([seen.facts]))).moved
+    moved = Verdicts.of(block, pd.DataFrame([seen.facts])).moved
     lists, scores = base.lists, ranker.score(base.dataset, base.lists)
+    several = -(-len(variants) // 2)
     every = [
-        *scoring.systematic(lists, scores).values(),
+        *(order for _, order in scoring.systematic(base, scores, several)),
         *(source_of(lists, one) for one in variants),
     ]
     for one in sorted(np.flatnonzero(moved).tolist(), key=lambda at: lists.lengths[at])[:3]:
@@ -201,12 +212,12 @@ def _is_strategy(lists: Any) -> bool:
 def _for_all(strategy: Any, examples: int, seed: int, check: Callable[..., Any]) -> None:
     """Check what a strategy draws; Hypothesis finds the smallest lists that fail.
 
-    `check` fails for lists; its `shown` says whether with the smallest list and order.
+    The longest lists that pass are checked once more with processes of their own.
     """
     __tracebackhide__ = True
     import hypothesis  # noqa: PLC0415 (an optional extra; the strategy has loaded it)
 
-    failed = []
+    failed, longest = [], list[Any]()
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -217,13 +228,17 @@ def _for_all(strategy: Any, examples: int, seed: int, check: Callable[..., Any])
     @hypothesis.given(strategy)
     def holds(lists: Any) -> None:
         try:
-            check(lists, shown=False)
+            check(lists, whole=False)
         except AssertionError:
             failed.append(lists)
             raise
+        longest[:] = [max((*longest, lists), key=lambda one: len(as_judged_lists(one).lists.rows))]
 
     try:
         holds()
     except AssertionError:
-        check(failed[-1], shown=True)  # Hypothesis ends with the smallest
+        check(failed[-1], whole=True)  # Hypothesis ends with the smallest
         raise
+    for lists in longest:
+        for text in check(lists, whole=True)[1]:
+            warnings.warn(text, stacklevel=4)

@@ -22,7 +22,7 @@ from shuffleproof.core.data.doctor import Finding, Severity
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError, DataError, FixedScoresError
 from shuffleproof.core.experiment.score_floor import difference, of_scores
-from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -139,10 +139,10 @@ def diagnose(
     """
     order = generator(seed, "doctor", "lists").permutation(len(base.lists)).tolist()
     seen = yield from first_pass(ranker, base, order, clock, SECONDS)
-    found = [*_without_scores(base, seen), *_slow(base, seen)]
+    found = [*_without_scores(base, seen), *_slow(base, seen), *_training_mode(ranker)]
     if seen.places:
-        found += [*_constant(seen), *_columns(seen)]
-        found += [*_wrong_way(seen), *_saturated(seen), *_coarse(seen)]
+        found += [*_constant(seen), *_columns(seen), *_wrong_way(seen)]
+        found += [*_first_ones(seen)] or [*_saturated(seen), *_coarse(seen)]
         yield Progress(len(order), len(order), "lists scored")
         found += _asked_again(ranker, seen, seed)
     values = {
@@ -260,12 +260,48 @@ def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
     yield _finding("wrong-direction", "problem", message, judged, at, lost > 0)
 
 
+def _training_mode(ranker: Ranker) -> Iterator[Finding]:
+    if getattr(ranker, "training_mode", False):
+        message = (
+            "It came in training mode; evaluation mode was examined. Call `.eval()` on it, as its "
+            "use elsewhere will need."
+        )
+        yield Finding("training-mode", "warning", message)
+
+
+def _first_ones(seen: FirstPass) -> Iterator[Finding]:
+    """Only the first documents of the initial ranking have scores; all others tie."""
+    judged, lists = seen.judged, seen.judged.lists
+    ranks, words = ragged.places_of(lists.offsets), "documents shown"
+    if lists.rankings:
+        ranks, words = np.array(lists.ranks[:, 0], dtype=np.int64), "of the initial ranking"
+    order = ragged.order_within(lists.offsets, ranks)
+    last = order[lists.offsets[1:][lists.lengths > 0] - 1]  # the last document of each list
+    tail = np.repeat(seen.scores[last], lists.lengths[lists.lengths > 0])
+    differs = seen.scores != tail
+    if not differs.any():  # constant, which is told
+        return
+    scored = int(ranks[differs].max()) + 1
+    behind = segments.sums(lists.offsets, (ranks >= scored).astype(np.float64))
+    within = segments.sums(lists.offsets, ((ranks < scored) & ~differs).astype(np.float64))
+    tied = behind > 1
+    few = within.sum() <= ELSEWHERE * differs.sum() + len(lists)
+    if tied.sum() <= HALF * len(lists) or behind.sum() < TELLING or not few:
+        return
+    message = (
+        f"It scores the first {scored} {words}; all others tie in {_of(tied)}. Measures beyond "
+        f"rank {scored} average over these ties: score all documents, or study lists of that "
+        f"depth (--depth {scored})."
+    )
+    yield _finding("first-ones", "warning", message, judged, _shortest(judged, tied), tied)
+
+
 def _saturated(seen: FirstPass) -> Iterator[Finding]:
     """Many unlike documents share the highest or lowest of all scores, and hardly any another."""
     judged, lists = seen.judged, seen.judged.lists
     for bound, words in ((seen.scores.max(), "highest"), (seen.scores.min(), "lowest")):
         at_bound = seen.scores == bound
-        if at_bound.all() or at_bound.mean() < EXTREME:
+        if at_bound.all() or at_bound.mean() < EXTREME or np.isinf(bound):  # −∞ means last
             continue
         rest = np.flatnonzero(~at_bound)
         owner = ragged.segment_ids(lists.offsets)
@@ -320,22 +356,19 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
 
 
 def _precision(scores: np.ndarray) -> str:
-    """How scores were rounded, in words; empty where they were not.
+    """Precision of scores in words; empty where they were not rounded.
 
-    >>> _precision(np.array([0.25, 0.5, 1.125])), _precision(np.array([0.1, 0.23, 7.0]))
+    >>> _precision(1 + np.arange(40) / 128), _precision(np.array([0.1, 0.23, 7.0]))
     ('exact in 8 bits (bfloat16)', 'rounded to 2 decimals')
     >>> _precision(np.array([0.1234567, 3.2345678]))
     ''
     """
-    single = scores.astype(np.float32)
-    if not (single.view(np.uint32) & 0xFFFF).any():
-        return "exact in 8 bits (bfloat16)"
-    with np.errstate(over="ignore"):
-        if (single.astype(np.float16).astype(np.float32) == single).all():
-            return "exact in 11 bits (float16)"
-    steps = np.maximum(np.abs(scores), 1.0) * 2e-7
+    finite = scores[np.isfinite(scores)]
+    if half := rounding.half_precision(finite):
+        return f"exact in {rounding.HALF_PRECISION[half]} bits ({half})"
+    steps = np.maximum(np.abs(finite), 1.0) * 2e-7
     for decimals in range(5):
-        if (np.abs(np.round(scores, decimals) - scores) <= steps).all():
+        if (np.abs(np.round(finite, decimals) - finite) <= steps).all():
             return f"rounded to {counted(decimals, 'decimal')}"
     return ""
 

@@ -13,6 +13,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError, DataError, MissingRankingError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.outside.returned import is_score
 from shuffleproof.core.words import counted
 
 FAILED, NOT_FINITE = "fails", "not-finite"
@@ -118,7 +119,7 @@ def _fault(answer: np.ndarray, due: int) -> tuple[str, str] | None:
     if answer.shape != (due,):
         code = "dropped-documents" if answer.size < due else "added-documents"
         return code, f"it returned {answer.size} scores for {due} documents"
-    wrong = np.flatnonzero(~np.isfinite(answer))
+    wrong = np.flatnonzero(~is_score(answer))
     if not len(wrong):
         return None
     return NOT_FINITE, f"it returned {answer[wrong[0]]} for document {wrong[0] + 1} of {due}"

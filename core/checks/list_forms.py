@@ -14,7 +14,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ShapeError, UsageError
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.outside.user_rankers import UserRanker, scoring_form
+from shuffleproof.core.rankers.outside.user_rankers import UserRanker, scoring_form, with_copy
 from shuffleproof.core.words import counted
 
 TAKEN = (
@@ -69,7 +69,7 @@ def ranker_of(thing: Any) -> Ranker:
     if isinstance(thing, Ranker):
         return thing
     scoring_form(thing)
-    return UserRanker(getattr(thing, "__name__", "") or type(thing).__name__, thing)
+    return with_copy(UserRanker(getattr(thing, "__name__", "") or type(thing).__name__, thing))
 
 
 def as_judged_lists(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import re
 import sys
 import traceback
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         if "first" in chosen:
             function_at(chosen.first)(chosen)
         answer: Answer = function_at(chosen.answer)(chosen)
-        show(answer, chosen.command if chosen.json else None)
+        _show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
         if (
             isinstance(error, UnfinishedError)
@@ -70,7 +71,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        place = error.filename or "the system"
+        # A write that meets a full disk does not say where; it is the file that the command writes.
+        place = error.filename or getattr(chosen, "out", None) or "the system"
         remedy = LIBRARY if "shared object" in str(error) else remedy_of(error)
         warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy}".rstrip())
         return 1
@@ -79,6 +81,15 @@ def main(arguments: Sequence[str]) -> int:
         warn("shuffleproof: this is a defect of ours; please report the lines above.")
         return 1
     return answer.exit_code
+
+
+def _show(answer: Answer, command: str | None) -> None:
+    """Print an answer; its exit status stays where `| head` reads no further."""
+    try:
+        show(answer, command)
+        sys.stdout.flush()
+    except BrokenPipeError:  # what is left goes nowhere, also at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def function_at(place: str) -> Callable[[argparse.Namespace], Any]:

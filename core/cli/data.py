@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -50,12 +50,18 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     )
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
-    check_name(arguments.name, store_of(arguments))
     if arguments.path is not None and (named.train or named.valid or named.test):
         raise UsageError("a path and --train/--valid/--test do not go together: leave one out")
     place = arguments.path or named
-    work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
-    artefacts = run_shown("ingest", work)
+    store = store_of(arguments)
+
+    def work(name: str | None) -> list[Artefact]:
+        artefacts: list[Artefact] = run_shown(
+            "ingest", catalogue.ingest(place, name, store, reading, arguments.fold)
+        )
+        return artefacts
+
+    artefacts = named_once(arguments.name, store, work)
     notes = [
         (*_unused(arguments, artefact), *_beside(artefact, store_of(arguments), beside))
         for artefact in artefacts
@@ -146,6 +152,34 @@ def _advised(findings: Sequence[doctor.Finding]) -> str:
         _listed(merged.findings) + (f"\n         → {merged.action}" if merged.action else "")
         for merged in advice.merge_findings(findings)
     )
+
+
+def named_once(
+    name: str, store: Store, ingest: Callable[[str | None], list[Artefact]]
+) -> list[Artefact]:
+    """Ingest under a name; a name that means the same content already is no error.
+
+    Args:
+        name: what to call the content.
+        store: where it is kept.
+        ingest: reads the content and gives it the name, or none.
+
+    Raises:
+        UsageError: the name means something else; what was read for the comparison is removed.
+    """
+    held = [key for text, key in store.names().items()
+            if text == name or re.fullmatch(rf"{re.escape(name)}-fold\d+", text)]  # fmt: skip
+    if not held or name == catalogue.SAMPLE:
+        check_name(name, store)
+        return ingest(name)
+    before = {artefact.key for artefact in store.artefacts()}
+    artefacts = ingest(None)
+    if {artefact.key for artefact in artefacts} != set(held):
+        for artefact in artefacts:
+            if artefact.key not in before:
+                store.remove(artefact.key)
+        check_name(name, store)
+    return artefacts
 
 
 def check_name(name: str, store: Store) -> None:

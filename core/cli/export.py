@@ -119,7 +119,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     view = view_of(arguments, artefact)
     if chosen in FIGURES:
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
-        how["width"] = arguments.width or ""
+        how |= {"width": arguments.width or "", "caption": not arguments.no_caption}
         write_picture(artefact, arguments.out, how | {"measures": list(view.measures)})
         return
     result = StudyResult.open(artefact.path)

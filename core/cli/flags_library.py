@@ -84,6 +84,10 @@ def _export_command(commands: flags.Commands) -> None:
     export.add_argument(
         "--figure", type=flags.count, help="of a study: which of its figures, from 1 (default 1)"
     )
+    export.add_argument(
+        "--no-caption", action="store_true",
+        help="leave out the line under a figure: data set, queries, seeds, convention, study",
+    )  # fmt: skip
     large = export.add_mutually_exclusive_group()
     large.add_argument(
         "--width", choices=tuple(WIDTHS),

@@ -108,7 +108,7 @@ def _certify(commands: flags.Commands) -> None:
     )
     certify.set_defaults(first="open:look_over")
     certify.epilog = (
-        "exit status: 0 invariant, 3 not invariant, 4 cannot be told. A function is "
+        "exit status: 0 invariant, 3 not invariant, 4 inconclusive. A function is "
         f"{SIGNATURE}; ranks count from 0, the best first. {MORE}\n\n{certify.epilog}"
     )
     certify.add_argument(

@@ -13,7 +13,7 @@ from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import PreferenceFormat
 from shuffleproof.core.aggregate.registry import Aggregation, Terms
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.data import named_once
 from shuffleproof.core.cli.open import measures_of, run_shown, store_of
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
@@ -28,7 +28,6 @@ from shuffleproof.core.progress import Progress
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-preferences`: files of pairs, matrices, rankings or runs into the store."""
     store = store_of(arguments)
-    check_name(arguments.name, store)
     columns = _pairs_of("--columns", arguments.columns, "OURS=THEIRS, like query=topic")
     form = "WORD=PREFERENCE, like win=1,loss=0"
     values = {}
@@ -41,7 +40,11 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         arguments.format or "", arguments.direction or "", arguments.nulls or "", arguments.repeats,
         arguments.malformed, columns, values, arguments.items, arguments.qrels,
     )  # fmt: skip
-    artefact = preference_store.ingest(arguments.path, arguments.name, store, reading)
+    (artefact,) = named_once(
+        arguments.name,
+        store,
+        lambda name: [preference_store.ingest(arguments.path, name, store, reading)],
+    )
     return Answer({"name": arguments.name, "key": str(artefact.key)} | dict(artefact.facts))
 
 

@@ -132,12 +132,15 @@ def _values(entry: Any, field: str) -> Any:
 
 
 def _stored(arguments: argparse.Namespace) -> Answer:
-    """What the store holds, newest first; parts of cross-fittings and the like with --all only."""
+    """List the store: the user's entries, then those that ship, each part newest first.
+
+    Parts of cross-fittings and the like are listed with --all only.
+    """
     store = store_of(arguments)
-    entries = library.entries(store)
+    entries = sorted(library.entries(store), key=lambda entry: entry.bundled)
     names = {entry.key: entry.name for entry in entries if entry.key.kind == "data"}
     rows = [
-        _row(entry.artefact, names.get(entry.key, entry.name))
+        _row(entry.artefact, entry.name, entry.accepted_name)
         | {"data": ", ".join(sorted(names[key] for key in entry.needs if key in names))}
         for entry in entries
         if arguments.all or not entry.part
@@ -146,16 +149,17 @@ def _stored(arguments: argparse.Namespace) -> Answer:
         others = [
             artefact for artefact in store.artefacts() if artefact.key.kind not in library.KINDS
         ]
-        rows += [_row(other, str(other.facts.get("name", ""))) for other in others]
+        rows += [_row(one, str(one.facts.get("name", "")), str(one.key)) for one in others]
     return Answer(rows, table([_short(row) for row in rows]))
 
 
-def _row(artefact: Artefact, name: str) -> dict[str, Any]:
+def _row(artefact: Artefact, name: str, accepted_name: str) -> dict[str, Any]:
     preset, changed = "", dict[str, Any]()
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(artefact.recipe["ranker"])
     return {
         "name": name,
+        "accepted_name": accepted_name,
         "key": str(artefact.key),
         "kind": artefact.key.kind,
         "data": "",
@@ -166,10 +170,16 @@ def _row(artefact: Artefact, name: str) -> dict[str, Any]:
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A row for the terminal: how many fields differ from the preset, not which."""
+    """A row for the terminal: the name that commands accept, and how many fields were changed."""
     changed = f", {len(row['changed'])} changed" if row["changed"] else ""
-    fields = {field: value for field, value in row.items() if field != "changed"}
-    return fields | {"preset": row["preset"] + changed}
+    what = row["kind"] if row["accepted_name"] == row["name"] else f"{row['kind']}: {row['name']}"
+    return {
+        "name": row["accepted_name"],
+        "what": what,
+        "data": row["data"],
+        "preset": row["preset"] + changed,
+        "created": row["created"][:16].replace("T", " "),
+    }
 
 
 def train(arguments: argparse.Namespace) -> Answer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer
+from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer, named_once
 from shuffleproof.core.cli.open import run_shown, store_of, use_device
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
@@ -18,6 +18,7 @@ from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examine_collection
 from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
 from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
+from shuffleproof.core.store.manifest import Artefact
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-collection`: documents, queries and judgments into the store, and what they hide."""
     store = store_of(arguments)
-    check_name(arguments.name, store)
     how, analysis = (_declared(kind, arguments) for kind in (CollectionFormat, Analysis))
-    work = collections.ingest(arguments.path, arguments.name, store, how, analysis)
-    artefact = run_shown("ingest", work)
+
+    def work(name: str | None) -> list[Artefact]:
+        return [run_shown("ingest", collections.ingest(arguments.path, name, store, how, analysis))]
+
+    (artefact,) = named_once(arguments.name, store, work)
     findings = examine_collection(_indexed(arguments.name, arguments))
     facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
     facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}
@@ -141,16 +144,18 @@ def export_collection(arguments: argparse.Namespace, what: str) -> Answer:
     use_device(arguments)
     indexed = _indexed(arguments.what, arguments)
     collection = indexed.collection
-    retriever: Any = entry.build(indexed)
     out: Path = getattr(arguments, what)
     out.parent.mkdir(parents=True, exist_ok=True)
     ids = list(collection.doc_ids)
     if what == "vectors":
         written = len(ids)
-        vectors = retriever.index.vectors
+        learnt: Any = entry.build(indexed)
+        vectors = learnt.index.vectors
         trec.write_text(out, (f"{line}\n" for line in vectors.lines(ids)))
     else:
-        ranked = retriever.search(collection.queries, arguments.k)
+        from shuffleproof.core.studies.listless.collection_study import cross_fitted_search  # noqa: PLC0415 (loads the studies)
+
+        ranked = cross_fitted_search(indexed, entry, arguments.k)
         written = len(ranked.documents)
         rows = (
             (topic, ids[document], rank, score)
@@ -193,7 +198,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
         sentence = f"It reorders the first {depth} documents of query likelihood."
         return Answer(answer, f"{sentence}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
-    sentence = f"Dense in disguise: {failed}." if dense else "Sparse by all gates."
+    sentence = f"Not sparse: {failed}." if dense else "It passes the sparsity checks."
     return Answer(answer, f"{sentence}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 

@@ -8,6 +8,7 @@ from shuffleproof.core.data.doctor import Finding, Severity
 ACTIONS: dict[str, str] = {
     "one-label": "Check that the label stands first in each line and is the right one; nothing "
     "can be measured here.",
+    "label-feature": "Leave this feature out: a ranker that reads it learns nothing else.",
     "shared-queries": "Split by query again: give one file to Add data, or `ingest FILE`, which "
     "puts no query into two parts.",
     "huge-features": "Open the queries to see the values; correct what is a fault, else choose a "
@@ -20,6 +21,13 @@ ACTIONS: dict[str, str] = {
     "unlike-features": "Compute these features for every part, or leave them out of all parts.",
     "shared-vectors": "Look whether the documents were copied between parts; if so, remove them "
     "from test.",
+    "place-feature": "Leave this feature out, or use it for click models alone: it is not known "
+    "before documents are ranked.",
+    "exposure-feature": "Leave this feature out where it is not known before documents are ranked.",
+    "identifier-feature": "Leave this feature out: trees learn single rows by it.",
+    "repeated-documents": "Keep one row of each document, or name documents by what tells them "
+    "apart.",
+    "query-among-documents": "Leave the query out of its own list.",
     "sentinel-features": "Choose a normalisation by quantiles, or write what is missing as NULL "
     "and say what it becomes.",
     "high-labels": "Map the labels to grades of 0 to 4, or measure with linear gains.",

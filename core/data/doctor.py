@@ -1,14 +1,16 @@
 """What an upload hides: findings in plain words, each with its numbers and what it touches."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from shuffleproof.core.data import doctor_counts
+from shuffleproof.core.data import doctor_counts, ragged
 from shuffleproof.core.data.benchmarks import Size, likeliest, sentence
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.letor.stream import START, Limits, blocks
@@ -19,7 +21,15 @@ LARGEST = float(np.finfo(np.float32).max)
 HUGE = 1e5
 SQUARED = float(np.sqrt(LARGEST))  # beyond it the square is no float32: no mean and deviation holds
 LEAK, STRONG_LEAK = 0.02, 0.1  # distance of the share of well-ordered pairs from one half
+LEAST_QUERIES = 10  # with documents of unlike labels, before anything is said of leaks
 FEW_FEATURES = 0.1  # share of a part's features that another part may lack, and no problem
+GLANCE = 10_000  # rows that tell of most columns that they hold no identifiers
+EXPOSURE = re.compile(
+    r"(displayed?_?|shown_?|serp_?)?(pos|position)s?|session(_?id)?|srch_?id|search_?id|"
+    r"(request|impression|visit|click)s?(_?id)?|impressions?|exposures?|click_?bool|dwell(_?time)?"
+)
+"""Names of columns that click logs have and that tell of what was shown, not of documents."""
+
 NAMED = 8  # queries and features named one by one
 
 
@@ -73,7 +83,8 @@ def examine(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Findi
         dataset: what to examine.
         gathered: ids of the queries whose rows were scattered in the file.
     """
-    return _gravest_first([*_findings(dataset, gathered), *_benchmark({"": dataset})])
+    every = [*_findings(dataset, gathered), *_suspects([dataset]), *_benchmark({"": dataset})]
+    return _gravest_first(every)
 
 
 def _findings(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
@@ -84,6 +95,7 @@ def _findings(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Fin
         *_order(dataset),
         *_columns(dataset),
         *_repeats(dataset),
+        *_documents(dataset),
     ]
 
 
@@ -121,7 +133,7 @@ def examine_fold(fold: Fold) -> list[Finding]:
             queries = [parts[name].query_ids[query] for query in places]
             where = f"{name} {_in_words('query', queries)}"
             findings.append(Finding("shared-vectors", severity, message, where, name, places))
-    findings += [*_unlike_features(parts), *_benchmark(parts)]
+    findings += [*_unlike_features(parts), *_suspects([*parts.values()]), *_benchmark(parts)]
     return _gravest_first(findings)
 
 
@@ -279,7 +291,9 @@ def _order(dataset: RankingDataset) -> Iterator[Finding]:
     mean, low, high, needed = doctor_counts.interval(shares, LEAK)
     ndcg, chance = doctor_counts.file_order_ndcg(dataset)
     severity, verdict = _leak(mean, low, high)
-    if verdict == UNTOLD:
+    if len(shares) < LEAST_QUERIES:
+        severity, verdict = "info", f"{UNTOLD} from fewer than {LEAST_QUERIES} queries"
+    elif verdict == UNTOLD:
         verdict += f"; {counted(needed, 'query')} would show a leak of {percent(LEAK)}"
     beside = "" if np.isnan(ndcg) else (
         f", NDCG@10 of the file's order is {ndcg:.3f} against {chance:.3f} of random orders"
@@ -292,7 +306,7 @@ def _order(dataset: RankingDataset) -> Iterator[Finding]:
     yield Finding("order-leak", severity, message)
 
 
-UNTOLD = "whether the file's order leaks relevance cannot be told"
+UNTOLD = "a leak of relevance by the file's order is inconclusive"
 
 
 def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
@@ -370,6 +384,139 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
         severity: Severity = "warning" if share > LEAK else "info"
         where = _in_words("query", names)
         yield Finding("duplicate-vectors", severity, message, where, queries=queries)
+
+
+def _documents(dataset: RankingDataset) -> Iterator[Finding]:
+    """Documents that stand in a query several times, and queries that stand in their own list."""
+    if dataset.doc_ids is None:
+        return
+    several, own, most = [], [], 1
+    for query, (low, high) in enumerate(pairwise(dataset.offsets.tolist())):
+        ids = Counter(dataset.doc_ids[row] for row in range(low, high))
+        ids.pop("", None)
+        if ids and max(ids.values()) > 1:
+            several.append(query)
+            most = max(most, *ids.values())
+        if dataset.query_ids[query] in ids and len(ids) > 1:
+            own.append(query)
+    for code, places, words in (
+        ("repeated-documents", several, f"has have a document more than once, up to {most} times"),
+        ("query-among-documents", own, "has have itself among its documents, by its id"),
+    ):
+        if places:
+            singular, plural, rest = words.split(" ", 2)
+            message = f"{_subject(len(places), 'query', f'{singular} {plural}')} {rest}."
+            where = _in_words("query", [dataset.query_ids[query] for query in places])
+            yield Finding(code, "warning", message, where, queries=tuple(places))
+
+
+def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
+    """Features that give relevance away, or tell of something else than a document's content."""
+    parts = [part for part in parts if part.documents]
+    if not parts or not parts[0].feature_ids:
+        return
+    unlike = sum(
+        len(np.unique(part.labels[low:high])) > 1
+        for part in parts for low, high in pairwise(part.offsets.tolist())
+    )  # fmt: skip
+    many, perfect = unlike >= LEAST_QUERIES, np.zeros(len(parts[0].feature_ids), dtype=bool)
+    whole = np.all([(_some(part) == np.rint(_some(part))).all(axis=0) for part in parts], axis=0)
+    if many:
+        orders = np.array([doctor_counts.perfect_order(part) for part in parts])
+        needed = [bool((doctor_counts.better_first(part) >= 0).any()) for part in parts]
+        perfect = (orders[needed] > 0).all(axis=0).any(axis=0) | _of_label(parts)
+    place = _holding(parts, whole & ~perfect, _are_places)
+    ids = _holding(parts, whole & ~perfect & ~place, _are_identifiers)
+    names = parts[0].names
+    exposure = np.array([EXPOSURE.fullmatch(name.casefold()) is not None for name in names])
+    for code, severity, chosen, words in (
+        ("label-feature", "problem", perfect,
+         "gives the label away: it orders every list perfectly, or follows from the label"),
+        ("place-feature", "warning", place,
+         "holds the places 1 to n of each list, as a logged position does"),
+        ("identifier-feature", "warning", ids,
+         "holds identifiers: whole numbers, another one in each row, or in each query"),
+        ("exposure-feature", "warning", exposure & ~perfect & ~place & ~ids,
+         "has the name of an exposure column of click logs"),
+    ):  # fmt: skip
+        for column in np.flatnonzero(chosen)[:NAMED]:
+            label = parts[0].feature_label(parts[0].feature_ids[column])
+            yield Finding(
+                code, cast("Severity", severity), f"Feature {label} {words}.", f"feature {label}"
+            )
+
+
+def _some(part: RankingDataset) -> np.ndarray:
+    return part.features[:GLANCE]
+
+
+def _of_label(parts: Sequence[RankingDataset]) -> np.ndarray:
+    """Features that have one value for each label and not the same for all."""
+    labels = np.concatenate([part.labels for part in parts])
+    grades, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    if len(grades) < 2 or len(grades) > len(labels) / LEAST_QUERIES:
+        return np.zeros(len(parts[0].feature_ids), dtype=bool)
+    holds = np.ones(len(parts[0].feature_ids), dtype=bool)
+    values = np.stack([_row(parts, row) for row in first.tolist()])
+    start = 0
+    for part in parts:
+        own = codes[start : start + part.documents]
+        start += part.documents
+        for column in np.flatnonzero(holds):
+            some = part.features[: len(own), column]
+            holds[column] = (some[:GLANCE] == values[own[:GLANCE], column]).all() and (
+                some == values[own, column]
+            ).all()
+    return holds & (values != values[0]).any(axis=0)
+
+
+def _row(parts: Sequence[RankingDataset], row: int) -> np.ndarray:
+    """A row of several parts behind each other."""
+    for part in parts:
+        if row < part.documents:
+            return np.asarray(part.features[row])
+        row -= part.documents
+    raise IndexError(row)
+
+
+def _holding(
+    parts: Sequence[RankingDataset],
+    columns: np.ndarray,
+    holds: Callable[[np.ndarray, np.ndarray], bool],
+) -> np.ndarray:
+    """The columns of which a test of values and list bounds holds, over all parts in a row."""
+    found = np.zeros_like(columns)
+    offsets = ragged.offsets_of(np.concatenate([np.diff(part.offsets) for part in parts]))
+    glance = offsets[: max(int(np.searchsorted(offsets, GLANCE, "right")), LEAST_QUERIES + 1)]
+    for column in np.flatnonzero(columns):
+        start = np.concatenate([part.features[: glance[-1], column] for part in parts])
+        if holds(start[: glance[-1]], glance):
+            values = np.concatenate([part.features[:, column] for part in parts])
+            found[column] = holds(values, offsets)
+    return found
+
+
+def _are_places(values: np.ndarray, offsets: np.ndarray) -> bool:
+    """Each list holds the numbers from 0 or 1 on, in whatever order; lists of one tell nothing."""
+    lengths = np.diff(offsets)
+    ordered = values[ragged.order_within(offsets, values)]
+    places, long = ragged.places_of(offsets), np.repeat(lengths > 1, lengths)
+    several = len(lengths) >= LEAST_QUERIES and bool((lengths > 1).sum() >= LEAST_QUERIES)
+    return several and any(np.array_equal(ordered[long], places[long] + first) for first in (0, 1))
+
+
+def _are_identifiers(values: np.ndarray, offsets: np.ndarray) -> bool:
+    """Whole numbers, each row another one, or each query another one that all its rows have."""
+    if (values != np.rint(values)).any():
+        return False
+    starts = offsets[:-1][np.diff(offsets) > 0]
+    if len(starts) < LEAST_QUERIES:
+        return False
+    firsts = values[starts]
+    by_query = len(np.unique(firsts)) == len(firsts) and np.array_equal(
+        values, np.repeat(firsts, np.diff(offsets)[np.diff(offsets) > 0])
+    )
+    return bool(by_query) or len(np.unique(values)) == len(values)
 
 
 def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:

@@ -29,19 +29,30 @@ def better_first(dataset: RankingDataset) -> Float64[np.ndarray, " queries"]:
 def interval(
     shares: Float64[np.ndarray, " queries"], distance: float
 ) -> tuple[float, float, float, int]:
-    """(mean, low, high, queries) of a share: 95 % by Student's t, and what would tell a distance.
+    """(mean, low, high, queries) of a share: 95 % by Wilson, and queries that show a distance.
+
+    Wilson's interval is of a number of trials. Shares of queries vary less than single trials do,
+    so a query counts as as many trials as its variance says, and as one where all are equal.
+    Student's quantile replaces the normal one.
 
     Args:
         shares: of at least two queries.
         distance: of the mean from chance, to be seen with power 80 % at level 5 %.
 
     >>> [round(number, 3) for number in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
-    [0.55, 0.345, 0.755, 15]
+    [0.55, 0.353, 0.733, 15]
+    >>> [round(number, 3) for number in interval(np.ones(3), 0.1)]
+    [1.0, 0.139, 1.0, 1]
     """
     mean, deviation, count = float(shares.mean()), float(shares.std(ddof=1)), len(shares)
-    half = float(scipy.special.stdtrit(count - 1, 0.975)) * deviation / np.sqrt(count)
+    trials = count * max(mean * (1 - mean) / deviation**2, 1.0) if deviation else float(count)
+    squared = float(scipy.special.stdtrit(count - 1, 0.975)) ** 2
+    middle = (mean + squared / (2 * trials)) / (1 + squared / trials)
+    half = np.sqrt(squared * (mean * (1 - mean) + squared / (4 * trials)) / trials)
+    half /= 1 + squared / trials
     needed = (scipy.special.ndtri(0.975) + scipy.special.ndtri(0.8)) * deviation / distance
-    return mean, float(mean - half), float(mean + half), int(np.ceil(needed**2)) + 1
+    low, high = max(middle - half, 0.0), min(middle + half, 1.0)
+    return mean, float(low), float(high), int(np.ceil(needed**2)) + 1
 
 
 def file_order_ndcg(dataset: RankingDataset) -> tuple[float, float]:
@@ -78,6 +89,20 @@ def columns(
 ]:
     """(lowest, highest, queries within which it varies) of every feature."""
     return _columns(dataset.features, dataset.offsets)
+
+
+def perfect_order(dataset: RankingDataset) -> Int64[np.ndarray, "2 features"]:
+    """Of each feature: pairs of unlike labels if it orders all of them, rising and falling; else 0.
+
+    A pair whose values are equal is not ordered.
+
+    >>> rows = np.array([[1, 5, 0], [2, 4, 0], [2, 3, 0]], dtype=np.float32)
+    >>> judged = RankingDataset(rows, np.float32([0, 1, 2]), np.array([0, 3]), ("1",), (1, 2, 3))
+    >>> perfect_order(judged).tolist()
+    [[0, 0, 0], [0, 3, 0]]
+    """
+    order = ragged.order_within(dataset.offsets, dataset.labels)
+    return _perfect_order(dataset.features, dataset.labels, order, dataset.offsets)
 
 
 def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
@@ -123,6 +148,35 @@ def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         if unlike > 0:
             shares[query] = ahead / unlike
     return shares
+
+
+@no_type_check
+@compiled()
+def _perfect_order(
+    features: np.ndarray, labels: np.ndarray, order: np.ndarray, offsets: np.ndarray
+) -> np.ndarray:
+    """`order` sorts each query by label, so that groups of equal labels follow each other."""
+    width = features.shape[1]
+    pairs = np.zeros((2, width), dtype=np.int64)
+    refuted = np.zeros((2, width), dtype=np.bool_)
+    for query in range(len(offsets) - 1):
+        start, stop = offsets[query], offsets[query + 1]
+        for column in range(width):
+            for way in range(2):
+                if refuted[way, column]:
+                    continue
+                sign, below, above = 1 - 2 * way, -np.inf, -np.inf
+                group = start  # where the group of equal labels begins
+                for at in range(start, stop):
+                    if labels[order[at]] != labels[order[group]]:
+                        below, group = max(below, above), at
+                    value = sign * features[order[at], column]
+                    if not value > below and group > start:
+                        refuted[way, column] = True
+                        break
+                    above = max(above, value) if at > group else value
+                    pairs[way, column] += group - start
+    return np.where(refuted, 0, pairs)
 
 
 @no_type_check

@@ -23,7 +23,7 @@ from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND = "examination"
-VERSION = 5  # of what is examined; raise it when a finding or a figure is added
+VERSION = 6  # of what is examined; raise it when a finding or a figure is added
 FILE = "examination.json"
 SAMPLED = 200_000
 BINS = 24

@@ -46,6 +46,11 @@ class Resident:
     _starting: bool = field(default=False, init=False, repr=False)
     _answered: set[str] = field(default_factory=set, init=False, repr=False)
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a fresh process is loading its libraries or compiling a first answer."""
+        return self._starting
+
     def ask(self, function: str, item: Any) -> Any:
         """The result of a function of one JSON value, worked in the resident process.
 
@@ -57,11 +62,10 @@ class Resident:
             ScoringError: the process is busy, took too long, died, or the function raised.
         """
         start = time.monotonic()
-        if not self._turn.acquire(timeout=self.limit):
-            raise ScoringError(
-                "it is still starting" if self._starting else "it is busy with other questions",
-                "Try again in a moment.",
-            )
+        while not self._turn.acquire(timeout=self.limit):
+            # A start is no failure: it is waited for as long as a start may take.
+            if not self._starting or time.monotonic() - start > self.starting:
+                raise ScoringError("it is busy with other questions", "Try again in a moment.")
         remaining = max(1.0, self.limit - (time.monotonic() - start))
         try:
             worker = self._ready()

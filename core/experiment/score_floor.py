@@ -16,7 +16,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.seeds import generator
+from shuffleproof.core.seeds import generator, mix_bits
 
 RELATIVE, SLIGHT = 1e-5, 1e-3
 """Of a list's spread, where no float64 scores tell: how much of a change float32 may explain, and
@@ -61,18 +61,23 @@ class Floor:
 
 
 def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
-    """The floor as the scores alone tell it: four float32 steps at each of them.
+    """The floor of scores by themselves: four float32 steps at each of them.
 
-    In doubt as many at the list's median, and 1e-5 of its spread.
+    In doubt are as many at the list's median, and 1e-5 of its spread. Of scores on the grid of a
+    half-precision type, which such a network computes, the steps are those of that type.
 
     >>> small = of_scores(np.array([0, 2]), np.array([1.0, 3.0]))
     >>> large = of_scores(np.array([0, 2]), np.array([1024.0, 3072.0]))
     >>> bool((large.doubt == 1024 * small.doubt).all())
     True
     """
-    steps = rounding.representable(scores)
     size, lengths = rounding.scales(offsets, scores), np.diff(offsets)
-    at_median = np.maximum(steps, np.repeat(rounding.representable(size.magnitude), lengths))
+    steps, median_steps = (rounding.representable(each) for each in (scores, size.magnitude))
+    if half := rounding.half_precision(scores):
+        steps, median_steps = (
+            rounding.STEPS * rounding.half_step(each, half) for each in (scores, size.magnitude)
+        )
+    at_median = np.maximum(steps, np.repeat(median_steps, lengths))
     spread = np.repeat(size.spread, lengths)
     return Floor(steps, at_median + RELATIVE * spread, at_median + SLIGHT * spread)
 
@@ -218,10 +223,17 @@ def numeric_scores(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Sco
 def shake_features(
     dataset: RankingDataset, rows: Int64[np.ndarray, " rows"], chance: np.random.Generator
 ) -> RankingDataset:
-    """A data set whose features in these rows are up to four float32 steps off."""
+    """A data set whose features in these rows are up to four float32 steps off.
+
+    Equal values of a feature stay equal, in all rows: arithmetic rounds equal numbers alike, and a
+    ranker that sorts by a feature keeps its ties.
+    """
     features, steps = dataset.features.copy(), int(rounding.STEPS)
     values = features[rows]
-    offset_steps = chance.integers(-steps, steps, values.shape, endpoint=True)
+    columns = chance.integers(2**63, size=values.shape[1], dtype=np.uint64)
+    bits = np.ascontiguousarray(values).view(np.uint32).astype(np.uint64)
+    drawn = mix_bits(bits ^ columns) % np.uint64(2 * steps + 1)  # by value and feature alone
+    offset_steps = drawn.astype(np.int64) - steps
     features[rows] = np.where(
         values == 0, values, values + offset_steps * np.spacing(values)
     ).astype(np.float32)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float, Float32, Float64, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -235,7 +235,7 @@ def exact_changes(
 
 def scores_of_all(
     ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
-) -> list[Float32[np.ndarray, " _"]]:
+) -> list[Float[np.ndarray, " _"]]:
     """Really score every variant, in one batch where the ranker knows how."""
     in_one_batch = getattr(ranker, "score_variants", None)
     if in_one_batch is not None:

@@ -170,8 +170,8 @@ class Studies(OpenData):
 
     def doctor(
         self, ranker: Any = None, *, part: str = "all", queries: int | None = None, seed: int = 0
-    ) -> pd.DataFrame:
-        """What the data set hides, or a ranker: a row a finding, the gravest first.
+    ) -> "Findings":
+        """Findings about the data set, or about a ranker, the gravest first.
 
         Args:
             ranker: examined on the test lists instead of the data: whatever `certify` takes, or a
@@ -186,7 +186,7 @@ class Studies(OpenData):
             rows = self._of_ranker(ranker, queries, seed)
         leading = ["severity", "where", "message"]
         rest = [field.name for field in fields(Finding) if field.name not in leading]
-        return pd.DataFrame(rows, columns=[*leading, *rest])
+        return Findings(rows, columns=[*leading, *rest])
 
     def _of_ranker(self, ranker: Any, queries: int | None, seed: int) -> list[dict[str, Any]]:
         name = self._name_of(ranker)
@@ -208,6 +208,27 @@ class Studies(OpenData):
         """Refuse names that nothing has, before lists are made."""
         named = names.Names(rankers, changes or {}, from_outside=True)
         names.check(named, self.scope.usual_preset, self.scope.store)
+
+
+class Findings(pd.DataFrame):
+    """Findings of a doctor, one row each; printed as whole sentences."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame  # a part of it is a plain frame
+
+    def __repr__(self) -> str:
+        """A line for each finding."""
+        rows = self[["severity", "where", "message"]].to_dict("records")
+        lines = [
+            f"{row['severity']:<8} {row['where'] + ': ' * bool(row['where'])}{row['message']}"
+            for row in rows
+        ]
+        return "\n".join(lines) or "no findings"
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            return self.to_html(max_rows=pd.get_option("display.max_rows"))
 
 
 SIZES: Mapping[str, str] = {

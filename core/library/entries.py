@@ -33,6 +33,7 @@ from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.listless.retrievers import label as retriever
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.result import TIMES
+from shuffleproof.core.studies.user_names import ranker_label
 from shuffleproof.core.words import counted
 
 KINDS = {
@@ -93,6 +94,13 @@ class Entry:
     def key(self) -> ArtefactKey:
         """The artefact's key."""
         return self.artefact.key
+
+    @property
+    def accepted_name(self) -> str:
+        """The name that commands accept: the user's own, `ranker#digits`, or the key."""
+        if self.names or self.name == SAMPLE:
+            return self.name
+        return ranker_label(self.artefact) if self.key.kind == "ranker" else str(self.key)
 
 
 def entries(store: Store) -> list[Entry]:
@@ -266,7 +274,7 @@ def _of_retriever(facts: Mapping[str, Any]) -> str:
     if "gates" not in facts:
         return said
     failed = "; ".join(facts["failed"])
-    return f"{said}; " + (f"dense in disguise: {failed}" if failed else "sparse by all gates")
+    return f"{said}; " + (f"not sparse: {failed}" if failed else "passes the sparsity checks")
 
 
 def _compared(recipe: Mapping[str, Any]) -> list[str]:

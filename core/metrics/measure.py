@@ -348,6 +348,15 @@ class Measure:
         return self.name not in MEASURES
 
     @property
+    def without_conventions(self) -> str:
+        """Name and cut-off without conventions.
+
+        >>> Measure.parse("NDCG(ideal=shown)@10").without_conventions
+        'NDCG@10'
+        """
+        return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+
+    @property
     def is_function(self) -> bool:
         """Whether a function of one ranked list computes it, and no kernel of `blocks`."""
         return not self.entry.kernel and self.name not in KERNELS

@@ -7,7 +7,7 @@ if it changed places with a document whose score lay further away than arithmeti
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int64, Real
+from jaxtyping import Bool, Float64, Int64, Real
 
 from shuffleproof.core.compiled import compiled
 
@@ -57,10 +57,10 @@ def pairs_within(
 
 
 def smallest_gap(
-    offsets: Int64[np.ndarray, " bounds"], scores: Float32[np.ndarray, " elements"]
-) -> Float32[np.ndarray, " segments"]:
+    offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]
+) -> Float64[np.ndarray, " segments"]:
     """The smallest positive difference of two scores in each list; infinite where there is none."""
-    return _least_gaps(offsets, scores)
+    return _least_gaps(offsets, scores.astype(np.float64))
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
@@ -107,7 +107,7 @@ def _near_tie_shares(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray)
 @no_type_check
 @compiled()
 def _least_gaps(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    gaps = np.full(len(offsets) - 1, np.inf, dtype=np.float32)
+    gaps = np.full(len(offsets) - 1, np.inf)
     for segment in range(len(offsets) - 1):
         inside = np.sort(scores[offsets[segment] : offsets[segment + 1]])
         for i in range(1, len(inside)):

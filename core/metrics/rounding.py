@@ -16,6 +16,14 @@ STEPS = 4.0
 """Neighbouring float32 numbers that two summations of the same few terms end apart."""
 
 
+HALF_PRECISION = {"bfloat16": 8, "float16": 11}
+"""Significant bits of the types that half-precision networks score in."""
+
+LAST_BITS, DISTINCT = 0.2, 8
+"""Share and number of the distinct scores that must use the last bit of such a type: scores that
+were rounded to whole numbers or tenths of 2 fit into its grid, and do not."""
+
+
 @dataclass(frozen=True)
 class Scales:
     """The sizes of each list's scores.
@@ -50,6 +58,36 @@ def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, 
     size = np.abs(scores.astype(np.float64, copy=False))
     finite = np.minimum(np.where(np.isfinite(size), size, 0.0), np.finfo(np.float32).max)
     return STEPS * np.spacing(finite.astype(np.float32)).astype(np.float64)
+
+
+def half_precision(scores: Real[np.ndarray, " elements"]) -> str:
+    """The half-precision type whose grid all scores lie on and use; empty where there is none.
+
+    >>> half_precision(1 + np.arange(40) / 128), half_precision(np.arange(40)), half_precision(
+    ...     np.float16(np.linspace(0.1, 0.9, 40)))
+    ('bfloat16', '', 'float16')
+    """
+    values = np.unique(np.abs(scores[np.isfinite(scores) & (scores != 0)].astype(np.float64)))
+    if (values == np.rint(values)).all():
+        return ""
+    for name, bits in HALF_PRECISION.items():
+        mantissas = np.frexp(values)[0] * 2.0**bits
+        if (mantissas == np.rint(mantissas)).all():
+            last = mantissas % 2 == 1
+            return name if last.sum() >= DISTINCT and last.mean() >= LAST_BITS else ""
+    return ""
+
+
+def half_step(
+    scores: Real[np.ndarray, " elements"], precision: str
+) -> Float64[np.ndarray, " elements"]:
+    """The distance of neighbouring numbers of a half-precision type at each score.
+
+    >>> half_step(np.array([1.0, -3.0]), "bfloat16").tolist()
+    [0.0078125, 0.015625]
+    """
+    size = np.where(np.isfinite(scores), np.abs(scores), 0.0).astype(np.float64)
+    return np.ldexp(1.0, np.frexp(size)[1] - HALF_PRECISION[precision]) * (size > 0)
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function

@@ -247,6 +247,11 @@ class RankerName:
         return self.kind in {Kind.FUNCTION, Kind.OBJECT} or self.head in FILES
 
     @property
+    def is_scored_apart(self) -> bool:
+        """Whether a process of its own scores it: an importable function or a model file."""
+        return self.kind is Kind.FUNCTION or (self.head in FILES and not self.is_scores)
+
+    @property
     def is_scores(self) -> bool:
         """Whether it is scores in a file, which cannot be asked again."""
         return self.head == SCORES

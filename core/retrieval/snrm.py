@@ -249,12 +249,25 @@ class Trainer(WeakTrainer):
             self.network, self.windows, indexed.tokens.documents,
             self.recipe.model.document_length, training.seed,
         )  # fmt: skip
+        queries = indexed.collection.queries
+        words = Gates.of_words(indexed, queries)
+        whole = Latent(
+            indexed.tokens, self.network, self.recipe.with_fields({"keep_query": 0}),
+            SparseIndex.of(SparseVectors.of(table)),
+        )  # fmt: skip
+        before = Gates.of(whole.index, whole.vectors(queries))
         left = prune(table, training.keep_document, training.keep_share)
         index = SparseIndex.of(SparseVectors.of(left))
         latent = Latent(indexed.tokens, self.network, self.recipe, index)
-        gates = Gates.of(index, latent.vectors(indexed.collection.queries))
-        measured = asdict(gates) | {"dense_in_disguise": gates.dense_in_disguise}
-        return latent.save, {"gates": measured, "failed": list(gates.failures)}
+        gates = Gates.of(index, latent.vectors(queries))
+        failed = list(gates.failures(words))
+        return latent.save, {
+            "gates": asdict(gates) | {"dense_in_disguise": bool(failed)},
+            "failed": failed,
+            "gates_before_pruning": asdict(before),
+            "failed_before_pruning": list(before.failures(words)),
+            "gates_of_words": asdict(words),
+        }
 
 
 def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
@@ -335,6 +348,7 @@ class Latent:
     ) -> None:
         """Keep the network, and the index of the documents."""
         self.tokens, self.network, self.recipe, self.index = tokens, network, recipe, index
+        self.facts: Mapping[str, Any] = {}
         self._windows = windows_of(tokens, recipe)
 
     def vectors(self, query_texts: Sequence[str]) -> SparseVectors:
@@ -484,7 +498,9 @@ def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> 
     arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
     network = SNRM(recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0))
     index = SparseIndex.open(artefact.path / INDEX)
-    return Latent(indexed.tokens, with_weights(network, arrays), recipe, index)
+    latent = Latent(indexed.tokens, with_weights(network, arrays), recipe, index)
+    latent.facts = artefact.facts
+    return latent
 
 
 def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:

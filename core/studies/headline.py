@@ -20,6 +20,7 @@ Queries = Float[np.ndarray, " queries"]
 
 SURVIVES, BENDS, BREAKS = "survives", "bends", "breaks"
 NOISE, UNTOLD = "within noise", "cannot be told"
+BEST = "best"
 
 SMALL, LARGE = 0.02, 0.10
 """Shares of a ranker's mean: a loss surely below the first is none, one from the second on is
@@ -33,6 +34,7 @@ TIERS: Mapping[str, str] = {
     BENDS: "it loses, more than chance, less than 10 % of its mean",
     BREAKS: "it loses, more than chance, 10 % of its mean or more",
     NOISE: "what it loses is not told apart from its own noise",
+    BEST: "its mean is the highest",
     UNTOLD: "2 % of its mean or nothing may be lost: too few queries to tell",
 }
 """What becomes of a ranker, by a paired t test and its interval (95 %, both after Holm's
@@ -137,18 +139,24 @@ def headline(losses: Sequence[Loss]) -> Headline:
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 
-def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tuple[str, str]:
-    """What becomes of rankers on one list, where nothing can be tested, and what that means.
+def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tuple[str, str, str]:
+    """Tier of rankers on one list, where nothing can be tested, its meaning, and the chip's words.
 
     Args:
-        values: the measure before and after, a pair a ranker; NaN where it means nothing.
-        changed: whether any answer is another.
+        values: NDCG@10 before and after, a pair a ranker; NaN where it means nothing.
+        changed: any ranking changed.
 
-    >>> of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)[0]
-    'breaks'
+    >>> tier, _, words = of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)
+    >>> tier, words
+    ('breaks', 'loses 22.2 % of NDCG@10')
+    >>> of_one_list([(0.8, 0.8)], changed=True)[2]
+    'reorders, loses nothing'
     """
-    lost = any(before - after >= LARGE * before > 0 for before, after in values)
-    return BREAKS if lost else BENDS if changed else SURVIVES, ONE_LIST
+    shares = (1 - after / before for before, after in values if before > 0 and after >= 0)
+    lost = max(shares, default=0.0)
+    words = f"{_loses(lost)} of NDCG@10" if lost > 0 else "reorders, loses nothing"
+    tier = BREAKS if lost >= LARGE else BENDS if changed else SURVIVES
+    return tier, ONE_LIST, words if changed else ""
 
 
 ONE_LIST = (

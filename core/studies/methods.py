@@ -97,7 +97,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _readings(recipe, facts),
         methods_text(recipe, facts),
         *_measures(recipe),
-        _tests(recipe),
+        _tests(recipe, facts),
     ]
     return " ".join(filter(None, sentences))
 
@@ -239,15 +239,20 @@ def _effectiveness_measures(recipe: Mapping[str, Any]) -> list[str]:
     return [str(text) for text in recipe.get("measures", ()) if is_measure(str(text))]
 
 
-def _tests(recipe: Mapping[str, Any]) -> str:
+def _tests(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     if recipe["kind"] == "invariance":
+        # studies of earlier versions had seven kinds of systematic orders and do not name them
+        orders = facts.get("orders") or (
+            "reversed", "rotated by one", "rotated back", "first two swapped", "best first",
+            "best last", "as in the data set",
+        )  # fmt: skip
         return (
-            "Every list is judged by its own scores: a change counts where it exceeds what "
-            "arithmetic can do to them (four float32 steps; other batches; twice the distance from "
-            "float64 scores where there are any, else 1e-5 of the list's median spread). The share "
-            "of random orders that change an answer has a one-sided 95 % Clopper-Pearson bound; "
-            "systematic orders (reversed, rotated, first two swapped, by the ranker's own scores, "
-            "as in the data set) are counted apart."
+            "Every list is judged by its own scores: a change counts where it exceeds rounding "
+            "(four steps of the scores' type; other batches; twice the distance from float64 "
+            "scores where there are any, else 1e-5 of the list's median spread), or where a sign "
+            "test shows that it follows the input order. The share of random orders that change "
+            "a ranking has a one-sided 95 % Clopper-Pearson bound; systematic orders "
+            f"({', '.join(orders)}; best by the ranker's own scores) are counted apart."
         )
     if not _effectiveness_measures(recipe):
         return ""

@@ -44,7 +44,10 @@ TIMES = "times.json"
 """What a clock measured: a file of its own, so that all others are the same bytes wherever and
 however often a study is done."""
 CLOCKED = ("seconds", "training_seconds")
-CLOCKED_FACTS = ("training_seconds", "effort", "milliseconds_a_list")
+OWN_PROCESS = "milliseconds_in_own_process"
+"""The fact of times of rankers that are scored in processes of their own."""
+
+CLOCKED_FACTS = ("training_seconds", "effort", "milliseconds_a_list", OWN_PROCESS)
 
 STORED_FILE = re.compile(rf"\b(?:{'|'.join(FILES)})#(?P<digits>[0-9a-f]+)")
 """The label of a ranker that was brought as a file."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STOPPED = "stopped"
 """The fact of a result whose time was up: seconds, trials done, and of how many."""
 
-LOSS, REGRET, MEAN = AXES = ("loss", "regret", "mean")
+LOSS, REGRET, MEAN = ("loss", "regret", "mean")
 """What curves show: what is lost against the lists as they are, what the best order of the very
 documents shown has more, the measure itself."""
 
@@ -37,16 +37,18 @@ class Text:
 
 @dataclass(frozen=True)
 class Headline(Text):
-    """The answer in one sentence of at most 20 words.
+    """The answer in one sentence of at most 25 words.
 
     Attributes:
         tier: what becomes of the ranker that loses most, a name of `core.studies.headline.TIERS`;
             empty where nothing was disturbed.
         why: what the tier means, for who asks.
+        label: of the chip that shows the tier; empty: the tier's own name.
     """
 
     tier: str = ""
     why: str = ""
+    label: str = ""
 
 
 class Heading(Text):
@@ -111,7 +113,6 @@ class View:
         symbols: the marks.
         family: that the headline is about; empty: all, of a figure its first.
         rankers: that the headline compares; none: all but the initial ranking.
-        axis: what the picture under the headline shows, of AXES; empty: the study's own first.
     """
 
     measures: Sequence[str] = ()
@@ -121,7 +122,6 @@ class View:
     symbols: str = "abcdefghijklmnopqrstuvwxyz"
     family: str = ""
     rankers: Sequence[str] = ()
-    axis: str = ""
 
     def compared_labels(self, labels: Iterable[str]) -> list[str]:
         """The rankers of a study that its headline compares."""

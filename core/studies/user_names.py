@@ -19,6 +19,7 @@ from shuffleproof.core.rankers.name import RankerName, parse_forgiving
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.rankers.registry import refuse_unknown as refuse_ranker
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
 
 DIGITS = 12
 """Of a stored ranker's key, in its name."""
@@ -120,7 +121,11 @@ def stored_name(names: Any, store: Store) -> Any:
     key = store.names().get(names)
     if (key is None or key.kind != "ranker") and not RANKER_KEY.fullmatch(names):
         return names
-    artefact = store.resolve(names, "ranker")
+    return ranker_label(store.resolve(names, "ranker"))
+
+
+def ranker_label(artefact: Artefact) -> str:
+    """The name by which commands accept a stored ranker: `name#digits`."""
     recipe = artefact.recipe.get("ranker", {})
     name = recipe.get("name") or artefact.facts.get("name")
     return f"{name}#{artefact.key.digest[:DIGITS]}"

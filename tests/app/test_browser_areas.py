@@ -49,6 +49,26 @@ def test_each_area_shows_its_pages_and_no_others_and_back_leads_to_the_one_befor
     page.wait_for_url(f"**/{last_but_one}?**")
 
 
+def test_back_leads_to_the_previous_page_whatever_was_chosen_on_this_one(visitor):
+    page = visitor.page
+    visitor.go("benchmark")
+    visitor.drawn()
+    links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
+    links.filter(has_text="Stress tests").click()
+    page.wait_for_url("**/perturbations?**")
+    visitor.drawn()
+    entries = page.evaluate("history.length")
+    links.filter(has_text="Invariance").click()
+    page.wait_for_url("**/invariance?**")
+    visitor.drawn()
+    page.get_by_role("button", name="Shuffle").first.click()
+    page.wait_for_url("**order=shuffled%3A2**")
+    visitor.drawn()
+    assert page.evaluate("history.length") == entries + 1
+    page.go_back()
+    page.wait_for_url("**/perturbations?**")
+
+
 def test_on_telephones_too(chromium, sample_server):
     with browser.fresh(chromium, sample_server) as visitor:
         context = chromium.new_context(

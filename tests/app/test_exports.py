@@ -110,6 +110,18 @@ def test_figure_html_is_self_contained(figure):
     assert "plotly.js v" in page
 
 
+def test_a_figure_carries_its_caption_line_and_a_readable_name(every_study, figure):
+    artefact = every_study[1]["initial-ranking"]
+    caption = exports.study_caption(artefact, "NDCG(empty=one)@10")
+    for words in ("my_set", "n = 40 queries", "2 seeds", "no relevant: 1", str(artefact.key)):
+        assert words in caption
+    assert exports.study_stem(artefact) == f"initial-ranking-my_set-{artefact.key.digest[:8]}"
+    narrow, high = exports.captioned("<svg/>", caption, 300.0, 200.0)
+    assert narrow.count("<text") > 2, "a narrow figure has more lines"
+    assert high == 200 + exports.LINE * (narrow.count("<text") + 0.5)
+    assert caption in exports.figure_as(figure, "html", caption=caption).decode()
+
+
 def test_recipe_reads_back():
     file = exports.recipe_file({"kind": "x"}, {"data": "τ"}, "study")
     assert json.loads(file.make()) == {"recipe": {"kind": "x"}, "facts": {"data": "τ"}}
@@ -150,7 +162,7 @@ def test_drawn_by_a_browser(figure):
 @pytest.mark.skipif(bool(exports.drawing_lacks()), reason="no kaleido or no browser")
 def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, capsys):
     (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
-    words = ["export", study.name, str(tmp_path / "f.png"), "--size", "column"]
+    words = ["export", study.name, str(tmp_path / "f.png"), "--size", "column", "--no-caption"]
     assert main(words) == 0
     head = (tmp_path / "f.png").read_bytes()[:24]
     assert head.startswith(b"\x89PNG\r\n")
@@ -172,7 +184,8 @@ def test_a_figure_is_as_wide_as_a_column_a_page_and_a_slide(tmp_path):
         assert drawn.startswith(b"%PDF")
         box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", drawn)
         found = [float(points) / 72 * 25.4 for points in box.groups()]
-        assert found == pytest.approx([wide, high or found[1]], abs=0.5), width
+        assert found[0] == pytest.approx(wide, abs=0.5), width
+        assert high <= found[1] < 1.1 * high or not high, "the caption stands under a slide"
         assert found[0] / 4 < found[1] <= 1.5 * found[0]
 
 

@@ -148,6 +148,7 @@ def row(
 ) -> None:
     """Draw the row of exports of this list."""
     query_list, stem = exported.query_list, f"attention-{exported.ranker.name}"
+    caption = f"{query_list.data} · query {query_list.query} · {exported.ranker.label}"
     ranker_name = as_asked(exported.ranker)
     which = asdict(exported.wanted) | {"change": exported.change}
     facts = {"data": query_list.data, "lists": query_list.recipe.plain()}
@@ -160,7 +161,9 @@ def row(
     }
     parts.exports_row(
         parts.ExportContent(
-            figures=lambda width: exports.figure_files(drawn, stem, width),
+            figures=lambda width, captioned: exports.figure_files(
+                drawn, stem, width, caption * captioned
+            ),
             tables=lambda: exports.table_files(infer_columns(cells_table(map_), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=exports.File(

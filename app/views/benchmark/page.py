@@ -168,14 +168,18 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():
-        parts.finding(study_access.compute(chosen.key, sections.finding, str(measure), test))
+        parts.finding(
+            study_access.compute(chosen.key, sections.finding, str(measure), test, baseline)
+        )
     _details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
-        f"{chosen.key}-runs.zip",
+        f"{exports.study_stem(artefact)}-runs.zip",
         lambda: benchmarks.runs(chosen.key),
     )
-    shared = choice.export_menu(artefact, picture, lambda: table_files(chosen, shown_as(chosen)))
+    shared = choice.export_menu(
+        artefact, picture, lambda: table_files(chosen, shown_as(chosen)), str(measure)
+    )
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 
@@ -278,7 +282,7 @@ def table_files(chosen: BenchmarkView, view: View) -> list[exports.File]:
     return [
         exports.File(
             words,
-            f"{chosen.key}-table.{ending}",
+            f"{exports.study_stem(chosen.artefact)}-table.{ending}",
             lambda ending=ending: make(ending),  # type: ignore[misc]
         )
         for ending, words in exports.TABLES.items()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Bool, Float, Int64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -16,13 +16,13 @@ from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_process import ARRAYS, FILES, INPUTS, OPTIONAL
-from shuffleproof.core.rankers.outside.file_ranker import LARGEST
 from shuffleproof.core.rankers.outside.function_process import (
     FunctionProcess,
     FunctionProcesses,
     jobs_allowed,
     seconds_allowed,
 )
+from shuffleproof.core.rankers.outside.returned import USABLE, is_score
 from shuffleproof.core.rankers.outside.signature import EXTRA
 from shuffleproof.core.words import counted
 
@@ -62,6 +62,8 @@ class CallableRanker:
             when it was named; empty where there is none, as for what is built into Python. What
             the file imports or reads in its turn is not in it.
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
+        as_returned: scores stay in the type that the function returns; else they are float32 with
+            the same order and ties.
     """
 
     name: str
@@ -71,6 +73,7 @@ class CallableRanker:
     rankings: int = 0
     source: str = ""
     padding: bool = False
+    as_returned: bool = False
 
     __repr__ = one_line
 
@@ -126,18 +129,22 @@ class CallableRanker:
         """Whether its processes had, up to now, temporary and home folders of their own."""
         return self.processes.own_folders
 
+    def touched(self) -> dict[str, list[str]]:
+        """Places that its processes have touched, by `touched.KINDS`."""
+        return self.processes.touched()
+
     def padded(self) -> "CallableRanker | None":
         """The same function, given padded lists; None where it takes no mask, and so none."""
         return replace(self, padding=True) if self.masked else None
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
-    ) -> Float32[np.ndarray, " candidates"]:
+    ) -> Float[np.ndarray, " candidates"]:
         """Scores by one call a list, or for lists of one length; float64 keeps order and ties.
 
         Raises:
             DataError: the function failed, crashed, hung, or returned something other than one
-                finite score a document.
+                score a document. −∞ means last.
         """
         scores, calls = np.empty(len(lists.rows), dtype=np.float64), list(self._calls(lists))
 
@@ -152,6 +159,8 @@ class CallableRanker:
 
         first_queries = [dataset.query_ids[lists.queries[indexes[0]]] for indexes in calls]
         self.processes.map_calls(first_queries, ask)
+        if self.as_returned:
+            return scores
         return file_ranker.in_single_precision(lists.offsets, scores)
 
     def _calls(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
@@ -195,11 +204,11 @@ class CallableRanker:
         }
         answer = process.scores(inputs, f"{self.name}, {_queries(names)}")
         answer = answer.reshape(slots.shape)
-        wrong = np.argwhere(~(np.abs(answer.astype(np.float64)) <= LARGEST) & mask)
+        wrong = np.argwhere(~is_score(answer) & mask)
         if len(wrong):
             (index, place), docs = wrong[0], slots.shape[1]
             finding = f"it returned {answer[index, place]} for document {place + 1} of {docs}"
-            remedy = "Expected finite numbers of single precision."
+            remedy = USABLE
             location = f"{self.name}, query {names[index]}"
             raise AnswerError(location, finding, remedy, "not-finite")
         return answer

@@ -12,6 +12,7 @@ import json
 import re
 import resource
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,6 +33,9 @@ from shuffleproof.core.rankers.outside.columns import (
 FEATURES, IDS, ABSENT, NAMES, RULE = "features", "ids", "absent", "names", "rule"
 ABOUT = "about.json"
 """The file beside the answer that says how the model was read."""
+
+SECONDS = "seconds"
+"""Of scoring, in what is written beside the scores."""
 
 UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
 """What LightGBM and XGBoost load where it is installed, in a second or two; no file asks for it."""
@@ -229,7 +233,8 @@ class GivenData:
 
 
 ModelAnswer = tuple[Any, dict[str, Any]]
-"""The scores, and how the model was read: `columns` (the rule), `absent` columns, `rounds` used."""
+"""The scores, and how the model was read: `columns` (the rule), `absent` columns, `rounds` used,
+and the `seconds` of scoring alone."""
 
 
 def score(kind: str, model: Path, given: Path, answer: Path) -> None:
@@ -261,12 +266,14 @@ def lightgbm_scores(model: Path, data: GivenData) -> ModelAnswer:
     check_categories(
         matrix, [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
     )
+    start = time.perf_counter()
     try:
         scores = booster.predict(matrix, num_threads=1)
     except Exception as error:
         raise scoring_error(LIGHTGBM, error) from error
+    seconds = time.perf_counter() - start
     check_outputs(LIGHTGBM, scores)
-    return scores, match.plain()
+    return scores, {**match.plain(), SECONDS: seconds}
 
 
 def lightgbm_columns(booster: Any) -> ModelColumns:
@@ -303,13 +310,15 @@ def xgboost_scores(model: Path, data: GivenData) -> ModelAnswer:
     kinds = booster.feature_types or []
     check_categories(matrix, [at for at, kind in enumerate(kinds) if kind == "c"])
     rounds = best_rounds(booster)
+    start = time.perf_counter()
     try:
         given = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
         scores = booster.predict(given, output_margin=True, iteration_range=(0, rounds))
     except Exception as error:
         raise scoring_error(XGBOOST, error) from error
+    seconds = time.perf_counter() - start
     check_outputs(XGBOOST, scores)
-    how = match.plain()
+    how = {**match.plain(), SECONDS: seconds}
     if rounds:
         how |= {"rounds": rounds, "of_rounds": booster.num_boosted_rounds()}
     return scores, how

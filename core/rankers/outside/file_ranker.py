@@ -40,6 +40,7 @@ from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.rankers.outside.columns import NAMES, RULES
+from shuffleproof.core.rankers.outside.returned import LARGEST
 from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -48,7 +49,6 @@ ALONE: frozenset[Input] = frozenset({"features"})
 SECONDS = 120.0
 """A model that has not answered by then is taken to hang."""
 
-LARGEST = float(np.finfo(np.float32).max)
 AT_ONCE = 200_000
 """Documents of a part that is asked about as a whole."""
 
@@ -157,6 +157,7 @@ class OutsideModel:
     reads: frozenset[Input] = ALONE
     rankings: int = 0
     how: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _seconds: list[float] = field(default_factory=list, repr=False, compare=False)
     _known: dict[str, Float32[np.ndarray, " docs"]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -191,6 +192,12 @@ class OutsideModel:
             self._known[dataset.fingerprint] = self._model_scores(dataset, every)
         return self._known[dataset.fingerprint][lists.rows]
 
+    def seconds_to_score(self, dataset: RankingDataset, lists: CandidateLists) -> float:
+        """The seconds that the model itself takes: no start of a process, no remembered answer."""
+        self._seconds.clear()
+        self.score_variants(dataset, [lists])
+        return sum(self._seconds)
+
     def score_variants(
         self, dataset: RankingDataset, variants: Sequence[CandidateLists]
     ) -> list[Float32[np.ndarray, " candidates"]]:
@@ -217,7 +224,9 @@ class OutsideModel:
             np.savez(request, **given)
             self._run_model(request, answer)
             scores = np.load(answer, allow_pickle=False)
-            self.how.update(json.loads(answer.with_name(ABOUT).read_text(encoding="utf-8")))
+            how = json.loads(answer.with_name(ABOUT).read_text(encoding="utf-8"))
+            self._seconds.append(how.pop("seconds"))
+            self.how.update(how)
         self._check_reading()
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             finding = f"it answered {scores.shape}"
@@ -335,8 +344,10 @@ def in_single_precision(
     order = ragged.order_within(offsets, scores)
     lists = ragged.segment_ids(offsets)
     follows = np.diff(lists, prepend=-1) == 0
-    rises = np.diff(scores[order], prepend=0) > 0
-    tied = follows & rises & (np.diff(rounded[order], prepend=0) <= 0)
+    rises, flat = np.zeros((2, len(order)), dtype=bool)  # differences of two −∞ are no numbers
+    rises[1:] = scores[order][1:] > scores[order][:-1]
+    flat[1:] = rounded[order][1:] <= rounded[order][:-1]
+    tied = follows & rises & flat
     for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
         below, document = rounded[order[place - 1]], order[place]
         above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))

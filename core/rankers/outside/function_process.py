@@ -36,8 +36,10 @@ from shuffleproof.core.rankers.outside.callable_process import (
     RETURNED,
     SCORES,
     SHAPE,
+    TOUCHED,
 )
 from shuffleproof.core.rankers.outside.signature import SIGNATURE
+from shuffleproof.core.rankers.outside.touched import joined
 from shuffleproof.core.user_code import place
 
 SECONDS = 120.0
@@ -173,9 +175,17 @@ class FunctionProcess:
         self._end = weakref.finalize(
             self, _end_all, process, self._connection, self._faults, self._room
         )
-        path = json.dumps([entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))])
-        head: dict[str, Any] = json.loads(self._exchange(path.encode(), self.target))
+        path = [entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))]
+        place = {"path": path, "room": "" if self._room is None else self._room.name}
+        head: dict[str, Any] = json.loads(self._exchange(json.dumps(place).encode(), self.target))
         return head
+
+    def touched(self) -> dict[str, list[str]]:
+        """Places that it has touched since it started, by `touched.KINDS`; none before that."""
+        if self._process is None or self._late or self._process.poll() is not None:
+            return joined(())
+        places: dict[str, list[str]] = json.loads(self._exchange(TOUCHED, self.target))
+        return places
 
     def scores(self, given: Mapping[str, Any], where: str) -> Any:
         """What the function returned: real numbers in the shape that is due.
@@ -349,6 +359,10 @@ class FunctionProcesses:
     def own_folders(self) -> bool:
         """Whether all had, up to now, temporary and home folders of their own."""
         return all(process.own_folders for process in self.processes)
+
+    def touched(self) -> dict[str, list[str]]:
+        """Places that any of them has touched, by `touched.KINDS`."""
+        return joined(process.touched() for process in self.processes)
 
     def map_calls(self, queries: Sequence[str], ask: MakeCall) -> None:
         """Make calls, as many at the same time as there are processes.

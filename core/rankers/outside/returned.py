@@ -28,6 +28,20 @@ KINDS = {
 """Kinds of arrays that are no numbers, in words."""
 
 
+LARGEST = float(np.finfo(np.float32).max)
+USABLE = "Expected finite numbers of single precision, or −∞ for documents that come last."
+
+
+def is_score(values: np.ndarray) -> np.ndarray:
+    """The values that can be scores: those of float32's range, and −∞, which means last.
+
+    >>> is_score(np.array([1.0, -np.inf, np.inf, np.nan, 1e300])).tolist()
+    [True, True, False, False, False]
+    """
+    numbers = values.astype(np.float64)
+    return (np.abs(numbers) <= LARGEST) | (numbers == -np.inf)
+
+
 class UnusableError(Exception):
     """What a function returned holds no scores.
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 INPUTS: Mapping[str, str] = {
     "features": "float32[documents, features]",
-    "ranks": "int64[documents, rankings], from 0, best first",
+    "ranks": "int64[documents, rankings], from 0, best first; documents that tie share one",
     "query": "its id, a text",
     "documents": "their ids, a list of texts",
     "texts": "what they say, a list of texts: `ingest --texts` brings them",
@@ -31,7 +31,8 @@ SIGNATURE = (
 MORE = (
     "Parameters are known by their names: features, ranks, query (its id), documents (their ids), "
     "texts (where `ingest --texts` brought some), mask (several lists at once); it takes those "
-    "that it needs, and what has a default may be lacking."
+    "that it needs, and what has a default may be lacking. Documents that tie under an initial "
+    "ranking share a rank. A score of −inf means last."
 )
 """What else a function may take, in a sentence."""
 

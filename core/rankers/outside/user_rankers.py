@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float, Float32, Float64, Int64
 
 from shuffleproof.core import user_code
 from shuffleproof.core.data.dataset import RankingDataset
@@ -36,7 +36,11 @@ from shuffleproof.core.numerals import whole
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, RankerName
-from shuffleproof.core.rankers.outside.callable_ranker import EVERYTHING, LACKING
+from shuffleproof.core.rankers.outside.callable_ranker import (
+    EVERYTHING,
+    LACKING,
+    CallableRanker,
+)
 from shuffleproof.core.rankers.outside.columns import (
     RULES,
     ColumnsError,
@@ -48,8 +52,8 @@ from shuffleproof.core.rankers.outside.file_process import (
     lightgbm_columns,
     xgboost_columns,
 )
-from shuffleproof.core.rankers.outside.file_ranker import LARGEST, in_single_precision
-from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
+from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
+from shuffleproof.core.rankers.outside.returned import USABLE, UnusableError, is_score, numbers
 from shuffleproof.core.rankers.outside.signature import (
     EXTRA,
     SIGNATURE,
@@ -349,7 +353,7 @@ def _of_network(network: Any) -> Callable[..., Any]:
         def tensor(value: Any) -> Any:
             return torch.tensor(value, device=device) if isinstance(value, np.ndarray) else value
 
-        training = network.training
+        modes = [(part, part.training) for part in network.modules()]
         network.eval()
         try:
             with torch.no_grad():
@@ -358,7 +362,8 @@ def _of_network(network: Any) -> Callable[..., Any]:
                     **{name: tensor(value) for name, value in options.items()},
                 )
         finally:
-            network.train(training)
+            for part, training in modes:  # parts that are frozen stay frozen
+                part.training = training
 
     return answer
 
@@ -373,13 +378,22 @@ class UserRanker:
         known_by: digest of its code and of what it holds; empty where that cannot be told.
         columns: of a model: the rule by which its columns are matched; empty: the only one that
             fits.
+        as_returned: scores stay in the type that it returns; else they are float32 with the same
+            order and ties.
     """
 
     name: str
     thing: Any = field(repr=False)
     known_by: str = ""
     columns: str = ""
+    as_returned: bool = False
     rankings: ClassVar[int] = 0
+
+    @property
+    def training_mode(self) -> bool:
+        """A torch module that was handed over in training mode; it is scored in evaluation mode."""
+        is_module = _is_network(self.thing) and not hasattr(self.thing, "score")
+        return is_module and any(part.training for part in self.thing.modules())
 
     @property
     def reads(self) -> frozenset[Input]:
@@ -390,21 +404,25 @@ class UserRanker:
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
-    ) -> Float32[np.ndarray, " candidates"]:
+    ) -> Float[np.ndarray, " candidates"]:
         """Scores by one call a list; float64 keeps order and ties.
 
         Raises:
-            DataError: it failed, or returned something else than one finite score a document.
+            DataError: it failed, or returned something else than one score a document. −∞ means
+                last.
         """
         score, judged = scoring_form(self.thing), JudgedLists(dataset, lists)
         if score is None:
             answer = _numbers(self.thing.score(dataset, lists), (len(lists.rows),), self.name)
-            return in_single_precision(lists.offsets, answer)
+            return self._typed(lists, answer)
         parts, taken = [np.zeros(0)], model_features(self.thing, dataset, self.columns, self.name)
         for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
             if low < high:
                 parts.append(self._of_list(score, judged, index, (slice(low, high), taken)))
-        return in_single_precision(lists.offsets, np.concatenate(parts))
+        return self._typed(lists, np.concatenate(parts))
+
+    def _typed(self, lists: CandidateLists, scores: np.ndarray) -> np.ndarray:
+        return scores if self.as_returned else in_single_precision(lists.offsets, scores)
 
     def _of_list(
         self,
@@ -477,6 +495,11 @@ class CopiedRanker:
         """`python:NAME`."""
         return self.ranker.name
 
+    @property
+    def training_mode(self) -> bool:
+        """A torch module that was handed over in training mode."""
+        return self.ranker.training_mode
+
     def fresh(self, threads: int | None = None) -> UserRanker:
         """One that has seen nothing yet."""
         del threads
@@ -484,7 +507,7 @@ class CopiedRanker:
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
-    ) -> Float32[np.ndarray, " candidates"]:
+    ) -> Float[np.ndarray, " candidates"]:
         """As the ranker scores."""
         return self.ranker.score(dataset, lists)
 
@@ -501,18 +524,22 @@ def open_ranker(name: str) -> Ranker:
     """
     registration = registered_ranker(name)
     rule = "" if registration.fitted else str(registration.parameters.get("columns", ""))
-    plain = UserRanker(name, registration.thing, registration.known_by, rule)
-    is_function = hasattr(registration.thing, "__name__")
+    return with_copy(UserRanker(name, registration.thing, registration.known_by, rule))
+
+
+def with_copy(plain: UserRanker) -> UserRanker | CopiedRanker:
+    """A ranker with a copy of its object that has scored nothing; as it is where there is none."""
+    is_function = hasattr(plain.thing, "__name__")
     if is_function:  # it has no copy: what it keeps is elsewhere
         return plain
     try:
-        return CopiedRanker(plain, copy.deepcopy(registration.thing))
+        return CopiedRanker(plain, copy.deepcopy(plain.thing))
     except Exception:  # noqa: BLE001 (whatever somebody's object does; it is asked as it is)
         return plain
 
 
 def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarray, " docs"]:
-    """One finite number a document.
+    """One number a document.
 
     Raises:
         AnswerError: something else was returned.
@@ -524,11 +551,10 @@ def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarra
         remedy = getattr(error, "remedy", "") or f"Expected {due[-1]} numbers: {SIGNATURE}."
         shapes = getattr(error, "shape", ()), due[-1:]
         raise AnswerError.of_shape(place, f"it returned {finding}", remedy, shapes) from error
-    wrong = np.flatnonzero(~(np.abs(scores) <= LARGEST))
+    wrong = np.flatnonzero(~is_score(scores))
     if len(wrong):
         wrong_score = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1} of {len(scores)}"
-        remedy = "Expected finite numbers of single precision."
-        raise AnswerError(place, wrong_score, remedy, "not-finite")
+        raise AnswerError(place, wrong_score, USABLE, "not-finite")
     return scores
 
 
@@ -626,6 +652,15 @@ class UserSpec:
         scoring_form(model)
         yield Progress(1, 1, "fits")
         return UserRanker(self.name, model, self.known_by)
+
+
+def as_returned(ranker: Any) -> Any:
+    """A ranker of user code whose scores stay in the type that it returns; others as they are."""
+    if isinstance(ranker, CopiedRanker):
+        return replace(ranker, ranker=as_returned(ranker.ranker))
+    if isinstance(ranker, UserRanker | CallableRanker):
+        return replace(ranker, as_returned=True)
+    return ranker
 
 
 _UNTOLD: dict[int, str] = {}

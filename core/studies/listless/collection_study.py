@@ -1,8 +1,8 @@
 """What studies of retrievers share: their plan, the judged queries of a collection, two folds."""
 
 import time
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from shuffleproof.core.retrieval.registry import (
     InvertedRetriever,
     RankedDocuments,
     Retriever,
+    RetrieverEntry,
     retriever_entry,
 )
 from shuffleproof.core.seeds import generator
@@ -197,9 +198,14 @@ def run(
     plan: CollectionPlan = question.module("study").Plan.of_question(question, indexed)
     records = indexed.store.records
     work = by_cells(plan, records, judged.ids, plan.worker(indexed, judged))
-    return (
-        yield from engine.run(indexed.store, plan, judged.ids, lambda: dict(judged.facts), work)
-    )
+
+    def facts() -> dict[str, Any]:
+        from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
+
+        texts = [indexed.collection.queries[place] for place in judged.places]
+        return {**judged.facts, "gates_of_words": asdict(Gates.of_words(indexed, texts))}
+
+    return (yield from engine.run(indexed.store, plan, judged.ids, facts, work))
 
 
 def measure_folds(
@@ -241,3 +247,54 @@ def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
     """The fold, 0 or 1, of every query under a seed; both are of one size, or differ by one."""
     half = np.arange(queries, dtype=np.int64) % 2
     return generator(seed, "retrieval", "folds").permutation(half)
+
+
+BuildRetriever = Callable[[IndexedCollection], Retriever]
+FoldRetriever = tuple[Int64[np.ndarray, " tested"], Retriever]
+"""The queries of a fold, as indices, and the retriever that is fitted to the other fold."""
+
+
+def retrievers_by_fold(
+    indexed: IndexedCollection, build: BuildRetriever, places: Sequence[int], seed: int = 0
+) -> Iterator[FoldRetriever]:
+    """The two folds of judged queries, each with the retriever fitted to the other fold.
+
+    Args:
+        indexed: the collection.
+        build: makes the retriever, as `RetrieverEntry.build`.
+        places: of the judged queries in the collection.
+        seed: of the split.
+
+    Yields:
+        The fold's queries, as indices into `places`, and the retriever.
+    """
+    half = folds(len(places), seed)
+    for fold in (0, 1):
+        training = tuple(places[at] for at in np.flatnonzero(half != fold).tolist())
+        fitted = build(replace(indexed, training=training, seed=seed))
+        yield np.flatnonzero(half == fold).astype(np.int64), fitted
+
+
+def cross_fitted_search(
+    indexed: IndexedCollection, entry: RetrieverEntry, k: int
+) -> RankedDocuments:
+    """The documents found for every query, by what a study at seed 0 would search it with.
+
+    A judged query is searched by the retriever that is fitted to the other fold; a query without
+    judgments by one that is fitted to all of them.
+    """
+    collection = indexed.collection
+    judged = [at for at in range(len(collection.queries)) if collection.relevant(at)]
+    rankings: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    searched: list[tuple[Sequence[int], Retriever]] = []
+    if len(judged) > 1:
+        for tested, retriever in retrievers_by_fold(indexed, entry.build, judged):
+            searched.append(([judged[at] for at in tested.tolist()], retriever))
+    known = {query for queries, _ in searched for query in queries}
+    rest = [at for at in range(len(collection.queries)) if at not in known]
+    if rest:
+        searched.append((rest, entry.build(replace(indexed, training=tuple(judged) or None))))
+    for queries, retriever in searched:
+        ranked = retriever.search([collection.queries[query] for query in queries], k)
+        rankings |= {query: ranked.of(place) for place, query in enumerate(queries)}
+    return RankedDocuments.of_queries([rankings[at] for at in range(len(collection.queries))])

@@ -1,6 +1,6 @@
 """What studies of retrievers share in telling: what people call them, gates of their indexes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,15 +19,16 @@ from shuffleproof.core.words import listed
 RETRIEVER = Column("retriever", "Retriever")
 MEASURE = Column("measure", "Measure")
 MILLISECONDS = Column("milliseconds", "ms", ".3f", "A query, mean; searched one by one, here.")
+OR = ", or as many as the index of words"
 GATES = (
-    Column("postings_per_query_over_n", "Postings / N", ".2f", "Read per query; at most 2."),
-    Column("largest_document_frequency", "Largest df", tables.SHARE, "Of N; at most 50 %."),
-    Column("matched_share", "Matched", tables.SHARE, "Documents per query; at most 90 %."),
+    Column("postings_per_query_over_n", "Postings / N", ".2f", f"Read per query; at most 2{OR}."),
+    Column("largest_document_frequency", "Largest df", tables.SHARE, f"Of N; at most 50 %{OR}."),
+    Column("matched_share", "Matched", tables.SHARE, f"Documents per query; at most 90 %{OR}."),
     Column("empty_share", "Empty", tables.SHARE, "Queries or documents, the larger; below 1 %."),
     Column("nonzeros_document", "Terms a document", ".1f", "Dimensions that are not zero."),
     Column("nonzeros_query", "Terms a query", ".1f", "Dimensions that are not zero."),
-    Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It fails a gate."),
-    Column("failed", "Why not sparse", tables.TEXT, "The gates that it does not pass."),
+    Column("dense_in_disguise", "Not sparse", tables.FLAG, "It fails a sparsity check."),
+    Column("failed", "Why not sparse", tables.TEXT, "The failed sparsity checks."),
 )
 """Of an index: `gates_of`."""
 
@@ -45,12 +46,18 @@ TESTED = (
 """What stands behind a change: `paired_differences.mean_differences`."""
 
 
+UNPRUNED = ", before pruning"
+"""The end of the name of a learnt index whose vectors are not pruned yet."""
+
+
 def label(name: str) -> str:
     """What people call a retriever.
 
-    >>> label("snrm@small"), label("gone")
-    ('SNRM small', 'gone')
+    >>> label("snrm@small"), label("gone"), label("snrm@small, before pruning")
+    ('SNRM small', 'gone', 'SNRM small, before pruning')
     """
+    if name.endswith(UNPRUNED):
+        return label(name.removesuffix(UNPRUNED)) + UNPRUNED
     try:
         return retriever_entry(name).label
     except ShuffleproofError:
@@ -88,8 +95,10 @@ def compared_retrievers(recipe: Mapping[str, Any]) -> str:
 
 
 def gates_of(result: StudyResult, name: str, family: str, level: float) -> dict[str, Any]:
-    """The gates of a point's index by what each query cost; none of what reads no postings."""
-    from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
+    """The sparsity checks of a point's index by the costs of its queries; empty without an index.
+
+    An index of words is the reference of the checks and fails none.
+    """
 
     def mean(cost: str) -> float:
         return known_mean(result.per_query(name, family, level, cost))
@@ -98,16 +107,26 @@ def gates_of(result: StudyResult, name: str, family: str, level: float) -> dict[
     if np.isnan(mean("postings")):
         return {}
     no_terms = result.per_query(name, family, level, "nonzeros") == 0
-    gates = Gates(
-        postings_per_query_over_n=mean("postings") / documents,
-        largest_document_frequency=mean("largest") / documents,
-        matched_share=mean("matched") / documents,
-        empty_share=max(mean("empty"), float(no_terms.mean())),
-        nonzeros_document=mean("nonzeros_document"),
-        nonzeros_query=mean("nonzeros"),
+    numbers = (
+        mean("postings") / documents,
+        mean("largest") / documents,
+        mean("matched") / documents,
+        max(mean("empty"), float(no_terms.mean())),
+        mean("nonzeros_document"),
+        mean("nonzeros"),
     )
-    verdict = {"dense_in_disguise": gates.dense_in_disguise, "failed": "; ".join(gates.failures)}
-    return asdict(gates) | verdict
+    checks = checked(result, numbers)
+    is_reference = family == "retrieval" and not is_sparse(name)
+    return checks | {"dense_in_disguise": False, "failed": ""} if is_reference else checks
+
+
+def checked(result: StudyResult, numbers: Sequence[float]) -> dict[str, Any]:
+    """The numbers of the sparsity checks, in the order of `Gates`, with their verdict."""
+    from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
+
+    gates, words = Gates(*map(float, numbers)), result.facts.get("gates_of_words")
+    failed = gates.failures(Gates(**words) if words else None)
+    return asdict(gates) | {"dense_in_disguise": bool(failed), "failed": "; ".join(failed)}
 
 
 def failing(gates: pd.DataFrame) -> pd.DataFrame:
@@ -128,6 +147,7 @@ def dense_retrievers(gates: pd.DataFrame) -> list[str]:
 
 
 def dense_headline(dense: list[str]) -> Headline:
-    """That retrievers only look sparse."""
-    verb = "is" if len(dense) == 1 else "are"
-    return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
+    """Learnt retrievers that fail a sparsity check."""
+    verb, fails = ("is", "it fails") if len(dense) == 1 else ("are", "they fail")
+    names = listed([label(name) for name in dense])
+    return Headline(f"{names} {verb} not sparse: {fails} the sparsity checks.")

@@ -391,7 +391,7 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     show = next(button for button in nothing.button if button.key == f"show {kept.key}")
     assert show.label.startswith("Show the comparison of")
     test = opened({"study": str(kept.key)})
-    assert "bm25 is best: NDCG@10 " in words(test)
+    assert "bm25 ranks first: NDCG@10 " in words(test)
     assert "ql answers 2 of the 3 judged topics: the other 1 counts as nothing retrieved" in words(
         test
     )

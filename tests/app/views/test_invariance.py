@@ -88,7 +88,7 @@ def test_without_rankers_it_says_what_to_do(tmp_path, monkeypatch):
 
 
 def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
-    assert re.search(r"(bends|breaks)\] DLCM moved", said(page))
+    assert re.search(r"loses [\d.]+ % of NDCG@10\] DLCM moved", said(page))
     assert "SetRank IMSAB + init moved none" in said(page)
     assert page.subheader[0].value == "Why"
     whole = " ".join(texts(page)).replace("\\", "")
@@ -373,18 +373,19 @@ def test_explanations_fit_the_family(label, reads, after, words):
     assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))
 
 
-def test_the_document_that_fell_most_is_named():
+def test_the_relevant_document_that_fell_most_is_named():
     frame = pd.DataFrame(
         {
-            "document": ["a", "b", "c", "d"], "label": [0.0, 2.0, 1.0, 3.0],
-            "answered_before": [1.0, 2.0, 3.0, 4.0], "answered": [3.0, 4.0, 1.0, 2.0],
+            "document": ["a", "b", "c", "d"], "label": [0.0, 2.0, 1.0, 1.0],
+            "answered_before": [1.0, 2.0, 3.0, 4.0], "answered": [4.0, 3.0, 1.0, 2.0],
             "moved": [True] * 4,
         }
     )  # fmt: skip
-    told = "Document b (grade 2) fell most, from place 2 to 4; 1 other fell as far."
-    assert fell_most(frame) == told
-    gone = frame.assign(answered=[3.0, np.nan, 1.0, 2.0])
-    assert fell_most(gone) == "Document a (grade 0) fell most, from place 1 to 3."
+    assert fell_most(frame) == "Relevant document b (grade 2) fell most, from rank 2 to 3."
+    both = frame.assign(answered=[1.0, 4.0, 5.0, 2.0])
+    assert fell_most(both).startswith("Relevant document b (grade 2)")
+    assert fell_most(both).endswith("1 other fell as far.")
+    assert fell_most(frame.assign(label=0.0)) == "No relevant document fell."
     by_rounding = frame.assign(moved=[False, False, True, True])
     assert not fell_most(by_rounding)
 

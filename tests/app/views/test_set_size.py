@@ -133,6 +133,9 @@ def test_a_click_chooses_its_cell(monkeypatch):
 def test_an_address_that_names_what_is_not_here_is_answered(stored):
     test = opened({"study": "study-0000000000000000"})
     assert "Not found here: study study-0000000000000000" in words(test)
+    test = opened({"measure": "NDCC@10"})
+    assert "Not found here: measure NDCC@10" in words(test)
+    assert "Not found here" not in words(opened({"measure": "NDCG@10"}))
 
 
 def test_wrong_sizes_are_sentences(store):

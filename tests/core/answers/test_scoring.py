@@ -96,15 +96,22 @@ def test_many_threads_get_their_own_answers(resident):
     assert answers == list(range(40))
 
 
-def test_who_waits_too_long_is_told_and_nothing_is_killed(slow_module):
-    patient = Resident(limit=1.5, starting=30.0, first="asked:sleep", item=3)
-    starting = patient.start()
-    while patient._worker is None:
+def test_a_question_waits_for_the_start_and_not_for_a_long_answer(slow_module):
+    patient = Resident(limit=1.0, starting=30.0, first="asked:sleep", item=2)
+    patient.start()
+    while not patient.is_starting:
         time.sleep(0.01)
-    with pytest.raises(ScoringError, match="still starting"):
-        patient.ask("math:sqrt", 9)
-    starting.join()
     assert patient.ask("math:sqrt", 9) == 3
+    assert not patient.is_starting
+    patient.limit = 30.0
+    with ThreadPoolExecutor(1) as threads:
+        long_answer = threads.submit(patient.ask, "asked:sleep", 2)
+        while not patient._turn.locked():
+            time.sleep(0.01)
+        patient.limit = 0.3
+        with pytest.raises(ScoringError, match="busy"):
+            patient.ask("math:sqrt", 9)
+        assert long_answer.result() == 2
     patient.close()
 
 

@@ -11,6 +11,7 @@ from shuffleproof.core.data.benchmarks import Size, likeliest
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.data.text import TextColumn
 from tests import places
 
 DATA = places.DATA
@@ -144,7 +145,7 @@ def test_odd_labels():
     negative = make(np.arange(6)[:, None], [0, -1, -2, -1, -2, 0], [3, 3])
     (order,) = (one for one in doctor.examine(negative) if one.code == "order-leak")
     assert "nan" not in order.message
-    assert "50 % by chance): whether" in order.message
+    assert "50 % by chance): a leak" in order.message
 
 
 def test_parts_that_share_queries_and_documents(neutral):
@@ -298,8 +299,8 @@ LITTLE, SOME, AWAY = "says little or nothing", "leaks some", "gives relevance aw
     [
         (0.61, 0.29, 100, "problem", AWAY),  # ± 2.9 points: the standard error of an old message
         (0.61, 0.29, 40, "warning", SOME),
-        (0.61, 0.29, 12, "warning", "cannot be told"),
-        (0.505, 0.29, 12, "info", "cannot be told"),
+        (0.61, 0.29, 12, "warning", "inconclusive"),
+        (0.505, 0.29, 12, "info", "inconclusive"),
         (0.505, 0.29, 3000, "info", LITTLE),
         (0.53, 0.29, 3000, "warning", SOME),
         (0.39, 0.1, 3000, "problem", AWAY),
@@ -308,7 +309,9 @@ LITTLE, SOME, AWAY = "says little or nothing", "leaks some", "gives relevance aw
 def test_what_an_interval_allows_is_said_of_the_order(mean, deviation, queries, severity, verdict):
     shares = np.resize([mean - deviation, mean + deviation], queries)
     _, low, high, needed = doctor_counts.interval(shares, doctor.LEAK)
-    assert (low + high) / 2 == pytest.approx(mean)
+    assert 0 <= low < mean < high <= 1
+    half = stats.t.ppf(0.975, queries - 1) * shares.std(ddof=1) / np.sqrt(queries)
+    assert high - low == pytest.approx(2 * half, rel=0.25)  # Student's, that stays within 0 and 1
     assert needed > 100
     told, words = doctor._leak(mean, low, high)
     assert (told, verdict in words) == (severity, True)
@@ -317,9 +320,64 @@ def test_what_an_interval_allows_is_said_of_the_order(mean, deviation, queries, 
 def test_the_interval_of_the_order_is_labelled():
     generator = np.random.default_rng(1)
     few = make(generator.random((60, 2)), generator.integers(0, 4, 60), np.full(6, 10))
-    message = found(doctor.examine(few), "order-leak").message
-    assert re.search(r"95 % interval [\d.]+ % to [\d.]+ % over 6 queries; 50 % by chance", message)
-    assert re.search(r"cannot be told; [\d,]+ queries would show a leak of 2 %", message)
+    told = found(doctor.examine(few), "order-leak")
+    words = r"95 % interval [\d.]+ % to [\d.]+ % over 6 queries; 50 % by chance"
+    assert re.search(words, told.message)
+    assert (told.severity, "fewer than 10 queries" in told.message) == ("info", True)
+    some = make(generator.random((100, 2)), generator.integers(0, 4, 100), np.full(10, 10))
+    message = found(doctor.examine(some), "order-leak").message
+    assert re.search(r"inconclusive; [\d,]+ queries would show a leak of 2 %", message)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_equal_shares_have_an_interval_of_some_width(share):
+    """Ten queries whose documents all stand the right way round are no certainty."""
+    _, low, high, _ = doctor_counts.interval(np.full(10, share), doctor.LEAK)
+    assert (low, high) == pytest.approx((0.0, 0.338) if share == 0 else (0.662, 1.0), abs=1e-3)
+
+
+def test_columns_that_are_no_content_are_found_by_what_they_hold(neutral):
+    """Over all parts: what holds in one of them alone is no finding."""
+    docs, lengths = neutral.documents, np.diff(neutral.offsets)
+    chance, places = np.random.default_rng(7), np.concatenate([np.arange(n) for n in lengths])
+    shuffled = np.concatenate([chance.permutation(n) + 1 for n in lengths])
+    columns = {
+        "label-feature": (neutral.labels * 2 - 1, (neutral.labels > 1) * 1.0, -neutral.labels
+                          + chance.random(docs) / 2),
+        "place-feature": (places, shuffled),
+        "identifier-feature": (chance.permutation(docs), np.repeat(np.arange(300) + 7, lengths)),
+    }  # fmt: skip
+    rows = [*neutral.features.T, *(one for several in columns.values() for one in several)]
+    names = (*"abcd", *(f"{code} {at}" for code, of in columns.items() for at in range(len(of))))
+    odd = make(
+        np.array([*rows, chance.random(docs)]).T, neutral.labels, lengths,
+        feature_names=(*names, "session_id"),
+    )  # fmt: skip
+    told = doctor.examine(odd)
+    for code, several in columns.items():
+        assert [one.severity for one in told if one.code == code] == [
+            "problem" if code == "label-feature" else "warning"
+        ] * len(several)
+        assert all(f"({code} " in one.message for one in told if one.code == code)
+    assert "(session_id)" in found(told, "exposure-feature").message
+    few = odd.select(np.arange(doctor.LEAST_QUERIES - 1))
+    assert not {one.code for one in doctor.examine(few)} & set(columns)
+    parts = [odd.select(np.arange(low, low + 100)) for low in (0, 100, 200)]
+    spoilt = parts[2].features.copy()
+    spoilt[:, 4:11] = chance.random((len(spoilt), 7)) + 0.5
+    mixed = Fold(*parts[:2], dataclasses.replace(parts[2], features=spoilt, fingerprint=""))
+    assert not {one.code for one in doctor.examine_fold(mixed)} & set(columns)
+    assert {one.code for one in doctor.examine_fold(Fold(*parts))} >= set(columns)
+
+
+def test_a_query_among_its_documents_and_documents_that_repeat_are_found():
+    ids = TextColumn.of(["a", "b", "a", "q2", "c", "d", "", ""])
+    odd = make(np.arange(8)[:, None], np.zeros(8), [3, 3, 2], doc_ids=ids,
+               query_ids=("q1", "q2", "q3"))  # fmt: skip
+    told = doctor.examine(odd)
+    assert found(told, "repeated-documents").queries == (0,)
+    assert "up to 2 times" in found(told, "repeated-documents").message
+    assert found(told, "query-among-documents").queries == (1,)
 
 
 @pytest.mark.parametrize(

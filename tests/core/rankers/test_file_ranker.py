@@ -238,6 +238,22 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
     assert not np.array_equal(other, whole)
 
 
+def test_the_cost_of_a_model_is_that_of_scoring_and_not_of_a_remembered_answer(workbench, files):
+    """The model is asked anew each time; ten times the documents take it longer."""
+    folder, _ = files
+    test = workbench.prepared.test
+    model = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", test.dataset)
+    model.score(test.dataset, test.lists)  # remembered from here on
+    some, many = (
+        CandidateLists.all_documents(test.dataset).select(np.tile(np.arange(150), times))
+        for times in (1, 20)
+    )
+    seconds = [
+        min(model.seconds_to_score(test.dataset, lists) for _ in range(2)) for lists in (some, many)
+    ]
+    assert 0 < seconds[0] < seconds[1] < 60
+
+
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the order shown."""
     folder, _ = files

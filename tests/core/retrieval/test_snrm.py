@@ -206,9 +206,14 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(index
 def test_the_library_says_of_what_it_is_and_what_its_gates_say(indexed, failed):
     artefact = run_to_end(training(indexed, QUICK))
     gates = {key: one for key, one in artefact.facts["gates"].items() if key != "dense_in_disguise"}
-    assert artefact.facts["failed"] == list(Gates(**gates).failures)
+    words = Gates(**artefact.facts["gates_of_words"])
+    assert words == Gates.of_words(indexed, indexed.collection.queries)
+    assert artefact.facts["failed"] == list(Gates(**gates).failures(words))
+    before = Gates(**artefact.facts["gates_before_pruning"])
+    assert before.nonzeros_document > gates["nonzeros_document"], "the preset prunes"
+    assert artefact.facts["failed_before_pruning"] == list(before.failures(words))
     told = replace(artefact, facts={**artefact.facts, "failed": failed})
-    verdict = f"dense in disguise: {failed[0]}" if failed else "sparse by all gates"
+    verdict = f"not sparse: {failed[0]}" if failed else "passes the sparsity checks"
     assert summary_of(told) == f"on generated: 12 steps; {verdict}"
     assert [one.name for one in entries(indexed.store) if one.key == artefact.key] == ["snrm"]
 

@@ -68,7 +68,7 @@ def test_the_shipped_study_of_each_kind_answers_in_a_sentence(kind):
     for artefact in of_kind:
         result = StudyResult.open(artefact.path)
         told = STUDIES[kind].telling().headline(result, View())
-        assert 3 <= len(told.text.split()) <= 20
+        assert 3 <= len(told.text.split()) <= 25
         assert told.text.endswith(".")
         assert told.tier in {*TIERS, ""}
         assert bool(told.why) == bool(told.tier)

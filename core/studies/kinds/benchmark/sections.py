@@ -14,7 +14,7 @@ from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import table_text, tables
-from shuffleproof.core.studies.headline import NOISE, UNTOLD
+from shuffleproof.core.studies.headline import BEST, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of, tuned_in_words
@@ -45,30 +45,41 @@ USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who is best, and from how many of the others it cannot be told apart."""
-    measures = tuple(view.measures) or result.measures
-    measure = measure_shown(measures)
+    """The best ranker, its difference from the baseline, and how many others tie with it."""
+    measure = main_measure(tuple(view.measures) or result.measures)
     ranked = _ranked_means(result, measure).dropna()
     ranked = ranked[view.compared_labels(ranked.index)]
     if ranked.empty:
         return Headline("No ranker has been measured yet.", UNTOLD)
     best = str(ranked.idxmax())
-    text = f"{RankerName.of(best).display} is best: {heads([measure])[0]} {ranked[best]:.3f}"
+    text = f"{RankerName.of(best).display} ranks first: {heads([measure])[0]} {ranked[best]:.3f}"
     differences = against_baseline(result, measure, best, view.test)
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
-        chance = "" if row["p"] <= ALPHA else " (may be chance)"
+        chance = "" if row["p"] <= ALPHA else " (not significant)"
         beside = RankerName.of(row["ranker"]).display
         text += f", {number(-row['difference'])} above {beside}{chance}"
     others = differences[
         (differences["group"] != GROUPS[0]) & differences["ranker"].isin(ranked.index)
     ]
-    alike = int((~(others["p"] <= ALPHA)).sum())
+    tied = int((~(others["p"] <= ALPHA)).sum())
     if not len(others):
         return Headline(f"{text}.")
-    if not alike:
-        return Headline(f"{text}, above all others by more than chance.")
-    words = f"{alike} of {counted(len(others), 'other')} cannot be told from it"
-    return Headline(f"{text}; {words}.", NOISE, f"by {view.test} after Holm's adjustment")
+    why = f"Ties by {view.test} (Holm, p > {ALPHA:g})."
+    if not tied:
+        return Headline(f"{text}; all others are significantly lower.", BEST, why)
+    words = f"{tied} of {counted(len(others), 'other')} {'is' if tied == 1 else 'are'}"
+    chip = f"{BEST} · tied with {tied}"
+    return Headline(f"{text}; {words} statistically tied with it.", BEST, why, chip)
+
+
+def main_measure(measures: Sequence[str]) -> str:
+    """The measure of headline and picture: NDCG@10 under any conventions, else the last.
+
+    >>> main_measure(["NDCG(gain=linear)@10", "RR"]), main_measure(["AP", "RR"])
+    ('NDCG(gain=linear)@10', 'RR')
+    """
+    usual = (name for name in measures if Measure.parse(name).without_conventions == USUAL)
+    return next(usual, measures[-1])
 
 
 def _ranked_means(result: StudyResult, measure: str) -> "pd.Series[float]":
@@ -80,12 +91,12 @@ def _ranked_means(result: StudyResult, measure: str) -> "pd.Series[float]":
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measures, baselines = tuple(view.measures) or result.measures, baselines_of(result, view)
-    measure = measure_shown(measures)
+    measure = main_measure(measures)
     baseline = next(iter(baselines), rankers_of(result)[0])
     frame = against_baseline(result, measure, baseline, view.test)
     pictured = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (pictured, baseline, measure))
-    yield Finding(finding(result, measure))
+    yield Finding(finding(result, measure, view.test, baseline))
     yield table(result, replace(view, measures=measures, baselines=baselines))
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
@@ -100,18 +111,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Sentence(published.in_words(printed))
         yield Sentence(published.comparison_warning(result.facts, measures))
         yield Table(published.published_table(result, printed), published.COLUMNS, "")
-
-
-def measure_shown(measures: Sequence[str]) -> str:
-    """The measure of headline and figure: NDCG@10 under any convention, else the last one.
-
-    >>> measure_shown(["NDCG(gain=linear)@10", "RR"]), measure_shown(["AP", "RR"])
-    ('NDCG(gain=linear)@10', 'RR')
-    """
-    usual = Measure.parse(USUAL)
-    parsed = map(Measure.parse, measures)
-    alike = (one for one in parsed if (one.name, one.cutoff) == (usual.name, usual.cutoff))
-    return str(next(alike, measures[-1]))
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
@@ -148,11 +147,13 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
 NAMED = 6
 """Rankers that a sentence names; more are counted."""
 
-CHOSEN = " (it was chosen as best on these same queries, which flatters it)"
+CHOSEN = " (an optimistic test: the best was chosen on these same queries)"
 
 
-def finding(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
-    """One paragraph, written from the numbers."""
+def finding(
+    result: StudyResult, measure: str, test: str = PAIRED_T, baseline: str = INITIAL
+) -> str:
+    """The best ranker, its difference from the baseline, and the differences of the others."""
     ranked = _ranked_means(result, measure)
     if not len(ranked):
         return "No ranker has been measured yet."
@@ -160,41 +161,43 @@ def finding(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
         return UNDEFINED
     best = str(ranked.idxmax())
     verb, (name,) = "is best" if len(ranked) > 1 else "alone was measured", heads([measure])
-    text = f"{best} {verb}: {name} {ranked[best]:.3f}{_over_initial(result, measure, test, best)}."
+    above = _above_baseline(result, measure, test, best, baseline)
+    text = f"{best} {verb}: {name} {ranked[best]:.3f}{above}."
     if len(ranked) == 1:
         return text
     frame = against_baseline(result, measure, best, test)
     return f"{text} {_against_best(frame[frame['group'] != GROUPS[0]])}"
 
 
-def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> str:
-    """How the best one stands to the initial ranking, and whether that is more than chance."""
-    if INITIAL not in rankers_of(result):
+def _above_baseline(result: StudyResult, measure: str, test: str, best: str, baseline: str) -> str:
+    """The difference of the best ranker from the baseline, with its interval and test."""
+    if best == baseline or baseline not in rankers_of(result):
         return ""
-    frame = against_baseline(result, measure, INITIAL, test)
+    who = "the initial ranking" if baseline == INITIAL else baseline
+    frame = against_baseline(result, measure, baseline, test)
     row = next(row for row in frame.to_dict("records") if row["ranker"] == best)
     if not row["difference"]:
-        return ", as much as the initial ranking"
+        return f", equal to {who}"
     direction = "above" if row["difference"] > 0 else "below"
-    verdict = "more than chance" if row["p"] <= ALPHA else "which may be chance"
+    verdict = "significant" if row["p"] <= ALPHA else "not significant"
     bounds = interval(row["low"], row["high"])
     return (
-        f", {abs(row['difference']):.3f} {direction} the initial ranking (95 % interval of the "
+        f", {abs(row['difference']):.3f} {direction} {who} (95 % interval of the "
         f"difference {bounds}, {p_value(row['p'])} after Holm's adjustment for {len(frame)} "
         f"comparisons, N = {row['n']}): {verdict}"
     )
 
 
 def _against_best(frame: pd.DataFrame) -> str:
-    """Which of the others cannot be told from the best, and how far the rest is behind."""
+    """The others that tie with the best, and the difference of those that are lower."""
     significant = frame["p"] <= ALPHA
-    alike, behind = frame[~significant], frame[significant]
-    if not len(alike):
-        subject = "The other one is" if len(behind) == 1 else f"All {len(behind)} others are"
-        return f"{subject} below it by more than chance{CHOSEN}."
-    text = f"It cannot be told apart from {_with_differences(alike)}."
-    if len(behind):
-        text += f" Below it by more than chance{CHOSEN}: {_with_differences(behind)}."
+    tied, lower = frame[~significant], frame[significant]
+    if not len(tied):
+        subject = "The other one is" if len(lower) == 1 else f"All {len(lower)} others are"
+        return f"{subject} significantly lower{CHOSEN}."
+    text = f"It is statistically tied with {_with_differences(tied)}."
+    if len(lower):
+        text += f" Significantly lower{CHOSEN}: {_with_differences(lower)}."
     return text
 
 
@@ -311,10 +314,7 @@ def heads(measures: Sequence[str]) -> list[str]:
             > 1
         ):
             return list(measures)
-    return [
-        measure.name if measure.cutoff is None else f"{measure.name}@{measure.cutoff}"
-        for measure in parsed
-    ]
+    return [measure.without_conventions for measure in parsed]
 
 
 def runs_in_words(result: StudyResult, measure: str) -> str:

@@ -35,7 +35,7 @@ class Card(Question):
     families: tuple[str, ...] = parameter(
         ("transpositions",), "of perturbations, comma-separated", names="families"
     )
-    draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
+    draws: int = parameter(10, "draws per level", low=1, label="Draws per level")
     seed: int = parameter(0, "of the draws")
 
     @classmethod

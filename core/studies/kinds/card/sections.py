@@ -29,7 +29,13 @@ from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
 from shuffleproof.core.studies.noise import within_noise
-from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult, known_mean
+from shuffleproof.core.studies.result import (
+    CONFIDENCE,
+    OWN_PROCESS,
+    RESAMPLES,
+    StudyResult,
+    known_mean,
+)
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -56,7 +62,8 @@ CERTIFIED, NO_WORST = "none (certified)", "none"
 FRONT = (
     "front: no other ranker is better in quality, robustness or cost and as good in the others; "
     "quality and cost as measured, one keeps more than another where the 95 % interval of the "
-    "paired difference of their shares (bootstrap over queries) leaves out 0; the initial ranking "
+    "paired difference of their shares (bootstrap over queries) leaves out 0; the cost of a ranker "
+    "with a process of its own is compared only with such rankers; the initial ranking "
     "is a reference and takes no part"
 )
 """The rule of the front, wherever it is shown."""
@@ -201,6 +208,10 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
             for name in MOVED
         ),
         column("milliseconds_a_list", "ms per list", tables.SHORT, "Scoring, in batches."),
+        column(
+            "own_process", "Own process", tables.FLAG,
+            "Scored in a process of its own; its time is not compared with those of the others.",
+        ),
         column("noise", "Own noise", help="Of rankers that are not deterministic."),
     )  # fmt: skip
 
@@ -308,7 +319,8 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     """The cards with a column `front`: no ranker is better in one thing and as good in the others.
 
     The three things are start (effectiveness), kept (robustness, in which a difference counts
-    beyond chance alone, see FRONT) and milliseconds a list (none where they are not known yet);
+    beyond chance alone, see FRONT) and milliseconds a list (none where they are not known yet, and
+    compared only among rankers of this process, or of processes of their own);
     the initial ranking takes no part and has no value.
     """
     rows = frame.to_dict("records")
@@ -319,8 +331,12 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
         if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
     }
 
+    apart = {str(row["ranker"]): bool(row["own_process"]) for row in rows}
+
     def beats(rival: str, label: str) -> bool:
         pairs = list(zip(points[rival], points[label], strict=True))
+        if apart[rival] != apart[label]:  # their times are not comparable
+            pairs.pop()
         better = rival in less[label] or any(theirs > ours for theirs, ours in pairs)
         return better and label not in less[rival] and all(theirs >= ours for theirs, ours in pairs)
 
@@ -469,7 +485,8 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     initial = None if label == INITIAL else points.curves.get(INITIAL)
     twin = twin_of(label, points.curves)
     unhurt = CERTIFIED if points.is_certified(label) else NO_WORST
-    times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
+    apart = RankerName.of(label).is_scored_apart
+    times = result.facts.get(OWN_PROCESS if apart else "milliseconds_a_list", {})
     start, (kept, area) = curve[0], points.shares
     rivals = [rival for rival in keep_more(kept, label) if INITIAL not in {rival, label}]
     kept_low, kept_high = percentiles(kept[label])
@@ -492,6 +509,7 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
         "worst_change": 0.0 if worst is None else float(change[worst]),
         **{name: known_mean(points.at(label, last, name)) for name in (*FLIPS, *MOVED)},
         "milliseconds_a_list": times.get(label, float("nan")),
+        "own_process": apart,
         "noise": within_noise(result, label, points.family, last),
     }
 
@@ -500,7 +518,8 @@ def _not_asked(points: _Points, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
     texts = {"ranker": label, "keeps_less_than": "", "worst": NOT_ASKED, "noise": ""}
     start = points.mean(points.at(label, points.levels[0], points.measure))
-    return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | {"start": start}
+    more = {"start": start, "own_process": False}
+    return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | more
 
 
 def _breakdown(

@@ -26,12 +26,13 @@ from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.outside.file_ranker import OutsideModel
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import OWN_PROCESS, StudyResult
 from shuffleproof.core.studies.run import MeasureTrial, measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study, TrialRecords
 from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
@@ -94,12 +95,14 @@ def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artef
         result = yield from _run_trials(study, base, rankers, records, step)
         facts |= {
             "certificates": _certificates(result, base, rankers),
-            "milliseconds_a_list": {
-                label: _milliseconds_a_list(ranker, base)
-                for label, ranker in rankers.items()
-                if label != INITIAL and not is_precomputed(label)
-            },
+            "milliseconds_a_list": {},
+            OWN_PROCESS: {},
         }
+        for label, ranker in rankers.items():
+            if label != INITIAL and not is_precomputed(label):
+                apart = RankerName.of(label).is_scored_apart
+                times = facts[OWN_PROCESS if apart else "milliseconds_a_list"]
+                times[label] = _milliseconds_a_list(ranker, base)
         return replace(result, facts=facts)
 
     ids = query_ids_of(base)
@@ -182,10 +185,16 @@ def answer_changes(
 
 
 def _milliseconds_a_list(ranker: Ranker, base: JudgedLists) -> float:
-    """The median milliseconds of scoring one list, in a batch of up to 200 lists."""
+    """The median milliseconds of scoring one list, in a batch of up to 200 lists.
+
+    A model file answers from memory when it is asked again, so its own process is timed.
+    """
     sample = base.lists.select(np.arange(min(TIMED_LISTS, len(base.lists))))
     times = []
     for _ in range(TIMINGS):
+        if isinstance(ranker, OutsideModel):
+            times.append(ranker.seconds_to_score(base.dataset, sample))
+            continue
         start = time.perf_counter()
         ranker.score(base.dataset, sample)
         times.append(time.perf_counter() - start)

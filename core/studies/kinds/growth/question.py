@@ -29,7 +29,7 @@ class Growth(CollectionQuestion):
         "by Holm), queries (n)",
         "gates": "a row a retriever with an inverted index and share: the gates of the grown index",
         "words": "a row a share: the share of words in later documents that no earlier one has",
-        "findings": "sentences, what is dense in disguise first",
+        "findings": "sentences, failed sparsity checks first",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("bm25", "lsi", "snrm@small"), "withheld": (0.0, 0.1, 0.3), "seeds": 2,

@@ -48,7 +48,7 @@ GATES = (retrievers.RETRIEVER, SHARE, *retrievers.GATES)
 
 
 def headline(result: StudyResult, _view: View) -> Headline:
-    """Whose documents lose most, seen or unseen ones, unless an index is dense in disguise."""
+    """The documents that lose most, seen or unseen, unless an index is not sparse."""
     if dense := retrievers.dense_retrievers(gates(result)):
         return retrievers.dense_headline(dense)
     worst = _recall_at_largest_share(result).sort_values("change", kind="stable")
@@ -190,9 +190,9 @@ def _recall_at_largest_share(result: StudyResult) -> pd.DataFrame:
 
 
 def findings(result: StudyResult) -> list[str]:
-    """What the numbers amount to; what is dense in disguise first."""
+    """The findings in words; failed sparsity checks first."""
     dense, frame = retrievers.dense_retrievers(gates(result)), changes(result)
-    sentences = [f"{label(name)} is dense in disguise." for name in dense]
+    sentences = [f"{label(name)} is not sparse." for name in dense]
     for name in names(result):
         at_largest = (frame["retriever"] == name) & (frame["share"] == max(_shares(result)))
         for _, row in frame[at_largest & (frame["n"] > 0)].iterrows():

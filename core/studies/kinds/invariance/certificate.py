@@ -1,16 +1,20 @@
-"""The certificate of a ranker: what its examination amounts to, what it rests on, in words."""
+"""Certificates of rankers: the verdict of an examination, with its evidence, in words."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
 
+from shuffleproof.core import words
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.invariance.examination import MEASURES, answer_changed
-from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
+from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
+from shuffleproof.core.studies.headline import UNTOLD as UNCLEAR
+from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
+from shuffleproof.core.studies.kinds.invariance.scoring import NAMES, NEIGHBOURS, SORTED
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
@@ -20,7 +24,10 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     checked_theorem,
     largest_fact,
     lists_in_words,
+    notes,
     systematic_of,
+    text_fact,
+    touched_of,
     verdict_with_reasons,
 )
 from shuffleproof.core.studies.result import StudyResult
@@ -30,12 +37,15 @@ EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
 """Of the command `certify`."""
 
 CONFIDENCE = 0.95
+UNKNOWN, NOTHING = "not measured", 0.0005
+"""Tier of a loss that was not measured; share of a mean below which a loss counts as none."""
+
 NAMING: Mapping[str, str] = {
     "query": "query ids", "documents": "document ids", "texts": "documents' texts",
 }  # fmt: skip
 """What a function may read beside numbers, by its input."""
 
-EARLIER = "it was stored by an earlier version, which judged all lists by one floor: examine again"
+EARLIER = "an earlier version stored it, which judged all lists by one floor: examine again"
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Certificate:
         ranker: its label.
         reads: what it declares to read.
         verdict: over all lists.
-        reasons: why it is no better, in words; empty for an invariant ranker.
+        reasons: of a verdict that is not `invariant`, in words.
         theorem: why its answers cannot depend on the order, and what of it was checked; None where
             nothing is known of how it works.
         max_score_deviation: largest difference of one document's score under two orders.
@@ -75,6 +85,11 @@ class Certificate:
         lists_scored: lists scored in all, under whatever order and by whatever process.
         fresh_processes: copies or processes that saw one order alone.
         unseen: what was not looked at, in words.
+        notes: what the verdict says beside it: memory between calls that was not examined, places
+            outside the process, a torch module in training mode.
+        precision: name of the smallest type that holds its scores; empty where it is not known.
+        loss: of NDCG@10 under random orders, by `before`, `mean`, `low` and `high` (95 %); None
+            where it was not measured.
         deterministic: the same order always gave the same answer.
         noise_p: where it is not: chance that other orders change as little more than the same
             order does (paired t over lists); else NaN.
@@ -109,6 +124,9 @@ class Certificate:
     deterministic: bool = True
     noise_p: float = float("nan")
     unseen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    precision: str = ""
+    loss: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
         """The verdict in words."""
@@ -116,51 +134,93 @@ class Certificate:
 
     @property
     def invariant(self) -> bool:
-        """Whether the verdict is that it is."""
+        """The verdict is that it is invariant."""
         return self.verdict == INVARIANT
 
     def plain(self) -> dict[str, Any]:
         """The certificate as JSON values."""
-        lists = {name: list(getattr(self, name)) for name in ("reads", "reasons", "unseen")}
+        lists = {
+            name: list(getattr(self, name)) for name in ("reads", "reasons", "unseen", "notes")
+        }
         computed = {"invariant": self.invariant, "sentence": self.sentence()}
         return asdict(self) | lists | computed
 
     def sentence(self) -> str:
-        """The verdict in words, with what it rests on."""
-        return self._verdict() + (
-            f" It reads {self._reads_in_words()}." if self._reads_in_words() else ""
-        )
+        """The verdict in words, with its evidence."""
+        reads = f"It reads {self._reads_in_words()}." if self._reads_in_words() else ""
+        notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
+        return " ".join([*self._verdict(), *notes, *([reads] * bool(reads))])
 
     def _reads_in_words(self) -> str:
-        """What it reads beside numbers, in words; empty of most rankers."""
+        """Inputs beside numbers, in words; empty of most rankers."""
         return " and ".join(words for name, words in NAMING.items() if name in self.reads)
 
-    def _verdict(self) -> str:
+    def _verdict(self) -> Iterator[str]:
         if self.verdict == NOT:
-            return f"{self.ranker} is not invariant to the order shown: {'; '.join(self.reasons)}."
+            yield f"{self.ranker} is not invariant to the input order: {'; '.join(self.reasons)}."
+            return
         if self.verdict == UNTOLD:
-            why = "; ".join(self.reasons)
-            return f"Whether {self.ranker} is invariant to the order shown cannot be told: {why}."
-        proof = ""
-        if self.theorem is not None:
-            proof = f" This follows from how it works ({self.theorem['name']}), as was checked."
+            yield f"{self.ranker} is inconclusive: {'; '.join(self.reasons)}."
+            return
         beyond = " by more than rounding" if self.max_score_deviation else ""
-        proviso = ", as far as it keeps nothing from call to call" if self.fresh_processes else ""
-        systematic = f"; nor did {self._systematic()}" if self.systematic else ""
-        return (
-            f"{self.ranker} is invariant to the order shown: "
+        yield (
+            f"{self.ranker} is invariant to the input order: none of "
             f"{counted(self.distinct_orders, 'distinct random order')} of "
-            f"{counted(self.informative, 'list')} changed no answer{beyond}, so at most "
-            f"{percent(self.failure_bound)} of the random orders of these lists do and, if these "
-            f"lists are a sample, at most {percent(self.list_bound)} of lists like them have one "
-            f"among as many (each with 95 % confidence{proviso}){systematic}.{proof}"
+            f"{counted(self.informative, 'list')} changed the ranking{beyond}."
         )
+        if self.systematic:
+            yield f"Neither did {self._systematic()}."
+        yield (
+            f"With 95 % confidence each, at most {percent(self.failure_bound)} of input orders, "
+            f"and at most {percent(self.list_bound)} of similar lists, change the ranking."
+        )
+        if self.theorem is not None:
+            yield f"The architecture implies it ({self.theorem['name']}; conditions checked)."
 
     def _systematic(self) -> str:
         """The systematic orders, in words."""
         names = [f"{name} {counts['shown']:,}" for name, counts in self.systematic.items()]
         total = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
         return f"{total} ({', '.join(names)})"
+
+    @property
+    def loss_tier(self) -> str:
+        """One of `headline.TIERS` by the loss of NDCG@10; UNKNOWN where it was not measured."""
+        if self.loss is None or not self.loss["before"]:
+            return UNKNOWN
+        low, high, mean = (
+            self.loss[name] / self.loss["before"] for name in ("low", "high", "mean")
+        )
+        if high < SMALL:
+            return SURVIVES
+        if low <= 0:
+            return UNCLEAR
+        return BREAKS if mean >= LARGE else BENDS
+
+    def movement(self) -> str:
+        """The ranking's changes under random orders, and their cost, in a few words."""
+        if self.verdict == INVARIANT:
+            return "is invariant"
+        if self.verdict == UNTOLD:
+            return "is inconclusive"
+        share = 0.0 if self.loss is None else self.loss["mean"] / (self.loss["before"] or 1.0)
+        if self.loss_tier == SURVIVES:
+            slight = abs(share) < NOTHING
+            return "reorders, loses " + ("nothing" if slight else f"under {SMALL:.0%} of NDCG@10")
+        if self.loss_tier in {BENDS, BREAKS}:
+            return f"loses {words.percent(share, 0 if share >= LARGE else 1)} of NDCG@10"
+        unclear = "loss of NDCG@10 is inconclusive"
+        return f"reorders; {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
+
+    def loss_in_words(self) -> str:
+        """Mean NDCG@10 and its loss under random orders, with interval; empty: not measured."""
+        if self.loss is None:
+            return ""
+        before, mean, low, high = (self.loss[name] for name in ("before", "mean", "low", "high"))
+        change = (
+            f"{number(-mean, '+.3f')}, 95 % CI {number(-high, '+.3f')} to {number(-low, '+.3f')}"
+        )
+        return f"NDCG@10 {number(before)}, under random orders {number(before - mean)} ({change})"
 
     @property
     def informative(self) -> int:
@@ -188,16 +248,25 @@ class Certificate:
         deviation, floor = (
             number(each, ".3g") for each in (self.max_score_deviation, self.numeric_floor)
         )
-        change = f"largest score difference {deviation}, arithmetic explains {floor}; "
-        change += f"lowest Kendall τ of two answers {number(self.lowest_tau)}"
+        change = f"largest score difference {deviation}, rounding explains {floor}; "
+        change += f"lowest Kendall τ of two rankings {number(self.lowest_tau)}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
-        lines = [change, f"{lists}{self.queries_untold:,} cannot be told", self.coverage()]
+        lines = [change, f"{lists}{self.queries_untold:,} inconclusive", self.coverage()]
+        if self.loss is not None:
+            lines.append(self.loss_in_words())
+        if self.precision == "float64":
+            lines.append(
+                "scores are float64 and judged as such; studies measure them as float32 with the "
+                "same order and ties"
+            )
+        elif self.precision:
+            lines.append(f"scores are {self.precision} and judged as such")
         if self._reads_in_words():
             lines.append(
                 f"it reads {self._reads_in_words()}, each shown beside its document in every order"
             )
         if self.unseen:
-            lines.append(f"not seen: {'; '.join(self.unseen)}")
+            lines.append(f"not examined: {'; '.join(self.unseen)}")
         if self.theorem is not None:
             lines.append(f"theorem: {self.theorem['statement']} ({self.theorem['source']})")
             lines += [f"checked: {text}" for text in self.theorem["checked"]]
@@ -205,12 +274,18 @@ class Certificate:
 
 
 def percent(share: float) -> str:
-    """A small share in percent.
+    """An upper bound of a share in percent, rounded up to two digits.
 
-    >>> percent(0.000998), percent(0.6)
-    ('0.1 %', '60 %')
+    >>> percent(0.000998), percent(0.1129), percent(0.6), percent(1.0)
+    ('0.1 %', '12 %', '60 %', '100 %')
     """
-    return f"{100 * share:.2g} %"
+    return f"{100 * rounded_up(share):.2g} %" if share < 1 else "100 %"
+
+
+def rounded_up(share: float) -> float:
+    """A share rounded up to two digits, in decimals, so that .6 stays .6."""
+    digits = Context(prec=2, rounding=ROUND_CEILING)
+    return float(digits.create_decimal(repr(round(share, 12))))
 
 
 def failure_bound(failures: int, orders: int) -> float:
@@ -251,11 +326,13 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         return _earlier_certificate(block, common)
     theorem = checked_theorem(result.facts.get("theorems", {}).get(label), facts)
     systematic = systematic_of(facts)
-    judged = Verdicts.of(block, systematic)
+    judged = Verdicts.of(block, facts)
     verdict, reasons = verdict_with_reasons(judged, facts, result.query_ids, theorem)
+    if judged.by_place:
+        in_doubt = block[:, MEASURES.index("documents-in-doubt")]
+        common["positions_moved"] = int(np.maximum(block[:, 1], in_doubt).sum())
     new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
-    changed = answer_changed(np.moveaxis(block, 1, 0)) & judged.moved
-    orders, failing = int(new.sum()), int((changed & new).sum())
+    orders, failing = int(new.sum()), int((judged.orders_changed(block) & new).sum())
     sampled = slice(result.facts.get("sampled"))
     tau = block[:, 2]
     counts: dict[str, Any] = {name: int(largest_fact(facts, name)) for name in COUNTS}
@@ -279,6 +356,9 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         deterministic=not (largest_fact(facts, "unstable") or largest_fact(facts, "company")),
         noise_p=largest_fact(facts, "noise_p", float("nan")),
         unseen=tuple(_not_examined(facts, reads)),
+        notes=notes(facts, verdict),
+        precision=text_fact(facts, "precision"),
+        loss=_loss(facts),
         **counts,
     )
 
@@ -289,22 +369,38 @@ COUNTS = (
 """Facts of an examination that a certificate repeats."""
 
 
+def _loss(facts: pd.DataFrame) -> dict[str, float] | None:
+    """Loss of NDCG@10 under random orders with its 95 % interval by Student's t."""
+    lists = largest_fact(facts, "loss_lists")
+    if lists < 2:
+        return None
+    before, lost, squares = (
+        float(facts[f"loss_{name}"].iloc[0]) for name in ("before", "sum", "squares")
+    )
+    mean = lost / lists
+    deviation = max(squares / lists - mean**2, 0.0) * lists / (lists - 1)
+    half = float(scipy.special.stdtrit(lists - 1, 0.975)) * (deviation / lists) ** 0.5
+    return {"before": before / lists, "mean": mean, "low": mean - half, "high": mean + half}
+
+
 def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
     yield f"lists of more than {counted(int(largest_fact(facts, 'longest')), 'document')}"
     if ids := [words for name, words in NAMING.items() if name in reads and name != "texts"]:
         yield f"the same documents under other {' or '.join(ids)}"
     if systematic_of(facts) is None:
-        yield "orders that chance does not draw (examine again)"
+        yield "systematic orders (examine again)"
         return
+    missing = [name for name in (NEIGHBOURS, SORTED) if "loss_lists" not in facts]
+    if missing:
+        yield f"orders of an earlier version's list alone: {' and '.join(missing)} (examine again)"
     if facts["padding"].isna().all():
         yield "padded lists: it takes none, or is a function of one list, which has no padding"
-    if largest_fact(facts, "fresh_processes"):
-        folders = (
-            " outside its own temporary and home folders" if facts["own_folders"].all() else ""
-        )
-        yield f"what it keeps on the disk{folders} or on another machine"
-    elif not facts["ours"].all():
-        yield "what it remembers from call to call: it cannot be had afresh"
+    if touched_of(facts) is not None:
+        yield "files that libraries open in C, and data on other machines"
+    elif largest_fact(facts, "fresh_processes"):
+        yield "data that it keeps outside the object, in globals, files or on other machines"
+    elif not (facts["ours"].all() or text_fact(facts, "no_memory")):
+        yield "memory between calls: it cannot be copied"
 
 
 def _earlier_certificate(block: np.ndarray, common: Mapping[str, Any]) -> Certificate:
@@ -327,13 +423,15 @@ SHOWN = (
     tables.Column("verdict", "Verdict"),
     tables.Column("queries", "Lists", tables.COUNT),
     tables.Column("queries_moved", "not invariant", tables.COUNT, "Lists of them."),
-    tables.Column("queries_untold", "cannot be told", tables.COUNT, "Lists of them."),
+    tables.Column("queries_untold", "inconclusive", tables.COUNT, "Lists of them."),
     tables.Column("positions_moved", "Documents moved", tables.COUNT, "Over lists and orders."),
-    tables.Column("lowest_tau", "Lowest τ", tables.VALUE, "Of two answers."),
+    tables.Column("lowest_tau", "Lowest τ", tables.VALUE, "Of two rankings."),
     tables.Column("max_score_deviation", "Largest score difference", tables.SHORT),
-    tables.Column("numeric_floor", "arithmetic explains", tables.SHORT),
+    tables.Column("numeric_floor", "Rounding explains", tables.SHORT),
     tables.Column("distinct_orders", "Orders", tables.COUNT, "Distinct random ones."),
-    tables.Column("failure_bound", "at most", ".2g", "Share of orders that change an answer."),
+    tables.Column(
+        "failure_bound", "at most", ".2g", "Share of orders that change the ranking (95 %)."
+    ),
 )
 """What is shown of certificates side by side."""
 
@@ -354,7 +452,7 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     """
     block, facts = _examined(result, ranker)
     if tuple(result.stored_measures) == MEASURES:
-        judged = Verdicts.of(block, systematic_of(facts))
+        judged = Verdicts.of(block, facts)
         verdicts = np.select(
             [judged.moved, judged.near | judged.doubtful, judged.silent],
             [NOT, UNTOLD, "says nothing"],

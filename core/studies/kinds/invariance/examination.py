@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Real
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import score_floor
@@ -29,10 +30,16 @@ from shuffleproof.core.experiment.score_floor import (
 from shuffleproof.core.experiment.score_reuse import exact_changes
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.passing import documents_passed, pairs_within, smallest_gap
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
+from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.studies.kinds.invariance.scoring import (
+    NEIGHBOURS,
+    SORTED,
     ScoredOrder,
     ScoringRequest,
     as_in,
@@ -50,8 +57,12 @@ the share of pairs nearer than the floor; and 1 where the list was not shown in 
 """
 
 REPEATS = 4
-FRESH = 3
-"""Orders that processes of their own are asked about, one each; the last has a single thread."""
+FRESH, FRESH_OF_FAMILY = 3, 2
+"""Random orders, and orders of each further family, that processes of their own score, one each;
+the last random one has a single thread."""
+
+LOSS = Measure.parse("NDCG(empty=skip)@10")
+"""How much of this measure the random orders cost, on average over a list's orders."""
 
 CLEARLY = 10.0
 CONFIRMED = 3
@@ -82,6 +93,8 @@ def examine(
     base: JudgedLists,
     variants: Sequence[CandidateLists],
     arranged: Callable[[np.ndarray], CandidateLists] | None = None,
+    *,
+    processes: bool = True,
 ) -> Examination:
     """Score the lists as they are and under other orders, and compare list by list.
 
@@ -89,8 +102,9 @@ def examine(
         ranker: anything that scores.
         base: the lists as they are.
         variants: the same documents in other orders (or under other initial rankings).
-        arranged: how systematic orders are made: the candidate at each place → lists; by default
-            they are shown in that order.
+        arranged: lists in which a systematic order, the candidate at each place, is shown; by
+            default the lists in that order.
+        processes: an importable function gets processes of its own.
 
     Returns:
         The values, and these facts: `numeric_floor` (the largest of any score), `largest_score`,
@@ -104,12 +118,17 @@ def examine(
         are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
         `systematic` (see `order_facts`), `scorings` (of each list, here),
         `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
-        of our rankers), and what `_coverage` tells.
+        of our rankers), `no_memory` (why memory between calls was not examined; empty where it
+        was), `touched` (places by `outside.touched.KINDS`; None: it has no processes),
+        `training_mode` (a torch module came in it), `precision` (of its scores, as a type's
+        name), `half_steps` (the largest change in steps of a half-precision type), those of
+        `_place_signs` and `_loss`, and what `_coverage` tells.
 
     Raises:
         DataError: a score is NaN.
     """
-    lists, asking = base.lists, ScoringRequest(ranker, base)
+    lists, asking = base.lists, ScoringRequest(ranker, base, processes=processes)
+    ranker = asking.ranker
     as_is, *repeats = (asking.score_order(lists) for _ in range(1 + REPEATS // 2))
     permuted = asking.all_here(variants)
     repeats += [asking.score_order(lists) for _ in range(REPEATS - len(repeats))]
@@ -129,13 +148,12 @@ def examine(
         if not unstable.any():
             state = _lists_beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
         compared[: len(fresh)] = fresh
-    orders = systematic(lists, as_is.scores)
-    systematic_lists = {name: (arranged or lists.shown_as)(order) for name, order in orders.items()}
-    rare = (
-        [asking.fresh(variant) for variant in systematic_lists.values()]
-        if asking.afresh
-        else asking.all_here(list(systematic_lists.values()))
-    )
+    if asking.scores_here is not None and not unstable.any():
+        state |= _lists_beyond(lists, [difference(asking.scores_here, as_is.scores)], floor)
+    several = -(-len(variants) // 2)
+    orders = systematic(base, as_is.scores, several)
+    names = [name for name, _ in orders]
+    rare = _rare(asking, names, [(arranged or lists.shown_as)(order) for _, order in orders])
     random_orders, systematic_orders = (
         _Comparison(asking, base, before.scores, scored, floor).excused()
         for scored in (compared, rare)
@@ -158,15 +176,91 @@ def examine(
         "noise_lists": 0,
         "exact_change": random_orders.exact_change(),
         "own_rounding": int((segments.maxima(lists.offsets, ranker_rounding) > 0).sum()),
-        "systematic": order_facts(lists, systematic_lists, systematic_orders.values()),
+        "systematic": order_facts(
+            lists, [*zip(names, (order.shown for order in rare), strict=True)],
+            systematic_orders.values(),
+        ),
         "scorings": 1 + REPEATS + len(variants),
         "lists_scored": asking.scored + len(lists),
         "fresh_processes": asking.processes,
         "ours": asking.ours,
         "own_folders": asking.processes > 0 and asking.folders,
-    }
+        "no_memory": asking.no_memory,
+        "touched": asking.places() if isinstance(asking.ranker, CallableRanker) else None,
+        "training_mode": bool(getattr(asking.ranker, "training_mode", False)),
+        "precision": _precision(before.scores),
+        "half_steps": random_orders.half_steps(),
+    }  # fmt: skip
+    facts |= _place_signs(lists, [before, *compared])
+    facts |= _loss(base, before.scores, compared)
     covered = _coverage(lists, kinds, before.scores)
     return Examination(random_orders.values(), facts | noise | covered)
+
+
+def _rare(
+    asking: ScoringRequest, names: Sequence[str], shown: Sequence[CandidateLists]
+) -> list[ScoredOrder]:
+    """The scores of systematic orders; by fresh processes of all but most of the large families."""
+    if not asking.afresh:
+        return asking.all_here(shown)
+    large, here = {NEIGHBOURS: FRESH_OF_FAMILY, SORTED: FRESH_OF_FAMILY}, list[ScoredOrder]()
+    for name, variant in zip(names, shown, strict=True):
+        left = large.get(name, 1)
+        large |= {name: left - 1} if name in large else {}
+        here.append(asking.fresh(variant) if left > 0 else asking.score_order(variant))
+    return here
+
+
+def _precision(scores: np.ndarray) -> str:
+    """The name of the smallest type that holds all scores.
+
+    >>> _precision(np.array([0.1, 3.0])), _precision(np.array([0.5, 3.0]))
+    ('float64', 'float32')
+    """
+    with np.errstate(over="ignore"):
+        is_single = (scores.astype(np.float32) == scores).all()
+    return rounding.half_precision(scores) or ("float32" if is_single else "float64")
+
+
+def _place_signs(lists: CandidateLists, orders: Sequence[ScoredOrder]) -> dict[str, int]:
+    """Documents whose scores follow their place: `place_rises`, `place_falls`.
+
+    From one order to the next, a document that is shown later has a higher score (rises) or a lower
+    one (falls); each document counts once, by what prevails. Rounding does either alike: the two
+    counts are a sign test of ties that the input order breaks.
+    """
+    scores = np.array([order.scores for order in orders])
+    places = np.array([
+        as_in(lists, order.shown, ragged.places_of(order.shown.offsets)) for order in orders
+    ])  # fmt: skip
+    sign = (scores[1:] > scores[:-1]).astype(np.int64) - (scores[1:] < scores[:-1])
+    prevailing = (sign * np.sign(np.diff(places, axis=0))).sum(axis=0)
+    return {
+        "place_rises": int((prevailing > 0).sum()), "place_falls": int((prevailing < 0).sum()),
+    }  # fmt: skip
+
+
+def _loss(
+    base: JudgedLists, before: np.ndarray, orders: Sequence[ScoredOrder]
+) -> dict[str, int | float]:
+    """Loss of LOSS under random orders, as sums over the lists that count.
+
+    `loss_lists`, `loss_before` (sum of the values as they are), `loss_sum` and `loss_squares` (of
+    the mean losses). Sums of several blocks of lists add up.
+    """
+    offsets = base.lists.offsets
+    own, *others = (
+        evaluate([LOSS], base.dataset, base.lists, in_single_precision(offsets, scores))[0].astype(
+            np.float64
+        )
+        for scores in (one.astype(np.float64) for one in (before, *(o.scores for o in orders)))
+    )
+    counted = ~np.isnan(own)
+    lost = own[counted] - np.mean(others, axis=0)[counted] if others else np.zeros(0)
+    return {
+        "loss_lists": len(lost), "loss_before": float(own[counted].sum()),
+        "loss_sum": float(lost.sum()), "loss_squares": float((lost**2).sum()),
+    }  # fmt: skip
 
 
 def _changed_alone(
@@ -291,6 +385,23 @@ class _Comparison:
             deviation = np.minimum(maximum, LARGEST)
             blocks.append(np.stack([deviation, passed, tau, gap, over_floor, doubted, near, new]))
         return blocks
+
+    def half_steps(self) -> float:
+        """The largest change in steps of the scores' half-precision type; 0 of other types."""
+        half = rounding.half_precision(self.before)
+        if not half:
+            return 0.0
+        changes = np.max(self.changed, axis=0, initial=0.0)
+        step = np.maximum(
+            rounding.half_step(self.before, half),
+            np.repeat(
+                rounding.half_step(
+                    rounding.scales(self.base.lists.offsets, self.before).magnitude, half
+                ),
+                self.base.lists.lengths,
+            ),
+        )
+        return float((changes[step > 0] / step[step > 0]).max(initial=0.0))
 
     def excused(self) -> "_Comparison":
         """The same with a floor raised where float64 scores show that a change is rounding.
@@ -442,14 +553,14 @@ def answer_changed(
 
 def order_facts(
     lists: CandidateLists,
-    shown: Mapping[str, CandidateLists],
+    shown: Sequence[tuple[str, CandidateLists]],
     values: Sequence[Float64[np.ndarray, "measures lists"]],
 ) -> dict[str, Any]:
     """What systematic orders did, as plain values.
 
     Args:
         lists: as they are.
-        shown: those of each order, by its name.
+        shown: the name of each order, and the lists in it; several orders may have one name.
         values: one row of MEASURES a list, for each order.
 
     Returns:
@@ -459,7 +570,7 @@ def order_facts(
     """
     moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
     orders: dict[str, dict[str, int]] = {}
-    for (name, variant), block in zip(shown.items(), values, strict=True):
+    for (name, variant), block in zip(shown, values, strict=True):
         by_measure = dict(zip(MEASURES, block, strict=True))
         differing = (
             segments.sums(lists.offsets, (variant.rows != lists.rows).astype(np.float64)) > 0
@@ -468,7 +579,9 @@ def order_facts(
         moved |= changed
         doubtful |= (by_measure["documents-in-doubt"] > 0) & differing
         stirred |= (by_measure["score-deviation"] > 0) & differing
-        orders[name] = {"shown": int(differing.sum()), "changed": int(changed.sum())}
+        counts = orders.setdefault(name, {"shown": 0, "changed": 0})
+        counts["shown"] += int(differing.sum())
+        counts["changed"] += int(changed.sum())
     return {
         "orders": orders,
         "moved": np.flatnonzero(moved).tolist(),

@@ -7,8 +7,10 @@ share of orders is about.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -17,9 +19,17 @@ from jaxtyping import Int64, Real
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment.score_floor import numeric_scores
 from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.outside import touched
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
+from shuffleproof.core.rankers.outside.user_rankers import UserRanker, as_returned
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.user_code import importable_name
+
+NOT_IMPORTABLE = "a fresh process cannot import a lambda, a closure or a function of __main__"
 
 
 @runtime_checkable
@@ -48,22 +58,51 @@ class ScoredOrder:
 
 
 class ScoringRequest:
-    """One ranker and how it is asked.
+    """One ranker and the way in which it scores.
+
+    A function that another process can import scores in processes of its own, whoever hands it
+    over. Scores stay in the type that a function returns.
 
     Args:
         ranker: anything that scores.
         base: the lists as they are.
+        processes: processes of its own for an importable function.
 
     Attributes:
+        ranker: that scores.
+        no_memory: why memory between calls cannot be examined; empty where it is.
+        scores_here: of an importable function in this process; None of all others.
         scored: how many lists it has scored so far.
         processes: how many of its processes or copies were asked afresh.
         folders: each of them had temporary and home folders of its own.
     """
 
-    def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
-        self.ranker, self.base = ranker, base
-        self._maker_of_fresh = _maker_of_fresh(ranker)
+    def __init__(self, ranker: Ranker, base: JudgedLists, *, processes: bool = True) -> None:
+        self.base = base
+        self.scores_here: np.ndarray | None = None
+        self.ranker, self.no_memory = as_returned(ranker), ""
+        if isinstance(ranker, UserRanker) and processes:
+            self._to_processes(ranker)
+        self._maker_of_fresh = _maker_of_fresh(self.ranker)
         self.scored, self.processes, self.folders = 0, 0, True
+        self._places: list[Mapping[str, list[str]]] = []
+
+    def _to_processes(self, ranker: UserRanker) -> None:
+        """Let an importable function score in processes of its own, where it works there."""
+        name = importable_name(ranker.thing)
+        if not name:
+            self.no_memory = NOT_IMPORTABLE
+            return
+        try:
+            there = as_returned(CallableRanker.from_name(name))
+            there.score(self.base.dataset, self.base.lists)
+        except ShuffleproofError as error:
+            self.no_memory = f"it fails in a fresh process: {getattr(error, 'finding', error)}"
+            return
+        self.scores_here = numeric_scores(
+            self.ranker, self.base.lists, self.ranker.score(self.base.dataset, self.base.lists)
+        )
+        self.ranker = there
 
     @property
     def ours(self) -> bool:
@@ -103,7 +142,22 @@ class ScoringRequest:
         result = replace(self._score(ranker, shown), afresh=True, threads=threads)
         self.processes += 1
         self.folders &= getattr(ranker, "has_own_folders", False)
+        self._places.append(getattr(ranker, "touched", dict)())
         return result
+
+    def places(self) -> dict[str, list[str]]:
+        """Files, databases, hosts and programs that its processes touched, as far as it has any.
+
+        Temporary and home folders of the usual process are left out where fresh ones had others.
+        """
+        usual: Mapping[str, list[str]] = getattr(self.ranker, "touched", dict)()
+        if self.processes and self.folders:
+            seen = (f"{Path.home()}/", f"{tempfile.gettempdir()}/")
+            usual = {
+                kind: [name for name in names if not name.startswith(seen)]
+                for kind, names in usual.items()
+            }
+        return touched.joined([*self._places, usual])
 
     def repeat(self, order: ScoredOrder) -> ScoredOrder:
         """The same question once more."""
@@ -146,32 +200,73 @@ def _maker_of_fresh(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
 
 REVERSED, ROTATED, BACK, SWAPPED = "reversed", "rotated by one", "rotated back", "first two swapped"
 FALLING, RISING, ROWS = "best first", "best last", "as in the data set"
+NEIGHBOURS, SORTED = "1 to 3 neighbours swapped", "sorted by a feature"
 
-NAMES = (REVERSED, ROTATED, BACK, SWAPPED, FALLING, RISING, ROWS)
+NAMES = (REVERSED, ROTATED, BACK, SWAPPED, FALLING, RISING, ROWS, NEIGHBOURS, SORTED)
 """`best` is by the ranker's own scores of the list as it is."""
+
+Orders = list[tuple[str, Int64[np.ndarray, " candidates"]]]
 
 
 def systematic(
-    lists: CandidateLists, scores: Real[np.ndarray, " candidates"]
-) -> dict[str, Int64[np.ndarray, " candidates"]]:
-    """The candidate at each place, for every order of NAMES that is not the list as it is.
+    base: JudgedLists, scores: Real[np.ndarray, " candidates"], several: int = 0
+) -> Orders:
+    """Names of NAMES and the candidate at each place, for every order but the lists as they are.
 
-    >>> from shuffleproof.core.studies.kinds.benchmark.query import lists_of
-    >>> lists = lists_of(np.array([7, 5, 6]), np.array([0, 3]))
-    >>> found = systematic(lists, np.array([0.2, 0.9, 0.5]))
+    Args:
+        base: the lists as they are.
+        scores: the ranker's.
+        several: orders of each list near its own, and as many sorted by features. Features take
+            turns over the lists, each from its largest and from its smallest value.
+
+    >>> from shuffleproof.core.checks.list_forms import as_judged_lists
+    >>> base = as_judged_lists((np.array([[3.0], [1.0], [2.0]]), np.zeros(3), [0, 3]))
+    >>> found = dict(systematic(base, np.array([0.2, 0.9, 0.5]), 1))
     >>> found["reversed"].tolist(), found["first two swapped"].tolist(), found["best last"].tolist()
     ([2, 1, 0], [1, 0, 2], [0, 2, 1])
+    >>> found["sorted by a feature"].tolist()
+    [0, 2, 1]
     """
+    lists = base.lists
     lengths, places = lists.lengths, ragged.places_of(lists.offsets)
     starts, length = np.repeat(lists.offsets[:-1], lengths), np.repeat(lengths, lengths)
     exchanged = np.where((places < 2) & (length > 1), 1 - places, places)
-    orders = {
-        REVERSED: starts + length - 1 - places,
-        ROTATED: starts + (places + 1) % length,
-        BACK: starts + (places - 1) % length,
-        SWAPPED: starts + exchanged,
-        FALLING: falling_order(lists.offsets, scores, lists.rows),
-        RISING: ragged.order_within(lists.offsets, scores),
-        ROWS: ragged.order_within(lists.offsets, lists.rows),
-    }
-    return {name: order for name, order in orders.items() if (order != starts + places).any()}
+    orders = [
+        (REVERSED, starts + length - 1 - places),
+        (ROTATED, starts + (places + 1) % length),
+        (BACK, starts + (places - 1) % length),
+        (SWAPPED, starts + exchanged),
+        (FALLING, falling_order(lists.offsets, scores, lists.rows)),
+        (RISING, ragged.order_within(lists.offsets, scores)),
+        (ROWS, ragged.order_within(lists.offsets, lists.rows)),
+    ]
+    chance = generator(0, NEIGHBOURS)
+    first = chance.integers(2**31, size=len(lists))
+    orders += [
+        (NEIGHBOURS, _neighbours(lists, first + turn, turn % 3, chance)) for turn in range(several)
+    ]
+    orders += [(SORTED, order) for order in _by_features(base, several)]
+    return [(name, order) for name, order in orders if (order != starts + places).any()]
+
+
+def _neighbours(
+    lists: CandidateLists, place: np.ndarray, more: int, chance: np.random.Generator
+) -> Int64[np.ndarray, " candidates"]:
+    """Lists in which neighbours are exchanged: those at a place, and at some others by chance."""
+    order = np.arange(len(lists.rows))
+    long = np.flatnonzero(lists.lengths > 1)
+    for drawn in (place[long], *(chance.integers(2**31, size=len(long)) for _ in range(more))):
+        upper = lists.offsets[long] + drawn % (lists.lengths[long] - 1)
+        order[upper], order[upper + 1] = order[upper + 1], order[upper]
+    return order
+
+
+def _by_features(base: JudgedLists, several: int) -> Iterator[Int64[np.ndarray, " candidates"]]:
+    """Lists sorted by a feature each, documents of equal values in the order in which they are."""
+    lists, width = base.lists, base.dataset.features.shape[1]
+    owner = ragged.segment_ids(lists.offsets)
+    for turn in range(min(several, 2 * width)):
+        way = (np.arange(len(lists)) * several + turn) % (2 * width)  # of each list
+        values = base.dataset.features[lists.rows, way[owner] % width]
+        sign = np.where(way[owner] < width, -1, 1)
+        yield ragged.order_within(lists.offsets, sign * values)

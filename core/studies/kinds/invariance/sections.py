@@ -1,4 +1,4 @@
-"""Certificates, told: a verdict a ranker, its numbers, and what it rests on."""
+"""Certificates on a page: verdicts, numbers and evidence."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,39 +7,65 @@ import pandas as pd
 
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.headline import BREAKS, SURVIVES
+from shuffleproof.core.studies.headline import BENDS, BREAKS, SURVIVES
 from shuffleproof.core.studies.headline import UNTOLD as CANNOT
-from shuffleproof.core.studies.kinds.invariance.certificate import SHOWN, certificates
+from shuffleproof.core.studies.kinds.invariance.certificate import (
+    SHOWN,
+    UNKNOWN,
+    Certificate,
+    certificates,
+    rounded_up,
+)
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Details, Finding, Headline, Section, View
 from shuffleproof.core.studies.tables import Table, keys
 
-TOLD = {
-    NOT: (BREAKS, "answers another order otherwise", "answer another order otherwise"),
-    UNTOLD: (CANNOT, "cannot be told", "cannot be told"),
-    INVARIANT: (SURVIVES, "is invariant", "are invariant"),
-}
-"""By verdict, the worst first: what becomes of the rankers, and what is said of one, of several."""
+WORST = (BREAKS, BENDS, CANNOT, SURVIVES)
+"""Tiers, the worst first."""
 
-WHY = "by certificates: real permutations of real lists, each judged by its own scores"
+WHY = "by certificates: the model scored real permutations of real lists"
+
+
+def tier_of(card: Certificate) -> str:
+    """One of `headline.TIERS`: the loss of NDCG@10 where the ranker is not invariant."""
+    if card.verdict == INVARIANT:
+        return SURVIVES
+    return CANNOT if card.verdict == UNTOLD or card.loss_tier == UNKNOWN else card.loss_tier
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who answers otherwise when the order shown changes, and who does not."""
+    """Rankers that other orders change with their losses, and those that stay as they are."""
     cards = certificates(result)
     compared = view.compared_labels([card.ranker for card in cards])
-    tiers, parts = [], []
-    for verdict, (tier, verb, plural_verb) in TOLD.items():
-        group = [
-            card.ranker for card in cards if card.verdict == verdict and card.ranker in compared
-        ]
-        if group:
-            tiers.append(tier)
-            name = RankerName.of(group[0]).display
-            several = f"{len(group)} rankers {plural_verb}"
-            parts.append(f"{name} {verb}" if len(group) == 1 else several)
-    return Headline(f"{'; '.join(parts)}.", next(iter(tiers), CANNOT), WHY)
+    groups: dict[str, list[Certificate]] = {}
+    for card in cards:
+        if card.ranker in compared:
+            kind = card.verdict if card.verdict != NOT else f"{NOT} {tier_of(card)}"
+            groups.setdefault(kind, []).append(card)
+    ordered = sorted(groups.values(), key=lambda group: WORST.index(tier_of(group[0])))
+    text = "; ".join(_in_words(group) for group in ordered)
+    tier = tier_of(ordered[0][0]) if ordered else CANNOT
+    return Headline(
+        f"{text[:1].upper()}{text[1:]}." if text else "Nothing was examined.", tier, WHY
+    )
+
+
+def _in_words(group: list[Certificate]) -> str:
+    """Rankers of one verdict and tier: the one that loses most by its name."""
+    first = max(group, key=_share)
+    name, words = RankerName.of(first.ranker).display, first.movement()
+    if len(group) == 1:
+        return f"{name} {words}"
+    if first.verdict != NOT:
+        return f"{len(group)} rankers {words.replace('is ', 'are ', 1)}"
+    most = words if first.loss_tier in {BENDS, BREAKS} else ""
+    plural = words.replace("reorders", "reorder").replace("loses", "lose")
+    return f"{len(group)} rankers {f'lose NDCG@10 (most: {name} {most})' if most else plural}"
+
+
+def _share(card: Certificate) -> float:
+    return 0.0 if card.loss is None else card.loss["mean"] / (card.loss["before"] or 1.0)
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
@@ -48,9 +74,10 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     for card in cards:
         yield Finding(card.sentence())
     frame = pd.DataFrame([card.plain() for card in cards])[keys(SHOWN)]
+    frame["failure_bound"] = frame["failure_bound"].map(rounded_up)
     yield Table(frame, SHOWN, "Certificates: one row a ranker")
     for card in cards:
-        yield Details(f"What the verdict on {card.ranker} rests on", card.details())
+        yield Details(f"Evidence for the verdict on {card.ranker}", card.details())
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:

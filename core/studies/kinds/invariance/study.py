@@ -20,13 +20,19 @@ from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.outside import touched
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance import examination
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.invariance.verdict import largest_fact, systematic_of
+from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
+from shuffleproof.core.studies.kinds.invariance.verdict import (
+    largest_fact,
+    systematic_of,
+    touched_of,
+)
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study
@@ -56,7 +62,12 @@ def run(workbench: Workbench, question: Invariance) -> Generator[Progress, None,
         digests_of(identified), question.permutations, question.seed, workbench.lists_digest
     )
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturb(study, identified, measure_variants, _theorems))
+    return (yield from workbench.disturb(study, identified, measure_variants, _facts))
+
+
+def _facts(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    """Theorems of the rankers, and the names of systematic orders."""
+    return _theorems(rankers) | {"orders": list(NAMES)}
 
 
 def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
@@ -160,13 +171,21 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     trials = first.trials.copy()
     summed = (
         "unstable", "company", "padding", "state", "singles", "tied_documents", "equal_documents",
-        "own_rounding", "lists_scored", "fresh_processes",
+        "own_rounding", "lists_scored", "fresh_processes", "place_rises", "place_falls",
+        "loss_lists", "loss_before", "loss_squares",
     )  # fmt: skip
     for name in summed:
         trials[name] = sum(largest_fact(result.trials, name, np.nan) for result in results)
-    for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
+    trials["loss_sum"] = sum(float(result.trials["loss_sum"].iloc[0]) for result in results)
+    for name in (
+        "numeric_floor", "largest_score", "longest", "noise_more", "noise_lists", "half_steps",
+        "training_mode", "no_memory",
+    ):  # fmt: skip
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
+    places = [places for result in results if (places := touched_of(result.trials)) is not None]
+    joined_places = touched.joined(places) if places else None
+    trials["touched"] = pd.Series([joined_places] * len(trials), dtype=object)
     systematic = examination.join_facts(
         [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
     )
@@ -194,6 +213,8 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
 ) -> Generator[Progress, None, Certificate]:
     """The certificate of one ranker, from a stored study where it is of the test lists alone.
 
+    User code is examined each time: a fresh process may see other files today.
+
     Args:
         workbench: whose test lists are permuted.
         ranker: its name.
@@ -206,8 +227,8 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     Raises:
         FixedScoresError: scores in a file.
     """
-    is_function = RankerName.parse(ranker).kind is Kind.FUNCTION
-    if queries is None and not lists and not is_function and not in_blocks:
+    of_user = RankerName.parse(ranker).kind in {Kind.FUNCTION, Kind.OBJECT}
+    if queries is None and not lists and not of_user and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certificates(StudyResult.open(stored.path))[0]
     additional = yield from _additional_lists(workbench, queries, lists, seed)

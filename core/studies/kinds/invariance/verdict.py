@@ -1,9 +1,8 @@
-"""The verdict on each list of an examination and on all of them, and why it is no better.
+"""The verdict on each list of an examination and on all of them, with reasons.
 
 A list is *not invariant* where another order moved a document, or changed a score, by more than
-arithmetic can; it *cannot be told* where the scores lie so near to each other that arithmetic alone
-could turn them round; else it is *invariant*. Lists of one document, and lists whose documents all
-tie, say nothing.
+rounding can. It is *inconclusive* where the scores are so close that rounding alone could reorder
+them; else it is *invariant*. Lists of one document, and lists whose documents all tie, say nothing.
 """
 
 from collections.abc import Mapping
@@ -12,22 +11,27 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from shuffleproof.core.experiment.score_floor import EXACT
+from shuffleproof.core.rankers.outside import touched
 from shuffleproof.core.studies.kinds.invariance.examination import (
     MEASURES,
     Examination,
     answer_changed,
 )
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, listed, number, p_value, percent
 
-Verdict = Literal["invariant", "not invariant", "cannot be told"]
+Verdict = Literal["invariant", "not invariant", "inconclusive"]
 INVARIANT, NOT, UNTOLD = Verdict.__args__  # type: ignore[attr-defined]
 
 NEAR = 0.05
 """Share of a list's pairs nearer than the floor from which on the list cannot be told."""
 
 SIGNIFICANT = 0.01
+BY_PLACE, PREVAILING = 1e-4, 2 / 3
+"""Level of the sign test of scores against places, and the least share of documents that agree."""
+
 NAMED = 5
 """Queries that a reason names."""
 
@@ -41,6 +45,7 @@ class Verdicts:
         doubtful: documents passed others by more than was seen of arithmetic, not beyond doubt.
         near: too many scores lie too near to each other to be told apart.
         silent: one document, or all tie and no score changed.
+        by_place: changes within rounding follow the input order, so that they count.
         only: names of the systematic orders that changed an answer where no random order did.
     """
 
@@ -48,11 +53,13 @@ class Verdicts:
     doubtful: np.ndarray
     near: np.ndarray
     silent: np.ndarray
+    by_place: bool = False
     only: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None) -> "Verdicts":
-        """The verdicts of values [orders, MEASURES, lists] and of what `order_facts` gives."""
+    def of(cls, block: np.ndarray, facts: pd.DataFrame) -> "Verdicts":
+        """The verdicts of values [orders, MEASURES, lists] and of the facts of their trials."""
+        systematic = systematic_of(facts)
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
         summary = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}
@@ -63,12 +70,25 @@ class Verdicts:
         by_chance = answer_changed(np.moveaxis(block, 1, 0)).any(axis=0)
         defined = ~np.isnan(share)
         moved = (by_chance | also) & defined
-        doubtful = ((values["documents-in-doubt"] > 0).any(axis=0) | perhaps) & ~moved & defined
+        in_doubt = (values["documents-in-doubt"] > 0).any(axis=0)
+        doubtful = (in_doubt | perhaps) & ~moved & defined
+        by_place = bool(doubtful.any()) and place_test(facts)[1] <= BY_PLACE
+        if by_place:
+            by_chance, moved = by_chance | in_doubt, moved | doubtful
+            doubtful = np.zeros_like(doubtful)
         unchanged = ~((values["score-deviation"] > 0).any(axis=0) | stirred)
         silent = (~defined | (np.isnan(gap) & unchanged)) & ~moved
         near = (share > NEAR) & ~unchanged & ~moved & ~silent & ~doubtful
         names = [name for name, counts in summary["orders"].items() if counts["changed"]]
-        return cls(moved, doubtful, near, silent, () if by_chance.any() else tuple(names))
+        only = () if by_chance.any() else tuple(names)
+        return cls(moved, doubtful, near, silent, by_place, only)
+
+    def orders_changed(self, block: np.ndarray) -> np.ndarray:
+        """The orders of each list that changed its answer, [orders, lists]."""
+        changed = answer_changed(np.moveaxis(block, 1, 0))
+        if self.by_place:
+            changed |= block[:, MEASURES.index("documents-in-doubt")] > 0
+        return changed & self.moved
 
 
 def verdict_of(
@@ -77,7 +97,7 @@ def verdict_of(
     """The verdict over all lists of an examination, and why it is no better."""
     block = np.stack(seen.values).astype(np.float32)
     facts = pd.DataFrame([seen.facts])
-    judged = Verdicts.of(block, systematic_of(facts))
+    judged = Verdicts.of(block, facts)
     return verdict_with_reasons(judged, facts, query_ids, checked_theorem(theorem, facts))
 
 
@@ -91,36 +111,116 @@ def verdict_with_reasons(
     state = _instabilities(facts)
     lists, unstable = len(judged.moved), bool(facts["unstable"].any())
     if not lists or judged.silent.all():
-        return UNTOLD, ("no list has two documents that it tells apart",)
+        return UNTOLD, ("no list has two documents with different scores",)
     if unstable:
         return _noise_verdict(facts, state)
     if judged.moved.any():
         queries = _queries_in_words(judged.moved, query_ids)
-        text = f"another order changes the answer in {lists_in_words(judged.moved)} ({queries})"
+        text = f"another order changes the ranking in {lists_in_words(judged.moved)} ({queries})"
         if judged.only:
-            text += f", though no random order does: {', '.join(judged.only)}"
-        return NOT, (text, *state)
-    reasons = [*state, *_doubts(judged, facts, query_ids)]
+            text += f"; no random order does: {', '.join(judged.only)}"
+        return NOT, (text, *_place_in_words(facts, judged), *state)
+    reasons = [*state, *_kept(facts), *_doubts(judged, facts, query_ids)]
     proven = theorem is not None and not state
     return (INVARIANT, ()) if proven or not reasons else (UNTOLD, tuple(reasons))
 
 
+def place_test(facts: pd.DataFrame) -> tuple[float, float]:
+    """Share of documents that agree on how places change scores, and p of a two-sided sign test.
+
+    A share below PREVAILING is no evidence, however many documents there are: p is 1.
+
+    >>> place_test(pd.DataFrame({"place_rises": [1], "place_falls": [19]}))
+    (0.95, 4.00543212890625e-05)
+    """
+    rises, falls = (int(largest_fact(facts, f"place_{way}")) for way in ("rises", "falls"))
+    documents, most = rises + falls, max(rises, falls)
+    if most < PREVAILING * documents or not documents:
+        return float("nan"), 1.0
+    p = 2 * float(scipy.special.bdtrc(most - 1, documents, 0.5))
+    return most / documents, min(p, 1.0)
+
+
+def _place_in_words(facts: pd.DataFrame, judged: Verdicts) -> tuple[str, ...]:
+    """The sign test, where it decided."""
+    if not judged.by_place:
+        return ()
+    share, p = place_test(facts)
+    falls = largest_fact(facts, "place_falls") > largest_fact(facts, "place_rises")
+    text = (
+        f"ties are broken by the input order: {percent(share)} of the documents whose scores "
+        f"change score {'lower' if falls else 'higher'} when shown later "
+        f"(sign test, {p_value(p)})"
+    )
+    return (text,)
+
+
+def _kept(facts: pd.DataFrame) -> tuple[str, ...]:
+    """Places outside the process that may keep data from call to call."""
+    kept = touched.memory(touched_of(facts) or {})
+    if not kept:
+        return ()
+    return (f"it may keep data between calls in {places_in_words(kept)}",)
+
+
+def places_in_words(places: Mapping[str, Any]) -> str:
+    """Files, databases, hosts and programs, some of each.
+
+    >>> places_in_words({"files": ["a.json", "b.json"], "hosts": ["localhost:80"]})
+    'the files a.json and b.json, and the host localhost:80'
+    """
+    groups = []
+    for kind, names in places.items():
+        if names:
+            left = [f"{len(names) - NAMED:,} more"] * (len(names) > NAMED)
+            several = kind if len(names) > 1 else kind.removesuffix("s")
+            groups.append(f"the {several} {listed([*names[:NAMED], *left])}")
+    return ", and ".join(groups)
+
+
+def touched_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
+    """Places that the processes of a function touched; None where it has none."""
+    found = [places for places in facts.get("touched", ()) if isinstance(places, Mapping)]
+    return {kind: [*found[0].get(kind, ())] for kind in touched.KINDS} if found else None
+
+
+def notes(facts: pd.DataFrame, verdict: Verdict) -> tuple[str, ...]:
+    """Limits of an examination that belong into the verdict itself."""
+    places, found = touched_of(facts) or {}, list[str]()
+    kept = {name for names in touched.memory(places).values() for name in names}
+    if (why := text_fact(facts, "no_memory")) and verdict != NOT:
+        found.append(f"not examined: memory between calls ({why})")
+    if largest_fact(facts, "training_mode"):
+        found.append("it came in training mode; evaluation mode was examined")
+    for kind, verb in ((touched.WRITTEN, "wrote"), (touched.READ, "read")):
+        others = [name for name in places.get(kind, ()) if name not in kept]
+        if others:
+            found.append(f"its process {verb} {places_in_words({'files': others})}")
+    return tuple(found)
+
+
 def _doubts(judged: Verdicts, facts: pd.DataFrame, query_ids: tuple[str, ...]) -> list[str]:
-    """Why lists cannot be told, in words."""
+    """Why lists are inconclusive, in words."""
     lists, own_rounding = len(judged.moved), int(largest_fact(facts, "own_rounding"))
+    steps, precision = largest_fact(facts, "half_steps"), text_fact(facts, "precision")
+    size = (
+        f"differences of {number(steps, '.2g')} {precision} {'step' if steps <= 1 else 'steps'}"
+        if steps
+        else "changes that may be rounding"
+    )
     reasons = [
-        f"in {lists_in_words(mask)} {words} ({_queries_in_words(mask, query_ids)})"
+        f"{words} in {lists_in_words(mask)} ({_queries_in_words(mask, query_ids)})"
         for mask, words in (
-            (judged.doubtful, "what another order changes may be rounding or an effect"),
-            (judged.near, "the scores lie nearer to each other than arithmetic can tell apart"),
+            (judged.doubtful, f"another order makes {size}"),
+            (judged.near, "scores are closer to each other than rounding allows to tell apart"),
         )
         if mask.any()
     ]
     if own_rounding and judged.doubtful.any():
-        text = "its own rounding is of that size, as features changed in their last bits show, in"
+        text = "changes of the features' last bits have effects of that size in"
         reasons.append(f"{text} {counted(own_rounding, 'list')}")
     if 2 * int(judged.silent.sum()) >= lists:
-        reasons.append(f"one document, or ties alone, in {lists_in_words(judged.silent)}")
+        reasons.append(f"one document, or only ties, in {lists_in_words(judged.silent)}")
     return reasons
 
 
@@ -129,12 +229,12 @@ def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict
     p, larger = largest_fact(facts, "noise_p", float("nan")), bool(facts["noise_more"].any())
     clear = int(largest_fact(facts, "noise_lists"))
     if clear:
-        text = f"in {counted(clear, 'list')} another order changes ten times what that does"
+        text = f"another order changes scores ten times as much in {counted(clear, 'list')}"
         return NOT, (*state, text)
-    chance = f" (paired t over lists, p {p:.2g})" if larger else ""
+    chance = f" (paired t over lists, {p_value(p)})" if larger else ""
     if larger and p <= SIGNIFICANT:
-        return NOT, (*state, f"other orders change it by more than that{chance}")
-    return UNTOLD, (*state, f"what orders do is not told apart from its own noise{chance}")
+        return NOT, (*state, f"other orders change scores by more than that{chance}")
+    return UNTOLD, (*state, f"other orders change scores no more than that{chance}")
 
 
 def checked_theorem(
@@ -149,12 +249,12 @@ def checked_theorem(
 
 
 def _instabilities(facts: pd.DataFrame) -> tuple[str, ...]:
-    """What changed though the order did not."""
+    """Changes that the order did not make."""
     words = {
         "unstable": "it is not deterministic: the same order gives other scores in",
         "company": "its scores depend on the lists scored with them in",
         "padding": "its scores depend on the padding behind them in",
-        "state": "it remembers what it was shown: a fresh process gives other scores in",
+        "state": "its scores depend on earlier calls: a fresh process gives other scores in",
     }
     return tuple(
         f"{text} {counted(int(largest_fact(facts, name)), 'list')}"
@@ -173,6 +273,11 @@ def largest_fact(facts: pd.DataFrame, name: str, unknown: float = 0.0) -> float:
     """
     value = pd.to_numeric(facts[name], errors="coerce").max() if name in facts else np.nan
     return unknown if np.isnan(value) else float(value)
+
+
+def text_fact(facts: pd.DataFrame, name: str) -> str:
+    """A fact in words; empty where trials of earlier versions lack it."""
+    return next((text for text in facts.get(name, ()) if isinstance(text, str)), "")
 
 
 def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:

@@ -527,7 +527,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headl
     worst: Any = alike.iloc[int(alike["loss"].argmax())]
     others = _of_other_documents(compared[~same], measure)
     values = [(worst["as_is"], worst["value"])]
-    tier = answers.of_one_list(values, changed=bool((alike["loss"] != 0).any()))
+    tier = answers.of_one_list(values, changed=bool((alike["loss"] != 0).any()))[:2]
     if worst["loss"] <= 0:
         return Headline(f"Query {query}: no ranker loses {measure}.", *tier), others
     lost = alike.groupby("ranker", sort=False)["loss"].max()

@@ -13,14 +13,15 @@ import numpy as np
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.effectiveness import measure_queries
 from shuffleproof.core.retrieval.query_noise import noisy
-from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
+from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.studies.cells import Cell, Compute
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.listless.collection_study import (
     DEPTH,
+    FoldRetriever,
     JudgedQueries,
     RetrieverPlan,
-    folds,
+    retrievers_by_fold,
 )
 from shuffleproof.core.studies.study import CellResult, Trial
 
@@ -71,28 +72,22 @@ class Plan(RetrieverPlan):
     def worker(self, indexed: IndexedCollection, judged: JudgedQueries) -> Compute:
         """Searches every query under a noise, by retrievers that are fitted to the other fold."""
         measures, collection = self.parsed_measures, indexed.collection
-        last: dict[tuple[str, int], list[Retriever]] = {}
+        last: dict[tuple[str, int], list[FoldRetriever]] = {}
 
-        def fitted(name: str, seed: int) -> list[Retriever]:
-            """The retriever fitted to either fold; the last one stays for its next noise."""
+        def fitted(name: str, seed: int) -> list[FoldRetriever]:
+            """Both folds with their retrievers; the last ones stay for their next noise."""
             if (name, seed) not in last:
                 last.clear()
-                half, entry = folds(len(judged.ids), seed), retriever_entry(name)
-                last[name, seed] = [
-                    entry.build(replace(indexed, training=training, seed=seed))
-                    for training in (
-                        tuple(np.array(judged.places)[half != fold].tolist()) for fold in (0, 1)
-                    )
-                ]
+                build = retriever_entry(name).build
+                by_fold = retrievers_by_fold(indexed, build, judged.places, seed)
+                last[name, seed] = list(by_fold)
             return last[name, seed]
 
         def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
             row = cell.row
             yield from retriever_entry(row.ranker).learning(replace(indexed, seed=row.draw))
-            half = folds(len(judged.ids), row.draw)
-            values = np.full((len(self.stored), len(half)), np.nan, np.float32)
-            for fold, retriever in enumerate(fitted(row.ranker, row.draw)):
-                members = np.flatnonzero(half == fold)
+            values = np.full((len(self.stored), len(judged.ids)), np.nan, np.float32)
+            for members, retriever in fitted(row.ranker, row.draw):
                 queries = [judged.places[at] for at in members.tolist()]
                 plain = [" ".join(collection.queries[place].split()) for place in queries]
                 texts = plain

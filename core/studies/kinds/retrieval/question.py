@@ -24,7 +24,7 @@ class Retrieval(CollectionQuestion):
         "terms": "dimensions of documents and of queries: retriever, of, mean, sd, least, low, "
         "median, high, most",
         "gates": "a row a retriever with an inverted index, empty for others: what it reads and "
-        "matches, and whether it is dense in disguise",
+        "matches, whether it fails a sparsity check; learnt ones also before pruning",
         "frequencies": "a row a retriever with an inverted index and rank: the share of documents "
         "that its dimension or word of that rank has, the commonest first",
         "costs": "a row a retriever: milliseconds a query, share of documents matched, share of "

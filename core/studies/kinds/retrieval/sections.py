@@ -10,15 +10,25 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import ALPHA, holm, paired_t
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.retrieval.study import FREQUENCIES, TERMS, spread_of_terms
+from shuffleproof.core.studies.kinds.retrieval.study import (
+    BEFORE_PRUNING,
+    FREQUENCIES,
+    TERMS,
+    spread_of_terms,
+)
 from shuffleproof.core.studies.listless import retrievers
 from shuffleproof.core.studies.listless.collection_study import DEPTH
-from shuffleproof.core.studies.listless.retrievers import label, names, with_display_names
+from shuffleproof.core.studies.listless.retrievers import (
+    UNPRUNED,
+    label,
+    names,
+    with_display_names,
+)
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Column, Table
-from shuffleproof.core.words import counted, listed, number, p_value, percent, signed
+from shuffleproof.core.words import counted, number, p_value, percent, signed
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 GATES = (retrievers.RETRIEVER, *retrievers.GATES)
@@ -52,8 +62,8 @@ COMPARISONS = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """The best retriever by the first measure, unless a sparse one is dense in disguise."""
-    if dense := retrievers.dense_retrievers(gates(result)):
+    """The best retriever by the first measure, unless a learnt index is not sparse."""
+    if dense := retrievers.dense_retrievers(pruned(gates(result))):
         return retrievers.dense_headline(dense)
     measure = view.measure(result)
     best, *others = _best_two(result, measure)
@@ -86,7 +96,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     yield from map(Finding, findings(result))
     if len(read):
         title = "What an index reads and matches"
-        yield Table(with_display_names(read), GATES, title, notes_on(read))
+        yield Table(with_display_names(read), GATES, title)
         title = "Terms of documents and of queries"
         yield Table(with_display_names(terms(result)), TERM_COLUMNS, title)
     yield effectiveness(result)
@@ -167,24 +177,22 @@ def frequencies(result: StudyResult) -> pd.DataFrame:
 
 
 def gates(result: StudyResult) -> pd.DataFrame:
-    """The gates of every retriever that reads an inverted index."""
-    rows = [
-        {"retriever": name} | index_gates
-        for name in names(result)
-        if (index_gates := retrievers.gates_of(result, name, "retrieval", 0.0))
-    ]
+    """The sparsity checks of every retriever that reads an inverted index.
+
+    A learnt retriever that prunes its vectors has a second row: before pruning.
+    """
+    rows = []
+    for name in names(result):
+        if of_index := retrievers.gates_of(result, name, "retrieval", 0.0):
+            rows.append({"retriever": name} | of_index)
+        if before := result.facts.get(BEFORE_PRUNING, {}).get(name):
+            rows.append({"retriever": name + UNPRUNED} | retrievers.checked(result, before))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 
-def notes_on(read: pd.DataFrame) -> list[str]:
-    """What the gates are for, where an index of words does not pass them."""
-    failed = map(str, retrievers.failing(read)["retriever"])
-    words = [label(name) for name in failed if not retrievers.is_sparse(name)]
-    if not words:
-        return []
-    verb = "does" if len(words) == 1 else "do"
-    why = "some words are in many documents of this collection, which costs time and hides nothing"
-    return [f"The gates judge learnt indexes. {listed(words)} {verb} not pass them: {why}."]
+def pruned(read: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `gates` that are searched: without those before pruning."""
+    return read[~read["retriever"].str.endswith(UNPRUNED)]
 
 
 def terms(result: StudyResult) -> pd.DataFrame:
@@ -193,7 +201,7 @@ def terms(result: StudyResult) -> pd.DataFrame:
     Documents are left out where a study was stored without them.
     """
     rows = []
-    for name in gates(result)["retriever"]:
+    for name in pruned(gates(result))["retriever"]:
         of_queries = spread_of_terms(_mean_of(result, name, "nonzeros"))
         spreads = {"document": result.facts.get(TERMS, {}).get(name), "query": of_queries}
         rows += [
@@ -244,19 +252,27 @@ def effectiveness(result: StudyResult) -> Table:
 
 
 def findings(result: StudyResult) -> list[str]:
-    """What the numbers amount to; the gates of learnt indexes first."""
+    """The findings in words; the sparsity checks of learnt indexes first."""
     read = gates(result).set_index("retriever")
-    dense = retrievers.dense_retrievers(gates(result))
-    sentences = [f"{label(name)} is dense in disguise: {read['failed'][name]}." for name in dense]
-    sentences += [
-        f"{label(str(name))} is sparse by all gates: a query reads "
-        f"{row['postings_per_query_over_n']:.2f} postings a document and matches "
-        f"{percent(row['matched_share'])} of the documents; the commonest dimension is in "
-        f"{percent(row['largest_document_frequency'])}, and {percent(row['empty_share'], 1)} of "
-        "the texts are empty."
-        for name, row in read.iterrows()
-        if retrievers.is_sparse(str(name)) and name not in dense
-    ]
+    dense = retrievers.dense_retrievers(pruned(gates(result)))
+    sentences = [f"{label(name)} is not sparse: {read['failed'][name]}." for name in dense]
+    for name, row in pruned(gates(result)).set_index("retriever").iterrows():
+        if not retrievers.is_sparse(str(name)) or name in dense:
+            continue
+        sentences.append(
+            f"{label(str(name))} passes the sparsity checks: a query reads "
+            f"{row['postings_per_query_over_n']:.2f} postings a document and matches "
+            f"{percent(row['matched_share'])} of the documents; the commonest dimension is in "
+            f"{percent(row['largest_document_frequency'])}, and {percent(row['empty_share'], 1)} "
+            "of the texts are empty."
+        )
+        if f"{name}{UNPRUNED}" in read.index:
+            before = read.loc[f"{name}{UNPRUNED}"]
+            passes = f"fails: {before['failed']}" if before["failed"] else "passes too"
+            sentences.append(
+                f"Before pruning it {passes} ({before['nonzeros_document']:.0f} dimensions a "
+                f"document; after pruning {row['nonzeros_document']:.0f})."
+            )
     for measure in result.measures:
         best, *others = _best_two(result, measure)
         text = f"{Measure.parse(measure)}: {label(best['retriever'])} {number(best['mean'])}"

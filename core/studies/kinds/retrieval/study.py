@@ -24,8 +24,8 @@ from shuffleproof.core.studies.listless.collection_study import (
     COSTS,
     JudgedQueries,
     RetrieverPlan,
-    folds,
     measure_folds,
+    retrievers_by_fold,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import CellResult, Trial
@@ -33,6 +33,9 @@ from shuffleproof.core.studies.study import CellResult, Trial
 FREQUENCIES = "frequencies"
 """Of an inverted index, beside its values: `frequency_curve` of its document frequencies."""
 POINTS = 48
+
+BEFORE_PRUNING = "gates_before_pruning"
+"""Of a learnt index, beside its values: the numbers of its sparsity checks before pruning."""
 
 TERMS = "document_terms"
 """Of an inverted index, beside its values: `spread_of_terms` of its documents."""
@@ -78,7 +81,7 @@ class Plan(RetrieverPlan):
         }
         index_facts: dict[str, dict[str, Any]] = {}
         for ranker, arrays in at_first_seed.items():
-            for name in arrays.keys() & {FREQUENCIES, TERMS}:
+            for name in arrays.keys() & {FREQUENCIES, TERMS, BEFORE_PRUNING}:
                 index_facts.setdefault(name, {})[ranker] = arrays[name].tolist()
         return result and replace(result, facts={**result.facts, **index_facts})
 
@@ -90,15 +93,15 @@ class Plan(RetrieverPlan):
             seed, entry = cell.row.draw, retriever_entry(cell.row.ranker)
             yield from entry.learning(replace(indexed, seed=seed))
             values = np.full((len(self.stored), len(places)), np.nan, np.float32)
-            half = folds(len(places), seed)
-            for fold in (0, 1):
-                tested, fitted = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
-                training = tuple(places[at] for at in fitted.tolist())
+            by_fold = retrievers_by_fold(indexed, entry.build, places, seed)
+            for fold, (tested, retriever) in enumerate(by_fold):
                 yield Progress(fold, 2, "folds")
-                retriever = entry.build(replace(indexed, training=training, seed=seed))
                 queries = [places[at] for at in tested.tolist()]
                 values[:, tested] = measure_folds(indexed, retriever, queries, self.parsed_measures)
             arrays = {"values": values}
+            before = getattr(retriever, "facts", {}).get(BEFORE_PRUNING)
+            if before:
+                arrays[BEFORE_PRUNING] = np.array([*before.values()], np.float32)
             if isinstance(retriever, InvertedRetriever):
                 arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)
                 arrays[TERMS] = spread_of_terms(retriever.document_terms)

@@ -15,7 +15,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import Queries, losses
+from shuffleproof.core.studies.headline import TIERS, Queries, losses, worst_of_each
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
@@ -27,7 +27,6 @@ from shuffleproof.core.studies.paired_differences import (
 )
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
-    REGRET,
     Convention,
     Finding,
     Headline,
@@ -75,21 +74,40 @@ DROPS = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most from the smallest size it was trained on to the largest, and who least.
+    """The plain change from the smallest N0 to the largest N1, as Table 3, and the ceiling's.
 
-    It is told of what the picture shows: of how far rankers fall below the ceiling, which is the
-    same question at every size, or of the measure itself, which more relevant documents raise.
+    The two rankers named are those that lose the largest and the smallest share of their mean.
+    The ceiling is the best possible order of the same candidates: more candidates raise it, so it
+    shows how much of a change comes from the lists alone.
     """
     measure, ends = view.measure(result), _ends(result)
-    best = _best(result, measure) if view.axis in {"", REGRET} else {}
-    words = "against the ceiling, {} to {} candidates" if best else "from {} to {} candidates"
-    values = {}
-    for label in view.compared_labels(ends):
-        home, away = ends[label]
-        before, after = (result.per_query(label, str(home), size, measure) for size in (home, away))
-        risen = best[away] - best[home] if best else 0
-        values[label, words.format(home, away)] = before, after - risen
-    return of_losses(losses(values))
+    values = {
+        (label, f"from {home} to {away} candidates"): (
+            result.per_query(label, str(home), home, measure),
+            result.per_query(label, str(home), away, measure),
+        )
+        for label in view.compared_labels(ends)
+        for home, away in [ends[label]]
+    }
+    each = worst_of_each(losses(values))
+    if not each:
+        return of_losses(each)
+    named = each if len(each) == 1 else [each[0], each[-1]]
+    changes = [np.subtract(*values[loss.ranker, loss.how][::-1]) for loss in named]
+    texts = [
+        f"{RankerName.of(loss.ranker).display} {_changes(known_mean(change))}"
+        for loss, change in zip(named, changes, strict=True)
+    ]
+    texts[0] += f" {Measure.parse(measure).without_conventions} {named[0].how}"
+    best, (home, away) = _best(result, measure), ends[named[0].ranker]
+    if {home, away} <= best.keys():
+        texts.append(f"the best possible order {_changes(known_mean(best[away] - best[home]))}")
+    return Headline(f"{'; '.join(texts)}.", named[0].tier, TIERS[named[0].tier])
+
+
+def _changes(change: float) -> str:
+    """A change of a mean, as the end of a sentence."""
+    return f"{'gains' if change >= 0 else 'loses'} {abs(change):.3f}"
 
 
 def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
@@ -108,9 +126,9 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
         for words, points in (
-            (regret_axis(measure), regrets(result, measure)),
-            (loss_in(measure), losses_of(result, measure)),
             (measure, frame),
+            (loss_in(measure), losses_of(result, measure)),
+            (regret_axis(measure), regrets(result, measure)),
         ):
             of_home = points[points["trained_on"].isin((ANY, str(home)))]
             if len(of_home):

@@ -30,8 +30,8 @@ class Sparsity(CollectionQuestion):
         "bootstrap interval (low, high), queries (n); the level is λ, of pruning the dimensions "
         "kept of a document",
         "gates": "a row a way and level: non-zeros, postings read, largest document frequency, "
-        "documents matched, milliseconds a query, and whether it is dense in disguise",
-        "findings": "sentences, what is dense in disguise first",
+        "documents matched, milliseconds a query, and whether it fails a check",
+        "findings": "sentences, failed sparsity checks first",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "preset": "small", "strengths": (1e-3, 1e-1), "keep": (10, 40), "seeds": 1,

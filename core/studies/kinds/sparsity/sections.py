@@ -1,4 +1,4 @@
-"""A study of sparsity, told: what is dense in disguise first, then what sparsity costs."""
+"""Sections of a study of sparsity: failed checks first, then the cost of sparsity."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,10 +30,10 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = view.measure(result)
     sparse = _sparse(result, measure)
     if not len(sparse):
-        return Headline("No way to sparsity passes the gates: all are dense in disguise.")
+        return Headline("No index passes the sparsity checks.")
     best = sparse.iloc[0]
     return Headline(
-        f"{_way(best)} is best of what is sparse: {measure} {number(best['mean'])} at "
+        f"{_way(best)} is the best sparse index: {measure} {number(best['mean'])} at "
         f"{best['nonzeros_document']:.0f} non-zeros a document."
     )
 
@@ -92,7 +92,7 @@ def points(result: StudyResult, measure: str) -> pd.DataFrame:
 
 
 def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
-    """Those that are not dense in disguise, the best first."""
+    """The points that pass the sparsity checks, the best first."""
     frame = points(result, measure)
     sparse = frame.drop(retrievers.failing(frame).index)
     return sparse.sort_values("mean", ascending=False, kind="stable")
@@ -106,17 +106,17 @@ def _way(row: Any) -> str:
 
 
 def findings(result: StudyResult) -> list[str]:
-    """What the numbers amount to; what is dense in disguise first."""
+    """The findings in words; failed sparsity checks first."""
     read = gates(result)
     dense, sentences = retrievers.failing(read), []
     if len(dense):
-        sentences.append(f"{len(dense)} of {len(read)} indexes fail a gate: dense in disguise.")
+        sentences.append(f"{len(dense)} of {len(read)} indexes fail a sparsity check.")
     for measure in result.measures:
         sparse = _sparse(result, measure)
         for way in dict.fromkeys(read["way"]):
             levels = sparse[sparse["way"] == way]
             if not len(levels):
-                sentences.append(f"{way}: no level is sparse by the gates.")
+                sentences.append(f"{way}: no level passes the sparsity checks.")
                 continue
             best = levels.iloc[0]
             sentences.append(

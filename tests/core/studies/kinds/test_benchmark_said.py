@@ -128,24 +128,41 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
     for label in ranked.index.drop(best):
         assert f"{label} ({signed(against.difference[label])})" in text
     if ranked[best] == means["mean"]["initial ranking"]:
-        assert "as much as the initial ranking" in text
+        assert "equal to the initial ranking" in text
 
 
 def test_the_answer_says_how_far_the_best_is_above_whom_one_compares_with(result):
     mean = sections.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
-    assert sections.headline(result, View()).text.startswith("feature:3 is best")
+    assert sections.headline(result, View()).text.startswith("feature:3 ranks first")
     for label in ("initial ranking", "feature:1", "file-order", "ideal"):
         told = sections.headline(result, View(baselines=(label,))).text
         assert f", {number(mean['feature:3'] - mean[label])} above {label}" in told
+        beside = "the initial ranking" if label == "initial ranking" else label
+        difference = number(abs(mean["feature:3"] - mean[label]))
+        way = "above" if mean["feature:3"] > mean[label] else "below"
+        finding = sections.finding(result, "NDCG@10", baseline=label)
+        words = f", {difference} {way} {beside} (95 % interval"
+        assert words in finding or f", equal to {beside}" in finding
     same = sections.headline(result, View(baselines=("feature:3",)))
     assert same == sections.headline(result, View())
+
+
+def test_conventions_leave_the_headline_at_ndcg_10(result):
+    """A convention changes the name that a measure prints, and not which measure leads."""
+    view = View(measures=("NDCG(empty=zero)@10", "NDCG(empty=zero)@5"))
+    assert ": NDCG@10 " in sections.headline(result, view).text
+
+
+def test_the_chip_says_best_and_how_many_tie(result):
+    headline = sections.headline(result, View())
+    assert (headline.tier, headline.label) == ("best", "best · tied with 2")
 
 
 def test_a_lead_comes_with_interval_and_verdict(result):
     better = changed(result, "feature:1", lambda values: np.minimum(values * 0 + 0.95, 1))
     text = sections.finding(better, "NDCG@10")
     assert "above the initial ranking (95 % interval of the difference [+" in text
-    assert "more than chance. All 3 others are below it by more than chance (it was chosen" in text
+    assert ": significant. All 3 others are significantly lower (" in text
     queries = result.facts["queries"]
     assert f"N = {queries}" in text
 
@@ -400,7 +417,7 @@ def test_where_picture_and_sentence_differ_the_reason_stands_in_one_sentence():
     steps = np.linspace(0.0, 0.02, 40)
     # ahead on half of the queries by much, behind on the other half by little: equal mean ranks
     by_much = benchmark_of(gsf=0.4 + np.tile([0.3, -0.01], 20) + steps, dlcm=0.4 + steps)
-    assert "below it by more than chance" in sections.finding(by_much, "RR")
+    assert "significantly lower" in sections.finding(by_much, "RR")
     said = sections.disagreement(by_much, "RR")
     assert said.startswith("The picture and the finding differ on gsf, the best by mean:")
     assert "the finding tells dlcm from gsf and the picture does not" in said

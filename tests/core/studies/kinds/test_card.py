@@ -107,11 +107,26 @@ def test_the_front_holds_what_nothing_beats():
             "kept": [1.0, 0.5, 0.9, 0.4, 0.4],
             "keeps_less_than": ["", "robust", "", "robust, good", "robust, good"],
             "milliseconds_a_list": [np.nan, 2.0, 2.0, 1.0, 3.0],
+            "own_process": [False] * 5,
         }
     )
     assert card_table.pareto(frame)["front"].tolist() == [None, True, True, True, False]
     alike = frame.assign(keeps_less_than="")  # 0.9 and 0.5 kept are chance: robust is only worse
     assert card_table.pareto(alike)["front"].tolist() == [None, True, False, True, False]
+
+
+def test_costs_of_rankers_in_other_processes_are_not_compared():
+    """The brought model is as good as the other and a million times "faster": that is no merit."""
+    frame = pd.DataFrame(
+        {
+            "ranker": ["here", "lightgbm:m.txt"], "start": [0.8, 0.7], "kept": [0.9, 0.9],
+            "keeps_less_than": ["", ""], "milliseconds_a_list": [1.0, 1e-6],
+            "own_process": [False, True],
+        }
+    )  # fmt: skip
+    assert card_table.pareto(frame)["front"].tolist() == [True, False]
+    compared = frame.assign(own_process=False)
+    assert card_table.pareto(compared)["front"].tolist() == [True, True]
 
 
 def test_keeping_more_by_chance_is_no_advantage_and_intervals_are_those_of_resampled_queries():

@@ -52,9 +52,7 @@ def certified(ranker, base=BASE, permutations=20):
 def test_every_animal_of_the_zoo_gets_its_verdict(ranker):
     card = certified(ranker)
     assert card.verdict in ranker.may_be, card.sentence()
-    assert card.sentence().startswith(
-        (ranker.name, f"Whether {ranker.name}") if card.verdict == UNTOLD else ranker.name
-    )
+    assert card.sentence().startswith(ranker.name)
 
 
 def test_the_zoo_is_large_and_its_names_differ():
@@ -78,7 +76,7 @@ def test_a_functions_own_rounding_is_no_effect_and_no_assurance(function, verdic
     card = certified(Adversary("poor", function, ()), JudgedLists(dataset, BASE.lists))
     assert card.verdict == verdict, card.sentence()
     if verdict == UNTOLD:
-        assert "its own rounding is of that size" in card.sentence()
+        assert "changes of the features' last bits have effects of that size" in card.sentence()
 
 
 def verdicts(scaled):
@@ -164,7 +162,7 @@ def test_it_says_what_it_has_seen():
     # lists of one have one order, lists of two have two: one of them is the order as it is
     assert card.distinct_orders < 800 - 4 * 20 - 4 * 19 + 4
     assert card.distinct_orders > 32 * 20 * 0.99
-    assert "changed no answer, so at most" in card.sentence()
+    assert "none of" in card.sentence()
 
 
 def test_systematic_orders_are_counted_apart_from_the_random_ones():
@@ -172,7 +170,7 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
     ranked = CandidateLists.ranked_by(BASE.dataset, BASE.dataset.features[:, 1:2].copy())
     honest_one = Adversary("honest", lambda x: honest(x.features), ())
     card = certified(honest_one, JudgedLists(BASE.dataset, ranked))
-    assert set(card.systematic) == set(scoring.NAMES)
+    assert list(card.systematic) == list(scoring.NAMES)
     assert card.systematic["reversed"] == {"shown": 36, "changed": 0}
     assert card.permutations == 800
     assert card.distinct_orders < 40 * 20
@@ -191,7 +189,7 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
 def test_a_bound_over_lists_stands_beside_that_over_orders():
     card = certified(Adversary("honest", lambda x: honest(x.features), ()))
     assert card.list_bound == certificate.failure_bound(0, 36) > card.failure_bound
-    assert "at most 8 % of lists like them" in card.sentence()
+    assert "at most 8 % of similar lists" in card.sentence()
     more = {" (all)": lists_of([50, 60])}
     work = invariance.certify(
         Adversary("honest", lambda x: honest(x.features), ()), lists_of([12, 40]), 5, 0, more=more

@@ -71,7 +71,7 @@ def test_what_is_dense_is_said_first_and_never_best(result):
     dense = told["dense_in_disguise"].astype(bool)
     assert dense.any(), "without a penalty and hardly pruned"
     said = sections.findings(result)
-    assert said[0] == f"{dense.sum()} of {len(told)} indexes fail a gate: dense in disguise."
+    assert said[0] == f"{dense.sum()} of {len(told)} indexes fail a sparsity check."
     found = sections.points(result, "NDCG@20")
     own = found[~found["dense_in_disguise"].astype(bool)].sort_values("mean").iloc[-1]
     assert f"{own['mean']:.3f}" in sections.headline(result, View()).text
