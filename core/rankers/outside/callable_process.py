@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.execution.early_end import end_with_parent
+from shuffleproof.core.rankers.outside.audit import Audit
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import CallSignature, call_signature
-from shuffleproof.core.rankers.outside.touched import Touched
 from shuffleproof.core.user_code import failure
 
 ABSENT, FAILED, REFUSED = "absent", "failed", "refused"
 INPUTS, OPTIONAL, FILES = "inputs", "optional", "files"
 RETURNED, EXPECTED, REMEDY, SHAPE = "returned", "expected", "remedy", "shape"
-SCORES, TOUCHED = b"scores", b"touched"
+SCORES, PLACES = b"scores", b"places"
 ARRAYS = ("features", "ranks", "mask")
 """Inputs that are sent as arrays, in this order; the others stand in the words before them."""
 
@@ -46,14 +46,14 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(2, 1)  # what a function prints is no answer
     with Connection(int(connection)) as channel:
         place = json.loads(channel.recv_bytes())
-        sys.path[:], touched = place["path"], Touched(place["room"])
-        touched.watch()
+        sys.path[:], audit = place["path"], Audit(place["room"])
+        audit.watch()
         with _time_limit(*limit):
             function, parameters, head = _look_up(target)
         channel.send_bytes(json.dumps(head).encode())
         with suppress(EOFError):
             while function is not None:
-                _serve(channel, function, parameters, limit, touched)
+                _serve(channel, function, parameters, limit, audit)
     return 0
 
 
@@ -101,15 +101,15 @@ def _serve(
     function: Callable[..., Any],
     parameters: CallSignature,
     limit: tuple[float, int],
-    touched: Touched,
+    audit: Audit,
 ) -> None:
     """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON.
 
-    The message TOUCHED is answered by what the process has touched.
+    The message PLACES is answered by what the process has touched.
     """
     content = channel.recv_bytes()
-    if content == TOUCHED:
-        channel.send_bytes(json.dumps(touched.plain()).encode())
+    if content == PLACES:
+        channel.send_bytes(json.dumps(audit.plain()).encode())
         return
     message = io.BytesIO(content)
     arguments: dict[str, Any] = json.loads(message.readline())
@@ -122,7 +122,7 @@ def _serve(
         arguments = {name: value[0] for name, value in arguments.items()}
         shape = shape[1:]
     try:
-        with touched.call(), _time_limit(*limit):
+        with audit.call(), _time_limit(*limit):
             scores = numbers(parameters.call(function, arguments), shape)
     except UnusableError as error:
         head = {RETURNED: error.finding, REMEDY: error.remedy, EXPECTED: shape, SHAPE: error.shape}

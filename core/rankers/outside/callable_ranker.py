@@ -129,9 +129,9 @@ class CallableRanker:
         """Whether its processes had, up to now, temporary and home folders of their own."""
         return self.processes.own_folders
 
-    def touched(self) -> dict[str, list[str]]:
-        """Places that its processes have touched, by `touched.KINDS`."""
-        return self.processes.touched()
+    def places(self) -> dict[str, list[str]]:
+        """Places that its processes have touched, by `audit.KINDS`."""
+        return self.processes.places()
 
     def padded(self) -> "CallableRanker | None":
         """The same function, given padded lists; None where it takes no mask, and so none."""

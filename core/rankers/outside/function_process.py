@@ -26,20 +26,20 @@ import numpy as np
 from shuffleproof.core.errors import AnswerError, DataError, ParameterError, ShuffleproofError
 from shuffleproof.core.execution.jobs_slots import THREADS
 from shuffleproof.core.numerals import is_count, number
+from shuffleproof.core.rankers.outside.audit import join_places
 from shuffleproof.core.rankers.outside.callable_process import (
     ABSENT,
     ARRAYS,
     EXPECTED,
     FAILED,
+    PLACES,
     REFUSED,
     REMEDY,
     RETURNED,
     SCORES,
     SHAPE,
-    TOUCHED,
 )
 from shuffleproof.core.rankers.outside.signature import SIGNATURE
-from shuffleproof.core.rankers.outside.touched import joined
 from shuffleproof.core.user_code import place
 
 SECONDS = 120.0
@@ -180,11 +180,11 @@ class FunctionProcess:
         head: dict[str, Any] = json.loads(self._exchange(json.dumps(place).encode(), self.target))
         return head
 
-    def touched(self) -> dict[str, list[str]]:
-        """Places that it has touched since it started, by `touched.KINDS`; none before that."""
+    def places(self) -> dict[str, list[str]]:
+        """Places that it has touched since it started, by `audit.KINDS`; none before that."""
         if self._process is None or self._late or self._process.poll() is not None:
-            return joined(())
-        places: dict[str, list[str]] = json.loads(self._exchange(TOUCHED, self.target))
+            return join_places(())
+        places: dict[str, list[str]] = json.loads(self._exchange(PLACES, self.target))
         return places
 
     def scores(self, given: Mapping[str, Any], where: str) -> Any:
@@ -360,9 +360,9 @@ class FunctionProcesses:
         """Whether all had, up to now, temporary and home folders of their own."""
         return all(process.own_folders for process in self.processes)
 
-    def touched(self) -> dict[str, list[str]]:
-        """Places that any of them has touched, by `touched.KINDS`."""
-        return joined(process.touched() for process in self.processes)
+    def places(self) -> dict[str, list[str]]:
+        """Places that any of them has touched, by `audit.KINDS`."""
+        return join_places(process.places() for process in self.processes)
 
     def map_calls(self, queries: Sequence[str], ask: MakeCall) -> None:
         """Make calls, as many at the same time as there are processes.

@@ -316,7 +316,7 @@ def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypa
     monkeypatch.setattr(sys, "path", [*sys.path])
     base = ("--data", folder, *SMALL, "--permutations", "2")
     before = studies(answered)
-    assert answered("certify", "mine:tied", *base, code=4)["verdict"] == "cannot be told"
+    assert answered("certify", "mine:tied", *base, code=4)["verdict"] == "inconclusive"
     double = answered("certify", "mine:double", *base, "--queries", "5", code=3)
     assert double["queries_moved"]
     assert double["fresh_processes"]
@@ -581,3 +581,18 @@ def test_a_full_disk_is_told_with_its_place(refused, tmp_path, monkeypatch):
     status, words = refused("export", study.name, tmp_path / "x.csv")
     assert status == 1
     assert str(tmp_path / "x.csv") in words
+
+
+def test_a_pipe_that_ends_early_keeps_the_exit_status(tmp_path):
+    """`certify … | head` in a build must not hide that a ranker fails."""
+    (tmp_path / "mine.py").write_text(
+        "def score(features):\n    return list(range(len(features)))\n"
+    )
+    command = f"{sys.executable} -m shuffleproof certify mine:score --queries 3 --permutations 1"
+    ended = subprocess.run(
+        ["/bin/bash", "-c", f"set -o pipefail; {command} | true"], cwd=tmp_path, text=True,
+        capture_output=True, check=False,
+        env={**os.environ, "SHUFFLEPROOF_HOME": str(tmp_path / "home")},
+    )  # fmt: skip
+    assert ended.returncode == 3, ended.stderr
+    assert "Broken pipe" not in ended.stderr

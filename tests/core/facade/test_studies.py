@@ -369,3 +369,13 @@ def test_the_doctor_examines_objects_on_the_lists_that_are_open(mine):
     (row,) = mine.doctor(lambda features: features[:, 0] * 0, queries=3).to_dict("records")
     assert row["code"] == "constant-scores"
     assert set(row["queries"]) <= set(mine.lists["test"].dataset.query_ids)
+
+
+def test_findings_of_the_doctor_are_printed_whole():
+    found = sp.open("sample", progress=False).doctor()
+    lines = str(found).splitlines()
+    assert len(lines) == len(found) > 3
+    assert all(message in line for message, line in zip(found["message"], lines, strict=True))
+    assert max(map(len, lines)) > 100
+    assert found["message"].iloc[0].replace("−", "") in found._repr_html_().replace("−", "")
+    assert type(found[["severity"]]).__name__ == "DataFrame"

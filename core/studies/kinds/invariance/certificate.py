@@ -25,9 +25,9 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     largest_fact,
     lists_in_words,
     notes,
+    places_of,
     systematic_of,
     text_fact,
-    touched_of,
     verdict_with_reasons,
 )
 from shuffleproof.core.studies.result import StudyResult
@@ -206,11 +206,13 @@ class Certificate:
         share = 0.0 if self.loss is None else self.loss["mean"] / (self.loss["before"] or 1.0)
         if self.loss_tier == SURVIVES:
             slight = abs(share) < NOTHING
-            return "reorders, loses " + ("nothing" if slight else f"under {SMALL:.0%} of NDCG@10")
+            return "reorders, loses " + (
+                "nothing" if slight else f"under {words.percent(SMALL)} of NDCG@10"
+            )
         if self.loss_tier in {BENDS, BREAKS}:
             return f"loses {words.percent(share, 0 if share >= LARGE else 1)} of NDCG@10"
         unclear = "loss of NDCG@10 is inconclusive"
-        return f"reorders; {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
+        return f"reorders, {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
 
     def loss_in_words(self) -> str:
         """Mean NDCG@10 and its loss under random orders, with interval; empty: not measured."""
@@ -395,7 +397,7 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
         yield f"orders of an earlier version's list alone: {' and '.join(missing)} (examine again)"
     if facts["padding"].isna().all():
         yield "padded lists: it takes none, or is a function of one list, which has no padding"
-    if touched_of(facts) is not None:
+    if places_of(facts) is not None:
         yield "files that libraries open in C, and data on other machines"
     elif largest_fact(facts, "fresh_processes"):
         yield "data that it keeps outside the object, in globals, files or on other machines"

@@ -119,7 +119,7 @@ def examine(
         `systematic` (see `order_facts`), `scorings` (of each list, here),
         `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
         of our rankers), `no_memory` (why memory between calls was not examined; empty where it
-        was), `touched` (places by `outside.touched.KINDS`; None: it has no processes),
+        was), `places` (places by `outside.audit.KINDS`; None: it has no processes),
         `training_mode` (a torch module came in it), `precision` (of its scores, as a type's
         name), `half_steps` (the largest change in steps of a half-precision type), those of
         `_place_signs` and `_loss`, and what `_coverage` tells.
@@ -186,7 +186,7 @@ def examine(
         "ours": asking.ours,
         "own_folders": asking.processes > 0 and asking.folders,
         "no_memory": asking.no_memory,
-        "touched": asking.places() if isinstance(asking.ranker, CallableRanker) else None,
+        "places": asking.places() if isinstance(asking.ranker, CallableRanker) else None,
         "training_mode": bool(getattr(asking.ranker, "training_mode", False)),
         "precision": _precision(before.scores),
         "half_steps": random_orders.half_steps(),

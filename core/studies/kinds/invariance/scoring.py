@@ -23,7 +23,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment.score_floor import numeric_scores
 from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.outside import touched
+from shuffleproof.core.rankers.outside import audit
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.rankers.outside.user_rankers import UserRanker, as_returned
 from shuffleproof.core.seeds import generator
@@ -142,7 +142,7 @@ class ScoringRequest:
         result = replace(self._score(ranker, shown), afresh=True, threads=threads)
         self.processes += 1
         self.folders &= getattr(ranker, "has_own_folders", False)
-        self._places.append(getattr(ranker, "touched", dict)())
+        self._places.append(getattr(ranker, "places", dict)())
         return result
 
     def places(self) -> dict[str, list[str]]:
@@ -150,14 +150,14 @@ class ScoringRequest:
 
         Temporary and home folders of the usual process are left out where fresh ones had others.
         """
-        usual: Mapping[str, list[str]] = getattr(self.ranker, "touched", dict)()
+        usual: Mapping[str, list[str]] = getattr(self.ranker, "places", dict)()
         if self.processes and self.folders:
             seen = (f"{Path.home()}/", f"{tempfile.gettempdir()}/")
             usual = {
                 kind: [name for name in names if not name.startswith(seen)]
                 for kind, names in usual.items()
             }
-        return touched.joined([*self._places, usual])
+        return audit.join_places([*self._places, usual])
 
     def repeat(self, order: ScoredOrder) -> ScoredOrder:
         """The same question once more."""

@@ -43,12 +43,15 @@ def headline(result: StudyResult, view: View) -> Headline:
         if card.ranker in compared:
             kind = card.verdict if card.verdict != NOT else f"{NOT} {tier_of(card)}"
             groups.setdefault(kind, []).append(card)
-    ordered = sorted(groups.values(), key=lambda group: WORST.index(tier_of(group[0])))
-    text = "; ".join(_in_words(group) for group in ordered)
-    tier = tier_of(ordered[0][0]) if ordered else CANNOT
-    return Headline(
-        f"{text[:1].upper()}{text[1:]}." if text else "Nothing was examined.", tier, WHY
+    if not groups:
+        return Headline("Nothing was examined.", CANNOT, WHY)
+    ordered = sorted(
+        groups.values(),
+        key=lambda group: (group[0].verdict != NOT, WORST.index(tier_of(group[0]))),
     )
+    worst = max(ordered[0], key=_share)
+    label = worst.movement() if worst.verdict == NOT else worst.verdict
+    return Headline(f"{'; '.join(map(_in_words, ordered))}.", tier_of(worst), WHY, label)
 
 
 def _in_words(group: list[Certificate]) -> str:

@@ -20,7 +20,7 @@ from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside import touched
+from shuffleproof.core.rankers.outside import audit, user_rankers
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -30,8 +30,8 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     largest_fact,
+    places_of,
     systematic_of,
-    touched_of,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -183,9 +183,9 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     ):  # fmt: skip
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
-    places = [places for result in results if (places := touched_of(result.trials)) is not None]
-    joined_places = touched.joined(places) if places else None
-    trials["touched"] = pd.Series([joined_places] * len(trials), dtype=object)
+    places = [places for result in results if (places := places_of(result.trials)) is not None]
+    joined_places = audit.join_places(places) if places else None
+    trials["places"] = pd.Series([joined_places] * len(trials), dtype=object)
     systematic = examination.join_facts(
         [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
     )
@@ -227,16 +227,20 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     Raises:
         FixedScoresError: scores in a file.
     """
-    of_user = RankerName.parse(ranker).kind in {Kind.FUNCTION, Kind.OBJECT}
+    named = RankerName.parse(ranker)
+    of_user = named.kind in {Kind.FUNCTION, Kind.OBJECT}
     if queries is None and not lists and not of_user and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certificates(StudyResult.open(stored.path))[0]
     additional = yield from _additional_lists(workbench, queries, lists, seed)
-    identified = yield from workbench.identified(ranker)
+    if named.kind is Kind.OBJECT and not user_rankers.is_fitted(ranker):
+        examined: Ranker = user_rankers.open_ranker(ranker)  # it has scored nothing here yet
+    else:
+        examined = (yield from workbench.identified(ranker)).ranker
     base = workbench.test_lists(queries)
     arguments = (permutations, seed, ranker)
     blocks = BLOCKS if in_blocks else 1
-    return (yield from certify(identified.ranker, base, *arguments, more=additional, blocks=blocks))
+    return (yield from certify(examined, base, *arguments, more=additional, blocks=blocks))
 
 
 def _additional_lists(

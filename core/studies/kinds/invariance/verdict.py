@@ -14,7 +14,7 @@ import pandas as pd
 import scipy
 
 from shuffleproof.core.experiment.score_floor import EXACT
-from shuffleproof.core.rankers.outside import touched
+from shuffleproof.core.rankers.outside import audit
 from shuffleproof.core.studies.kinds.invariance.examination import (
     MEASURES,
     Examination,
@@ -157,7 +157,7 @@ def _place_in_words(facts: pd.DataFrame, judged: Verdicts) -> tuple[str, ...]:
 
 def _kept(facts: pd.DataFrame) -> tuple[str, ...]:
     """Places outside the process that may keep data from call to call."""
-    kept = touched.memory(touched_of(facts) or {})
+    kept = audit.memory(places_of(facts) or {})
     if not kept:
         return ()
     return (f"it may keep data between calls in {places_in_words(kept)}",)
@@ -178,21 +178,21 @@ def places_in_words(places: Mapping[str, Any]) -> str:
     return ", and ".join(groups)
 
 
-def touched_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
+def places_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
     """Places that the processes of a function touched; None where it has none."""
-    found = [places for places in facts.get("touched", ()) if isinstance(places, Mapping)]
-    return {kind: [*found[0].get(kind, ())] for kind in touched.KINDS} if found else None
+    found = [places for places in facts.get("places", ()) if isinstance(places, Mapping)]
+    return {kind: [*found[0].get(kind, ())] for kind in audit.KINDS} if found else None
 
 
 def notes(facts: pd.DataFrame, verdict: Verdict) -> tuple[str, ...]:
     """Limits of an examination that belong into the verdict itself."""
-    places, found = touched_of(facts) or {}, list[str]()
-    kept = {name for names in touched.memory(places).values() for name in names}
+    places, found = places_of(facts) or {}, list[str]()
+    kept = {name for names in audit.memory(places).values() for name in names}
     if (why := text_fact(facts, "no_memory")) and verdict != NOT:
         found.append(f"not examined: memory between calls ({why})")
     if largest_fact(facts, "training_mode"):
         found.append("it came in training mode; evaluation mode was examined")
-    for kind, verb in ((touched.WRITTEN, "wrote"), (touched.READ, "read")):
+    for kind, verb in ((audit.WRITTEN, "wrote"), (audit.READ, "read")):
         others = [name for name in places.get(kind, ()) if name not in kept]
         if others:
             found.append(f"its process {verb} {places_in_words({'files': others})}")

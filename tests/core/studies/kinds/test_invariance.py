@@ -344,3 +344,90 @@ def test_more_lists_are_examined_beside_the_others():
     assert card.lists_scored == first.lists_scored + alone.lists_scored
     assert f"{card.lists_scored} lists scored in all" in card.coverage()
     assert card.fresh_processes == first.fresh_processes + alone.fresh_processes
+
+
+NEW_FACTS = [
+    "half_steps", "loss_before", "loss_lists", "loss_squares", "loss_sum", "no_memory", "places",
+    "place_falls", "place_rises", "precision", "training_mode",
+]  # fmt: skip
+
+
+def test_a_study_of_an_earlier_version_says_what_it_did_not_try(tmp_path):
+    """Its trials lack facts, and its systematic orders have fewer names."""
+    from shuffleproof.core.studies.kinds.invariance import sections
+    from shuffleproof.core.studies.result import StudyResult
+    from shuffleproof.core.studies.sections import View
+    from tests.places import ROOT
+
+    (shipped,) = (ROOT / "sample_data" / "artefacts").glob("study-d2f2c1e8dfb04745")
+    result = StudyResult.open(shipped)
+    now = {card.ranker: card for card in certificate.certificates(result)}
+    assert sections.headline(result, View()).label.startswith("loses ")
+    assert list(now["setrank-imsab"].systematic)[-2:] == [scoring.NEIGHBOURS, scoring.SORTED]
+    trials = result.trials.drop(columns=NEW_FACTS)
+    for summary in trials["systematic"]:
+        for name in (scoring.NEIGHBOURS, scoring.SORTED):
+            summary["orders"].pop(name, None)
+    earlier = replace(result, trials=trials)
+    cards = {card.ranker: card for card in certificate.certificates(earlier)}
+    assert {name: card.verdict for name, card in cards.items()} == {
+        name: card.verdict for name, card in now.items()
+    }
+    assert any("sorted by a feature (examine again)" in one for one in cards["dlcm"].unseen)
+    assert cards["dlcm"].movement() == "reorders, loss was not measured"
+    assert "reorder, loss was not measured" in sections.headline(earlier, View()).text
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (
+            lambda x: honest(x.features) * (x.rows == np.sort(x.rows)).all() + 1e-3 * x.places,
+            "loses ",
+        ),
+        (lambda x: honest(x.features) + 1e-2 * x.places, "reorders, loses "),
+    ],
+)
+def test_a_certificate_says_what_reordering_costs(function, words):
+    dataset = replace(BASE.dataset, labels=np.round(honest(BASE.dataset.features) > 0, 0).astype(
+        np.float32), fingerprint="")  # fmt: skip
+    card = certified(Adversary("mover", function, ()), JudgedLists(dataset, BASE.lists))
+    assert card.verdict == NOT
+    assert card.movement().startswith(words), (card.movement(), card.loss)
+    assert card.loss["low"] <= card.loss["mean"] <= card.loss["high"]
+
+
+def test_rounding_is_not_taken_for_ties_by_place():
+    """The sign test of honest float32 sums over the set, in many draws."""
+    for seed in range(6):
+        base = lists_of([12, 40, 7, 25, 33, 9, 16, 5] * 3, seed)
+        far = replace(base.dataset, features=base.dataset.features + np.float32(1e5),
+                      fingerprint="")  # fmt: skip
+        card = certified(
+            Adversary("poor", lambda x: cancelling(x.features), ()), JudgedLists(far, base.lists), 6
+        )
+        assert card.verdict == UNTOLD, card.sentence()
+
+
+def test_a_network_in_training_mode_is_a_finding_in_certificate_and_doctor():
+    from shuffleproof.core.checks import doctor
+    from shuffleproof.core.checks.list_forms import ranker_of
+
+    network = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Dropout())
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = network
+
+        def forward(self, features):
+            return self.inner(features)
+
+    for mode in (True, False):
+        ranker = Net().train(mode)
+        card = certified(ranker_of(ranker), permutations=2)
+        assert card.verdict == INVARIANT
+        note = "it came in training mode; evaluation mode was examined"
+        assert (note in card.notes) == mode == ("training mode" in card.sentence())
+        codes = [finding.code for finding in doctor.findings(ranker, BASE)]
+        assert ("training-mode" in codes) == mode

@@ -30,7 +30,7 @@ CODE = (".py", ".pyc", ".pyi", ".so", ".pth")
 Places = Mapping[str, Iterable[str]]
 
 
-class Touched:
+class Audit:
     """Record of what this process touches.
 
     Args:
@@ -106,10 +106,10 @@ def _host(address: Any) -> str:
     return os.fsdecode(address) if isinstance(address, str | bytes) else str(address)
 
 
-def joined(several: Iterable[Places]) -> dict[str, list[str]]:
+def join_places(several: Iterable[Places]) -> dict[str, list[str]]:
     """Places that several processes touched.
 
-    >>> joined([{"read": ["a"]}, {"read": ["b", "a"], "hosts": ["h:1"]}])["read"]
+    >>> join_places([{"read": ["a"]}, {"read": ["b", "a"], "hosts": ["h:1"]}])["read"]
     ['a', 'b']
     """
     every = [*several]
