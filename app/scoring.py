@@ -6,7 +6,6 @@ Torch and LightGBM load in that process alone. Answers are remembered by what th
 import atexit
 import logging
 import threading
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -120,14 +119,10 @@ def describe(data: str) -> DataDescription:
         ScoringError: the process has no answer, or there is no such data set.
     """
     named = services.store().names().get(data)
-    waiting = (
-        st.spinner("Starting the scoring process …") if resident().is_starting else nullcontext()
-    )
-    with waiting:
-        return _described(data, str(services.store().root), str(named))
+    return _described(data, str(services.store().root), str(named))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_data(max_entries=64, show_spinner="Opening the data set …")
 def _described(data: str, root: str, named: str) -> DataDescription:
     del root, named  # part of the memory's key alone
     answer = resident().ask(f"{WORK}:describe_data", _data(data))

@@ -90,7 +90,7 @@ def left_out_rows(ranker: str, sets: Mapping[str, Fold]) -> Iterator[BenchRow]:
         for setting in SETTINGS[ranker]
     ]
     for name in sets:
-        best = chosen([{other: of[other] - paper[other] for other in sets if other != name}
+        best = best_setting([{other: of[other] - paper[other] for other in sets if other != name}
                        for of in values])  # fmt: skip
         ours = paper[name] if best is None else values[best][name]
         setting = "paper" if best is None else str(dict(SETTINGS[ranker][best]))
@@ -99,12 +99,12 @@ def left_out_rows(ranker: str, sets: Mapping[str, Fold]) -> Iterator[BenchRow]:
             yield replace(row, note=f"{row.note}; chosen on the others: {setting}")
 
 
-def chosen(gains: Sequence[Mapping[str, Values]]) -> int | None:
+def best_setting(gains: Sequence[Mapping[str, Values]]) -> int | None:
     """The setting with the largest mean gain over all queries and measures; None: none gains.
 
-    >>> chosen([{"a": np.full((1, 2), -0.1)}, {"a": np.full((1, 2), 0.2)}])
+    >>> best_setting([{"a": np.full((1, 2), -0.1)}, {"a": np.full((1, 2), 0.2)}])
     1
-    >>> chosen([{"a": np.full((1, 2), -0.1)}])
+    >>> best_setting([{"a": np.full((1, 2), -0.1)}])
     """
     means = [float(np.concatenate([*of.values()], axis=1).mean()) for of in gains]
     best = int(np.argmax(means))

@@ -25,6 +25,7 @@ from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
 from shuffleproof.core.studies.terminal_width import fit_table, width
+from shuffleproof.core.studies.user_names import key_or_name
 from shuffleproof.core.words import counted
 
 MOST_LETTERS = 44
@@ -291,7 +292,9 @@ def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entr
         UsageError: a name of something that is no entry.
     """
     keys = [
-        catalogue.find(name, store).key if name == catalogue.SAMPLE else store.meant(name)
+        catalogue.find(name, store).key
+        if name == catalogue.SAMPLE
+        else store.meant(key_or_name(name, store))
         for name in names
     ]
     entries = library.entries(store)

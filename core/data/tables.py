@@ -386,7 +386,8 @@ def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
 def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
-    lines = enumerate(iter(lambda: file.readline(LINE), b""), start=1)
+    held = io.BufferedReader(cast("Any", _Unowned(file)), 1 << 20)  # a raw file reads byte by byte
+    lines = enumerate(iter(lambda: held.readline(LINE), b""), start=1)
     filled = (_row(number, line, place) for number, line in lines if line.strip())
     width = 1
     while some := [*islice(filled, reading.batch_rows(width))]:
@@ -399,6 +400,22 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         width = len(names) + lists
         wanted = reading.chosen_columns([*names])
         yield pd.DataFrame(some, columns=wanted), 0.0
+
+
+class _Unowned(io.RawIOBase):
+    """A file that is read through a buffer, and stays open when that is closed."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a buffer; how many bytes it took, 0 at the end."""
+        return self._file.readinto(buffer) or 0
 
 
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:

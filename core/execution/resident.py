@@ -46,11 +46,6 @@ class Resident:
     _starting: bool = field(default=False, init=False, repr=False)
     _answered: set[str] = field(default_factory=set, init=False, repr=False)
 
-    @property
-    def is_starting(self) -> bool:
-        """Whether a fresh process is loading its libraries or compiling a first answer."""
-        return self._starting
-
     def ask(self, function: str, item: Any) -> Any:
         """The result of a function of one JSON value, worked in the resident process.
 

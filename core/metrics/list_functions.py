@@ -61,7 +61,8 @@ def _interpolated(measure: Measure, grades: np.ndarray, judged: np.ndarray, reca
     """Highest precision at or below the position where this recall is reached."""
     hits = np.flatnonzero(_relevant(measure, grades))
     precisions = np.arange(1, len(hits) + 1) / (hits + 1)
-    needed = int(np.floor(recall * _total(measure, judged) + 0.5))  # lround of C
+    # as trec_eval 10; versions before it, and pytrec_eval, round up
+    needed = int(np.floor(recall * _total(measure, judged) + 0.5))
     if needed > len(hits) or not len(hits):
         return 0.0
     return float(precisions[max(needed - 1, 0) :].max())

@@ -144,7 +144,7 @@ _ENTRIES = (
              ("relevant",)),
             ("RelP", "precision divided by the highest precision that is possible at the cutoff",
              "relative_P; without a cutoff, set_relative_P", ("relevant",)),
-            ("IPrec", "highest precision at this recall or above", "iprec_at_recall",
+            ("IPrec", "highest precision at this recall or above", "iprec_at_recall of version 10",
              ("relevant", "recall")),
             ("AP11", "mean of IPrec at recall 0, 0.1, … 1", "11pt_avg", ("relevant",)),
             ("SetF", "harmonic mean of precision and recall of the whole list", "set_F",

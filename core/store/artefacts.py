@@ -215,18 +215,16 @@ class Store:
         return f"Names known: {', '.join(known)}; {shown}" if known else none
 
     def meant(self, text: str, kind: str | None = None) -> ArtefactKey:
-        """The key meant by a name, a key as printed, `name#digits`, or an unambiguous start.
+        """The key meant by a name, a key as printed, or an unambiguous start of either.
 
         Raises:
             ArtefactError: nothing or several artefacts fit.
         """
         named = self.names().get(text)
-        ranker, _, start = text.rpartition("#")
         meant = [
             artefact.key
             for artefact in self.artefacts()
-            if (artefact.key == named if named else _starts_with(artefact.key, start))
-            and (not ranker or ranker == artefact.recipe.get("ranker", {}).get("name"))
+            if (artefact.key == named if named else _starts_with(artefact.key, text))
         ]
         fitting = [key for key in meant if kind in {None, key.kind}]
         if not fitting:

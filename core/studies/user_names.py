@@ -124,6 +124,16 @@ def stored_name(names: Any, store: Store) -> Any:
     return ranker_label(store.resolve(names, "ranker"))
 
 
+def key_or_name(text: str, store: Store) -> str:
+    """A name as stores read it: the start of a key for `name#digits` of a stored ranker."""
+    name = RankerName.of(text)
+    if not name.digits or text in store.names():
+        return text
+    start = f"ranker-{name.digits}"
+    found = store.resolve(start, "ranker")
+    return start if ranker_label(found).startswith(text) else text
+
+
 def ranker_label(artefact: Artefact) -> str:
     """The name by which commands accept a stored ranker: `name#digits`."""
     recipe = artefact.recipe.get("ranker", {})

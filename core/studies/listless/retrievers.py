@@ -115,12 +115,12 @@ def gates_of(result: StudyResult, name: str, family: str, level: float) -> dict[
         mean("nonzeros_document"),
         mean("nonzeros"),
     )
-    checks = checked(result, numbers)
+    checks = sparsity_checks(result, numbers)
     is_reference = family == "retrieval" and not is_sparse(name)
     return checks | {"dense_in_disguise": False, "failed": ""} if is_reference else checks
 
 
-def checked(result: StudyResult, numbers: Sequence[float]) -> dict[str, Any]:
+def sparsity_checks(result: StudyResult, numbers: Sequence[float]) -> dict[str, Any]:
     """The numbers of the sparsity checks, in the order of `Gates`, with their verdict."""
     from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
 

@@ -99,10 +99,10 @@ def test_many_threads_get_their_own_answers(resident):
 def test_a_question_waits_for_the_start_and_not_for_a_long_answer(slow_module):
     patient = Resident(limit=1.0, starting=30.0, first="asked:sleep", item=2)
     patient.start()
-    while not patient.is_starting:
+    while not patient._starting:
         time.sleep(0.01)
     assert patient.ask("math:sqrt", 9) == 3
-    assert not patient.is_starting
+    assert not patient._starting
     patient.limit = 30.0
     with ThreadPoolExecutor(1) as threads:
         long_answer = threads.submit(patient.ask, "asked:sleep", 2)

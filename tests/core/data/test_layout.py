@@ -111,7 +111,9 @@ def test_the_command_tells_of_the_folds_and_takes_no_name_over(tmp_path, capsys)
     folder, store = str(numbered(tmp_path / "MQ2008")), ("--store", str(tmp_path / "store"))
     assert main(["ingest", folder, "--name", "mq", *store]) == 0
     assert "5 folds, each a data set under its own name" in capsys.readouterr().out
-    assert main(["ingest", folder, "--name", "mq", *store]) == 2
+    assert main(["ingest", folder, "--name", "mq", *store]) == 0, "the same content"
+    capsys.readouterr()
+    assert main(["ingest", f"{folder}/Fold2", "--name", "mq", *store]) == 2
     assert "the name mq is taken" in capsys.readouterr().err
     assert main(["doctor", "mq", "--json", *store]) == 3, "its parts have problems"
     told = capsys.readouterr()

@@ -186,7 +186,7 @@ def gates(result: StudyResult) -> pd.DataFrame:
         if of_index := retrievers.gates_of(result, name, "retrieval", 0.0):
             rows.append({"retriever": name} | of_index)
         if before := result.facts.get(BEFORE_PRUNING, {}).get(name):
-            rows.append({"retriever": name + UNPRUNED} | retrievers.checked(result, before))
+            rows.append({"retriever": name + UNPRUNED} | retrievers.sparsity_checks(result, before))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 
