@@ -252,7 +252,7 @@ def measure(recipe: Mapping[str, Any]) -> Measure:
 
 def note_unknown_measure(recipe: Mapping[str, Any]) -> None:
     """Warn of a measure in the address that the study does not have; call it before `measure`."""
-    if known := offered_measures(recipe) or recipe.get("measures", ()):
+    if known := {*offered_measures(recipe), *recipe.get("measures", ())}:
         unknown = state.missing_option("measure", known)
         state.instead("measure", unknown, "the study's own measure")
 

@@ -423,7 +423,9 @@ def test_the_cost_is_told_before_anything_is_asked(command):
         assert (cost["calls"], cost["price"], cost["seconds"]) == (20, 0.2, 10.0)
         told = command(words).err
         assert "20 calls; 2 calls a pair, 4 calls at a time; 0.2 at 0.01 a call; 10 s at" in told
-        left = json.loads(command(f"{words.replace('20', '50')} --dry-run --json").out)["cost"]
+        left = json.loads(
+            command(f"{words.replace('--calls 20', '--calls 50')} --dry-run --json").out
+        )["cost"]
         assert (left["calls"], left["answered"]) == (30, 20)
     assert "name a judge" in command("mine", 2).err
     assert "the name sample" in command(f"sample --with {address} --calls 2", 2).err

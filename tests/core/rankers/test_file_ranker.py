@@ -465,13 +465,15 @@ def written(folder):
 
 def test_runs_are_measured_over_all_judged_topics_by_hand(tmp_path):
     result = outside_runs.compare_runs(*written(tmp_path), ("AP", "RR", "P@1", "NDCG@10"))
-    means = benchmark_table.means(result, result.measures).set_index(["ranker", "measure"])["mean"]
+    frame = benchmark_table.means(result, result.measures)
+    plain = [Measure.parse(name).without_conventions for name in frame["measure"]]
+    means = frame.assign(measure=plain).set_index(["ranker", "measure"])["mean"]
     assert means["good", "AP"] == pytest.approx(1)
     assert means["poor", "RR"] == pytest.approx((1 / 3 + 1 / 2 + 0) / 3)  # topic 3 is missing
     assert means["poor", "AP"] == pytest.approx((1 / 3 / 2 + 1 / 2 + 0) / 3)
     assert means["poor", "P@1"] == 0
-    ideal = 3 / np.log2(2) + 1 / np.log2(3)
-    poor = (3 / np.log2(4) / ideal + 1 / np.log2(3) + 0) / 3
+    ideal = 2 / np.log2(2) + 1 / np.log2(3)  # the gain of trec_eval is the grade
+    poor = (2 / np.log2(4) / ideal + 1 / np.log2(3) + 0) / 3
     assert means["poor", "NDCG@10"] == pytest.approx(poor)
     assert result.facts["missing"] == {"good": 0, "poor": 1}
 
@@ -501,7 +503,8 @@ def test_the_same_files_are_one_stored_comparison(tmp_path):
     keys = {outside_runs.keep(outside_runs.compare_runs(qrels, runs), store).key for _ in range(2)}
     assert len(keys) == 1
     opened = StudyResult.open(store.find(keys.pop()).path)
-    frame = benchmark_table.against_baseline(opened, "AP", "poor")
+    frame = benchmark_table.against_baseline(opened, str(opened.measures[1]), "poor")
+    assert Measure.parse(str(opened.measures[1])).name == "AP"
     assert frame.set_index("ranker").loc["good"][["wins", "losses"]].tolist() == [3, 0]
 
 
@@ -559,10 +562,11 @@ def test_the_robust_runs_agree_with_pytrec_eval():
     grades = trec.read_qrels(qrels)
     run = {t: dict(found) for t, found in trec.read_run(path).scores.items()}
     expected = pytrec_eval.RelevanceEvaluator(grades, {"map", "P_10"}).evaluate(run)
-    means = benchmark_table.means(result, ("AP", "P@10")).set_index("measure")["mean"]
-    for measure, name in (("AP", "map"), ("P@10", "P_10")):
+    means = benchmark_table.means(result, result.measures).set_index("measure")["mean"]
+    assert [Measure.parse(text).name for text in result.measures] == ["AP", "P"]
+    for measure, name in zip(result.measures, ("map", "P_10"), strict=True):
         wanted = sum(found[name] for found in expected.values()) / len(grades)
-        assert means[measure] == pytest.approx(wanted, abs=2e-4)  # ties: averaged, not by name
+        assert means[measure] == pytest.approx(wanted, abs=1e-6)  # ties by name, as there
 
 
 def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(workbench, tmp_path, capsys):

@@ -368,14 +368,14 @@ def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatc
     booster = lightgbm.Booster(model_str=ranker.text)
     user_rankers.scoring_form(booster).function(features)
     made = xgboost.train({"nthread": 1}, xgboost.DMatrix(features, FOLD.test.labels, nthread=1), 2)
-    own = user_rankers.scoring_form(made).function.__self__
+    own = user_rankers.scoring_form(made).function.func.__self__
     assert f'"nthread":"{slot}"' in own.save_config()
     assert '"nthread":"1"' in made.save_config()
     booster.save_model(tmp_path / "model.txt")
     made.save_model(tmp_path / "model.json")
-    ids = np.array(FOLD.test.feature_ids)
-    file_process.lightgbm_scores(tmp_path / "model.txt", features, ids)
-    file_process.xgboost_scores(tmp_path / "model.json", features, ids)
+    data = file_process.GivenData(features, np.array(FOLD.test.feature_ids), rule="order")
+    file_process.lightgbm_scores(tmp_path / "model.txt", data)
+    file_process.xgboost_scores(tmp_path / "model.json", data)
     assert [found for _, found in seen[3:]] == [int(slot), 1, 1, 1]
 
     pytest.importorskip("sklearn")

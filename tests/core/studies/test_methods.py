@@ -122,7 +122,7 @@ def test_references_are_of_rankers_lists_families_measures_and_the_study():
 
 @pytest.mark.parametrize("kind", ["card", "perturbations", "worst-case", "group-shuffles"])
 def test_studies_without_tests_claim_none(kind):
-    said = methods._tests({"kind": kind, "measures": ["NDCG@10"]})
+    said = methods._tests({"kind": kind, "measures": ["NDCG@10"]}, {})
     assert "BCa" in said
     assert "tested" not in said
-    assert "tested" in methods._tests({"kind": "benchmark", "measures": ["NDCG@10"]})
+    assert "tested" in methods._tests({"kind": "benchmark", "measures": ["NDCG@10"]}, {})

@@ -338,7 +338,7 @@ def test_certificates_tell_invariant_from_order_reading(judged):
 
 
 def test_rounding_is_not_called_a_move(judged):
-    """Scores that change by less than the numeric floor move nothing, nor break the verdict."""
+    """Scores that change by one step of float32, without a direction, move nothing."""
 
     @dataclass
     class Rounding(FeatureRanker):
@@ -346,9 +346,9 @@ def test_rounding_is_not_called_a_move(judged):
         reads: frozenset = frozenset({"order"})
 
         def score(self, dataset, lists):
-            exact = np.round(dataset.features[lists.rows, 0])
+            exact = 1 + np.round(dataset.features[lists.rows, 0])
             place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
-            return (exact + place * 1e-9).astype(np.float32)
+            return (exact * (1 + 6e-8 * (place % 2))).astype(np.float32)  # one step, or none
 
     card = run_to_end(invariance.certify(Rounding(), judged, 5, 0))
     assert (card.positions_moved, card.queries_moved) == (0, 0)
