@@ -89,12 +89,13 @@ def _set_average_precision(measure: Measure, grades: np.ndarray, judged: np.ndar
 
 def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
     hits = _relevant(measure, grades)
-    # before each position: relevant, judged and not relevant, pooled (grade −1 is outside the pool)
+    # before each position: relevant, judged and not relevant, in the pool and not judged (−2)
     right = np.cumsum(hits) - hits
     wrong = np.cumsum((grades >= 0) & ~hits)
+    pooled = np.cumsum(grades <= -2)
     before = np.arange(len(grades))
     share = (right + ROUNDING) / (right + wrong + 2 * ROUNDING)
-    values = (1 + (right + wrong) * share) / (before + 1)
+    values = (1 + (right + wrong + pooled) * share) / (before + 1)
     values[:1] = 1.0
     return float(values[hits].sum() / max(_total(measure, judged), 1))
 

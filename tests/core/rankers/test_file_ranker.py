@@ -569,6 +569,39 @@ def test_the_robust_runs_agree_with_pytrec_eval():
         assert means[measure] == pytest.approx(wanted, abs=1e-6)  # ties by name, as there
 
 
+def test_grades_below_zero_are_in_the_pool_and_not_judged(tmp_path):
+    """The inferred AP of trec_eval extrapolates over them; no other measure changes."""
+    import pytrec_eval
+
+    draws = np.random.default_rng(5)
+    grades = {
+        str(topic): {f"d{at}": int(grade) for at, grade in enumerate(draws.integers(-1, 3, 20))}
+        for topic in range(6)
+    }
+    run = {
+        topic: {f"d{at}": float(s) for at, s in enumerate(draws.normal(size=25))}
+        for topic in grades
+    }
+    qrels, path = tmp_path / "q", tmp_path / "r"
+    qrels.write_text("".join(f"{t} 0 {d} {g}\n" for t, of in grades.items() for d, g in of.items()))
+    path.write_text(
+        "".join(f"{t} Q0 {d} 0 {s} x\n" for t, of in run.items() for d, s in of.items())
+    )
+    wanted = {
+        "InfAP": "infAP",
+        "AP": "map",
+        "NDCG@10": "ndcg_cut_10",
+        "Bpref": "bpref",
+        "P@5": "P_5",
+    }
+    result = outside_runs.compare_runs(qrels, [path], tuple(wanted))
+    expected = pytrec_eval.RelevanceEvaluator(grades, set(wanted.values())).evaluate(run)
+    means = benchmark_table.means(result, result.measures).set_index("measure")["mean"]
+    for measure, name in zip(result.measures, wanted.values(), strict=True):
+        mean = sum(found[name] for found in expected.values()) / len(grades)
+        assert means[measure] == pytest.approx(mean, abs=1e-5), name
+
+
 def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(workbench, tmp_path, capsys):
     """By query, as for runs; single precision makes none."""
     test, path = workbench.fold.test, tmp_path / "close.txt"

@@ -57,6 +57,14 @@ class JudgedRuns:
     scores: Mapping[str, Any]
 
 
+def _label(grade: int | None) -> int:
+    """A judgment as a label: −1 outside the pool, −2 in the pool and not judged (grade below 0).
+
+    trec_eval tells the two apart for the inferred average precision alone.
+    """
+    return -1 if grade is None else -2 if grade < 0 else grade
+
+
 def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> JudgedRuns:
     """Lay runs over judgments: every judged topic counts, retrieved or not.
 
@@ -81,7 +89,7 @@ def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) 
         }
         for topic in topics
     }
-    labels = [max(-1, qrels[topic].get(name, -1)) for topic in topics for name in rows[topic]]
+    labels = [_label(qrels[topic].get(name)) for topic in topics for name in rows[topic]]
     dataset = RankingDataset(
         features=np.zeros((len(labels), 0), dtype=np.float32),
         labels=np.array(labels, dtype=np.float32),

@@ -47,6 +47,7 @@ class Verdicts:
         silent: one document, or all tie and no score changed.
         by_place: changes within rounding follow the input order, so that they count.
         only: names of the systematic orders that changed an answer where no random order did.
+        ranked: a document passed another; else scores changed and no ranking.
     """
 
     moved: np.ndarray
@@ -55,6 +56,7 @@ class Verdicts:
     silent: np.ndarray
     by_place: bool = False
     only: tuple[str, ...] = ()
+    ranked: bool = True
 
     @classmethod
     def of(cls, block: np.ndarray, facts: pd.DataFrame) -> "Verdicts":
@@ -81,7 +83,8 @@ class Verdicts:
         near = (share > NEAR) & ~unchanged & ~moved & ~silent & ~doubtful
         names = [name for name, counts in summary["orders"].items() if counts["changed"]]
         only = () if by_chance.any() else tuple(names)
-        return cls(moved, doubtful, near, silent, by_place, only)
+        passed = bool((values["documents-moved"] > 0).any()) or bool((also & ~by_chance).any())
+        return cls(moved, doubtful, near, silent, by_place, only, passed or by_place)
 
     def orders_changed(self, block: np.ndarray) -> np.ndarray:
         """The orders of each list that changed its answer, [orders, lists]."""
@@ -116,7 +119,8 @@ def verdict_with_reasons(
         return _noise_verdict(facts, state)
     if judged.moved.any():
         queries = _queries_in_words(judged.moved, query_ids)
-        text = f"another order changes the ranking in {lists_in_words(judged.moved)} ({queries})"
+        what = "the ranking" if judged.ranked else "the scores, not the ranking,"
+        text = f"another order changes {what} in {lists_in_words(judged.moved)} ({queries})"
         if judged.only:
             text += f"; no random order does: {', '.join(judged.only)}"
         return NOT, (text, *_place_in_words(facts, judged), *state)
@@ -149,7 +153,7 @@ def _place_in_words(facts: pd.DataFrame, judged: Verdicts) -> tuple[str, ...]:
     share, p = place_test(facts)
     falls = largest_fact(facts, "place_falls") > largest_fact(facts, "place_rises")
     text = (
-        f"ties are broken by the input order: {percent(share)} of the documents whose scores "
+        f"scores follow the input position: {percent(share)} of the documents whose scores "
         f"change score {'lower' if falls else 'higher'} when shown later "
         f"(sign test, {p_value(p)})"
     )
