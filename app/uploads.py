@@ -53,7 +53,7 @@ def _has_parts(path: Path, changed: int) -> bool:
 def _fault(  # noqa: PLR0913 (what the first lines of a file are read by)
     path: Path, changed: int, name: str, missing: str, *, with_query: bool, alone: bool
 ) -> str:
-    """What is wrong with the first lines of a file, remembered until it changes."""
+    """The fault in the first lines of a file, remembered until it changes; empty: none."""
     del changed
     try:
         letor.check_start(path, name, missing, with_query=with_query, all_parts=alone)

@@ -279,7 +279,7 @@ def _endpoint(address: str, timeout: float) -> Callable[[JudgeInput], Any]:
 
 
 def _refusal(address: str, status: int) -> Exception:
-    """What an error status of HTTP means."""
+    """The meaning of an error status of HTTP."""
     if status in BUSY:
         return FailedCallError(f"HTTP status {status}")
     finding, remedy = f"it answers with HTTP status {status}", "Mend the address or the endpoint."

@@ -212,7 +212,7 @@ def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
 
 
 def _is_table(path: Path) -> bool:
-    """Whether a file is Parquet, Arrow or JSON lines, by its first bytes."""
+    """Tell by its first bytes if a file is Parquet, Arrow or JSON lines."""
     with unpacked_file(path, str(path)) as file:
         return kind_of(file.head) in TABLES
 
@@ -809,7 +809,7 @@ def _nulls_error(
 
 
 def _precision_of_majority(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> float:
-    """How often the item that wins most of its pairs is relevant; ties count alike."""
+    """The share of queries whose most preferred item is relevant; ties count alike."""
     hits = []
     for table, grades in zip(tables, labels, strict=True):
         wins = pairs_of_rankings(table.astype(np.float32)).values

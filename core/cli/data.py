@@ -23,7 +23,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 
 MEANINGS = ("query", "label", "document")
-"""What columns of a table can be said to hold."""
+"""Meanings of a column that `--columns` can name."""
 
 PROBLEM = 3
 """The exit status of `doctor` where there is a problem."""

@@ -41,7 +41,7 @@ def bring(arguments: argparse.Namespace) -> Answer:
 
 
 def _of_earlier_data(kind: str, data: Artefact) -> list[str]:
-    """What a data set of an earlier version does not hold that this kind of file needs."""
+    """Facts that this kind of file needs and a data set of an earlier version lacks."""
     lacking = {SCORES: "the order of scattered rows", XGBOOST: "which cells were left out"}
     if kind not in lacking or KEEPS in data.facts:
         return []

@@ -49,7 +49,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
 
 
 def _pairs_of(flag: str, text: str | None, form: str) -> dict[str, str]:
-    """What a flag of NAME=VALUE,… says.
+    """Values of a flag NAME=VALUE,… by name.
 
     Raises:
         ParameterError: a part of another form.

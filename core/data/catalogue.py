@@ -277,7 +277,7 @@ def _store_fold(
 
 
 def _kept(fold: Fold) -> list[str]:
-    """What a fold holds that earlier versions did not keep."""
+    """Contents of a fold that earlier versions did not keep."""
     parts = (fold.train, fold.valid, fold.test)
     holds = {
         "names": fold.train.feature_names is not None,

@@ -129,7 +129,7 @@ class RankingDataset:
         return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
 
     def feature_label(self, feature_id: int) -> str:
-        """What people read of a feature: its id, and its name where it has one.
+        """Label of a feature: its id, and its name where it has one.
 
         Raises:
             ValueError: the data set has no feature of that id.

@@ -82,7 +82,7 @@ class DocumentRows:
 
 @dataclass(frozen=True)
 class TableReading:
-    """How the rows of a table become documents.
+    """Options for making documents of the rows of a table.
 
     Attributes:
         columns: names of the columns of query, label and document, where they are none of NAMES.
@@ -101,7 +101,7 @@ class TableReading:
 
 
 def is_table(source: stream.Source, name: str) -> bool:
-    """Whether a file is a table, by its first bytes; no where it cannot be read.
+    """Tell by its first bytes if a file is a table; an unreadable file is none.
 
     Raises:
         OSError: it cannot be read from its beginning again.
@@ -144,7 +144,7 @@ def _head(
 
 
 def has_parts(path: Path) -> bool:
-    """Whether a file is a table with a column `part`, which says what each row is for.
+    """Tell if a file is a table with a column `part`, which says the part of each row.
 
     Raises:
         DataError: it is damaged.
@@ -337,7 +337,7 @@ def _parts_of(frame: "pd.DataFrame", name: str) -> "pd.Series[str]":
 
 
 def _says_parts(frame: "pd.DataFrame") -> bool:
-    """Whether there is a column `part` that is no feature, since it holds no numbers."""
+    """Tell if there is a column `part` of texts; one of numbers is a feature."""
     return PART in frame.columns and frame[PART].dtype.kind not in "biuf"
 
 

@@ -90,7 +90,7 @@ def answers(
 def _replies_of_process(
     reader: str, arguments: Mapping[str, Any], place: str, limits: GuardLimits
 ) -> Iterator[Answer]:
-    """What `replies` yields, in a process of its own."""
+    """Yield the replies of a process of its own."""
     request = {"reader": reader, "arguments": dict(arguments), "memory": limits.memory}
     environment = os.environ | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",  # allocations beyond the limit fail, not abort

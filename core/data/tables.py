@@ -190,7 +190,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of a table.
+    """Contents of a table.
 
     Attributes:
         columns: names of the columns that are wanted, those of them that are there; None: all.

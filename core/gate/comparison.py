@@ -48,7 +48,7 @@ MEANINGS = {
     Tier.IMPROVEMENT: "a gain beyond chance and beyond own noise",
     Tier.NOISE: "none of these",
 }
-"""What each tier means: chance is max-T at 5 % over all comparisons of a build."""
+"""Meanings of the tiers; chance is max-T at 5 % over all comparisons of a build."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
 
 
 def columns_in_words(how: Mapping[str, Any], *, absent: bool) -> list[str]:
-    """How a model was read, in sentences; none for scores.
+    """Sentences on how a model was read; none for scores.
 
     Args:
         how: what its process said.

@@ -358,7 +358,7 @@ class Measure:
 
     @property
     def is_function(self) -> bool:
-        """Whether a function of one ranked list computes it, and no kernel of `blocks`."""
+        """True for a measure that a function of one ranked list computes, not a kernel."""
         return not self.entry.kernel and self.name not in KERNELS
 
     @property

@@ -248,7 +248,7 @@ class RankerName:
 
     @property
     def is_scored_apart(self) -> bool:
-        """Whether a process of its own scores it: an importable function or a model file."""
+        """True for an importable function or a model file: a process of its own scores it."""
         return self.kind is Kind.FUNCTION or (self.head in FILES and not self.is_scores)
 
     @property

@@ -78,7 +78,7 @@ class File:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is Parquet or Arrow, which are read in a guarded process."""
+        """True for Parquet and Arrow, which are read in a guarded process."""
         return self.member is None and self.path.suffix in TABLES
 
     def rows(self, wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, object]]]:

@@ -406,7 +406,7 @@ def relaid(
 @no_type_check
 @numba.njit(cache=True)
 def absent_in(cells: np.ndarray, bits: np.ndarray) -> int:
-    """How many cells are absent, by their bits; with room in `bits` they are noted and become 0."""
+    """Count absent cells by their bits; with room in `bits`, note them and make them 0."""
     count, noted = 0, len(bits) > 0
     for row in range(len(cells)):
         for column in range(cells.shape[1]):

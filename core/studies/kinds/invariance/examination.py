@@ -62,7 +62,7 @@ FRESH, FRESH_OF_FAMILY = 3, 2
 the last random one has a single thread."""
 
 LOSS = Measure.parse("NDCG(empty=skip)@10")
-"""How much of this measure the random orders cost, on average over a list's orders."""
+"""Mean loss of this measure over the random orders of a list."""
 
 CLEARLY = 10.0
 CONFIRMED = 3
