@@ -27,7 +27,7 @@ def better_first(dataset: RankingDataset) -> Float64[np.ndarray, " queries"]:
 
 
 def interval(
-    shares: Float64[np.ndarray, " queries"], distance: float
+    shares: Float64[np.ndarray, " queries"], distance: float, intervals: int = 1
 ) -> tuple[float, float, float, int]:
     """(mean, low, high, queries) of a share: 95 % by Wilson, and queries that show a distance.
 
@@ -38,6 +38,7 @@ def interval(
     Args:
         shares: of at least two queries.
         distance: of the mean from chance, to be seen with power 80 % at level 5 %.
+        intervals: computed together; each error rate is divided by it (Bonferroni).
 
     >>> [round(number, 3) for number in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
     [0.55, 0.353, 0.733, 15]
@@ -46,11 +47,12 @@ def interval(
     """
     mean, deviation, count = float(shares.mean()), float(shares.std(ddof=1)), len(shares)
     trials = count * max(mean * (1 - mean) / deviation**2, 1.0) if deviation else float(count)
-    squared = float(scipy.special.stdtrit(count - 1, 0.975)) ** 2
+    upper = 1 - 0.025 / intervals
+    squared = float(scipy.special.stdtrit(count - 1, upper)) ** 2
     middle = (mean + squared / (2 * trials)) / (1 + squared / trials)
     half = np.sqrt(squared * (mean * (1 - mean) + squared / (4 * trials)) / trials)
     half /= 1 + squared / trials
-    needed = (scipy.special.ndtri(0.975) + scipy.special.ndtri(0.8)) * deviation / distance
+    needed = (scipy.special.ndtri(upper) + scipy.special.ndtri(0.8)) * deviation / distance
     low, high = max(middle - half, 0.0), min(middle + half, 1.0)
     return mean, float(low), float(high), int(np.ceil(needed**2)) + 1
 
