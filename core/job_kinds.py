@@ -117,7 +117,7 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
         name: what to call the data set; K folds get `name-fold1` … `name-foldK`.
         files: the upload's files by part (train, valid, test); by default a single file is split
             by query, and a folder's own names say the parts.
-        missing: what NULL and NaN cells become: error, zero, mean or largest.
+        missing: what NULL and NaN cells become: error, zero, mean, largest or missing.
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
     """

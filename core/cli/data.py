@@ -61,9 +61,15 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         )
         return artefacts
 
+    before = store.names()
     artefacts = named_once(arguments.name, store, work)
+    renewed = {key for text, key in store.names().items() if before.get(text, key) != key}
     notes = [
-        (*_unused(arguments, artefact), *_beside(artefact, store_of(arguments), beside))
+        (
+            *_unused(arguments, artefact),
+            *_beside(artefact, store_of(arguments), beside),
+            *(_renewed(artefact) if artefact.key in renewed else ()),
+        )
         for artefact in artefacts
     ]
     rows = [
@@ -123,6 +129,12 @@ def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
     return [f"{' and '.join(f'--{name}' for name in given)} not used: the data come in parts"]
 
 
+def _renewed(artefact: Artefact) -> list[str]:
+    """A note on a name that meant what an earlier version stored of the same files."""
+    kept = ", ".join(artefact.facts[catalogue.KEEPS])
+    return [f"An earlier version stored these files without {kept}; they were read again."]
+
+
 def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
     """Side files beside a data set that is there, or beside all folds of that name."""
     folds = [fold for fold in store.names() if re.fullmatch(rf"{re.escape(name)}-fold\d+", fold)]
@@ -159,6 +171,8 @@ def named_once(
 ) -> list[Artefact]:
     """Ingest under a name; a name that means the same content already is no error.
 
+    A name of a fold that an earlier version stored with less then means the whole one.
+
     Args:
         name: what to call the content.
         store: where it is kept.
@@ -167,18 +181,26 @@ def named_once(
     Raises:
         UsageError: the name means something else; what was read for the comparison is removed.
     """
-    held = [key for text, key in store.names().items()
-            if text == name or re.fullmatch(rf"{re.escape(name)}-fold\d+", text)]  # fmt: skip
+    held = {text: key for text, key in store.names().items()
+            if text == name or re.fullmatch(rf"{re.escape(name)}-fold\d+", text)}  # fmt: skip
     if not held or name == catalogue.SAMPLE:
         check_name(name, store)
         return ingest(name)
     before = {artefact.key for artefact in store.artefacts()}
     artefacts = ingest(None)
-    if {artefact.key for artefact in artefacts} != set(held):
+    keys = {artefact.key for artefact in artefacts}
+    current = {
+        text: key if key in keys or key.kind != catalogue.KIND else catalogue.whole_key(key)
+        for text, key in held.items()
+    }
+    if keys != set(current.values()):
         for artefact in artefacts:
             if artefact.key not in before:
                 store.remove(artefact.key)
         check_name(name, store)
+    for text, key in current.items():
+        if key != held[text]:
+            store.set_name(text, key)
     return artefacts
 
 

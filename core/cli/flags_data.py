@@ -41,9 +41,11 @@ def _ingest(commands: flags.Commands) -> None:
     ingest.add_argument("--seed", type=whole, help="seed of the split by query (default: 0)")
     ingest.add_argument(
         "--nulls",
-        choices=("error", "zero", "mean", "largest"),
+        choices=("error", "zero", "mean", "largest", "missing"),
         default="error",
-        help="what a NULL or NaN cell becomes (default: an error)",
+        help="what a NULL or NaN cell becomes (default: an error); missing: NaN for your models of "
+        "LightGBM, XGBoost, CatBoost and scikit-learn that read it, 0 for all else; so do cells "
+        "that LETOR text leaves out",
     )
     ingest.add_argument(
         "--columns",

@@ -44,7 +44,7 @@ class ReadingOptions:
     """How files become a data set.
 
     Attributes:
-        missing: what NULL and NaN cells become: error, zero, mean or largest.
+        missing: what NULL and NaN cells become: error, zero, mean, largest or missing.
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
         texts: a side file of what documents say (`core.data.document_texts`); None: not known.
@@ -232,7 +232,7 @@ def _store_fold(
     if reading.texts is not None and not reading.texts.is_file():
         raise no_file(reading.texts)
     plain = _key(parts, reading)
-    whole = key_of(KIND, {"keeps": "names, absent cells, order of rows"}, [plain.digest])
+    whole = whole_key(plain)
 
     def found() -> Artefact | None:
         artefact = store.find(whole) or store.find(plain)
@@ -274,6 +274,11 @@ def _store_fold(
         recipe |= {"columns": dict(reading.columns)} if reading.columns else {}
         key = whole if facts[KEEPS] else plain
         return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
+
+
+def whole_key(plain: ArtefactKey) -> ArtefactKey:
+    """The key of a fold with content that earlier versions left out under its plain key."""
+    return key_of(KIND, {"keeps": "names, absent cells, order of rows"}, [plain.digest])
 
 
 def _kept(fold: Fold) -> list[str]:

@@ -53,6 +53,8 @@ class RankingDataset:
         feature_names: one name a feature column, where the source has names; no ranker reads them.
         absent: bits, a row of bytes a document: 1 where the source left a cell out, which is 0 in
             `features`. XGBoost models read such cells as missing. None: no cell was left out.
+        missing: all models that know missing values read absent cells as missing, as after
+            `ingest --nulls missing`; else XGBoost's alone do.
         source_rows: for every document its row of the source, counted from 0, where the rows of
             queries were scattered there; scores of files are in that order. None: the order is
             that of the source.
@@ -70,6 +72,7 @@ class RankingDataset:
     texts: TextColumn | None = None
     feature_names: tuple[str, ...] | None = None
     absent: UInt8[np.ndarray, "docs bytes"] | None = None
+    missing: bool = False
     source_rows: Int32[np.ndarray, " docs"] | Int64[np.ndarray, " docs"] | None = None
     fingerprint: str = _ComputedWhenRead()  # type: ignore[assignment]
 
@@ -173,6 +176,7 @@ class RankingDataset:
             texts=None if self.texts is None else self.texts.take(rows),
             feature_names=self.feature_names,
             absent=None if self.absent is None else self.absent[rows],
+            missing=self.missing,
         )
 
 
@@ -207,6 +211,6 @@ def _fingerprint(dataset: RankingDataset) -> str:
             digest.update(lengths.data)
             digest.update(np.ascontiguousarray(text).data)
     if dataset.absent is not None:
-        digest.update(b"absent")
+        digest.update(b"missing" if dataset.missing else b"absent")
         digest.update(np.ascontiguousarray(dataset.absent).data)
     return digest.hexdigest()

@@ -42,7 +42,7 @@ RESERVED = ("part", COMMENT, *(name for names in NAMES.values() for name in name
 
 _CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
-FILLED = ", as in frame.fillna(0)."
+FILLED = ", as in frame.fillna(0), or say what is missing (ingest with nulls=…)."
 NOT_NULL, AT_MOST = "; --nulls fills empty cells alone.", ", of at most 3.4e38."
 
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
@@ -54,12 +54,15 @@ Parts = Mapping[str, RankingDataset]
 
 
 @contextmanager
-def files_of(frames: Frames, columns: Mapping[str, str] | None) -> Iterator[dict[str, Path]]:
+def files_of(
+    frames: Frames, columns: Mapping[str, str] | None, *, gaps: bool = False
+) -> Iterator[dict[str, Path]]:
     """The frames as files, until the block ends: `whole`, or `train`, `valid` and `test`.
 
     Args:
         frames: one, which is split by queries; or three by part.
         columns: what query, label and document ids are called, where it is none of NAMES.
+        gaps: features may have empty cells, which are written as NULL.
 
     Raises:
         ParameterError: parts or columns of other names.
@@ -73,7 +76,10 @@ def files_of(frames: Frames, columns: Mapping[str, str] | None) -> Iterator[dict
         raise ParameterError("columns", unknown[0], "a name for query, label or document")
     read = {
         part: dataset_of(
-            "the frame" if part == "whole" else f"the frame {part}", frame, columns or {}
+            "the frame" if part == "whole" else f"the frame {part}",
+            frame,
+            columns or {},
+            gaps=gaps,
         )
         for part, frame in parts.items()
     }
@@ -82,7 +88,7 @@ def files_of(frames: Frames, columns: Mapping[str, str] | None) -> Iterator[dict
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
-            write(dataset, paths[part], names=True)
+            write(dataset, paths[part], names=True, finite=not gaps)
         yield paths
 
 
@@ -205,12 +211,14 @@ def rows_of_frame(
     )
 
 
-def dataset_of(place: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> RankingDataset:
+def dataset_of(
+    place: str, frame: pd.DataFrame, columns: Mapping[str, str], *, gaps: bool = False
+) -> RankingDataset:
     """The data set of a frame: queries in the order of their first rows, rows in theirs.
 
     Arguments and errors are those of `rows_of_frame`.
     """
-    rows = rows_of_frame(place, frame, columns)
+    rows = rows_of_frame(place, frame, columns, gaps=gaps)
     codes, queries = pd.factorize(np.array(rows.queries, dtype=object))
     order = np.argsort(codes, kind="stable")
     comments = rows.comments and TextColumn.of([rows.comments[row] for row in order])

@@ -59,6 +59,8 @@ def save(dataset: RankingDataset, path: Path) -> None:
     if dataset.source_rows is not None:
         arrays["source_rows"] = dataset.source_rows
     about = {"format": FORMAT, "fingerprint": dataset.fingerprint, "blobs": json.dumps(columns)}
+    if dataset.missing:
+        about["missing"] = "absent cells"
     if dataset.feature_names is not None:
         about["feature_names"] = json.dumps(dataset.feature_names)
     write(path, arrays, about)
@@ -92,6 +94,7 @@ def open_(path: Path) -> RankingDataset:
             texts=columns.get("texts"),
             feature_names=None if features is None else tuple(map(str, features)),
             absent=arrays.get("absent"),
+            missing="missing" in about,
             source_rows=arrays.get("source_rows"),
             fingerprint=about["fingerprint"],
         )

@@ -322,7 +322,8 @@ def ingest(
         raise UsageError('no name to find the data by: give one, as in ingest(path, "mine")')
     where = store_of(store)
     if path is not None and not isinstance(path, str | PathLike):
-        with files_of(path, columns) as files:
+        gaps = flags.get("nulls", "error") != "error"
+        with files_of(path, columns, gaps=gaps) as files:
             whole = files.pop("whole", None)
             return ingest(whole, name, store=store, progress=progress, **{**files, **flags})
     if columns:

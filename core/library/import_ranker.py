@@ -62,7 +62,9 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
         "valid": {} if kind == SCORES else measured,
         "test": measured if kind == SCORES else {},
         "file": called or path.name,
-        "columns": columns_in_words(how, absent=fold.test.absent is not None and kind == XGBOOST),
+        "columns": columns_in_words(
+            how, absent=fold.test.absent is not None and (kind == XGBOOST or fold.test.missing)
+        ),
         "merged": getattr(ranker, "merged", 0),
         "epochs": 0,
         "seconds": 0.0,

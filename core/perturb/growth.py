@@ -146,6 +146,7 @@ def add_documents(judged: JudgedLists, added: AddedDocuments) -> JudgedLists:
         texts=None if dataset.texts is None else dataset.texts.take(source),
         feature_names=dataset.feature_names,
         absent=_absent_cells(dataset, added, source, new),
+        missing=dataset.missing,
     )
     return JudgedLists(larger, _with_added(lists, old[lists.rows], added, new))
 

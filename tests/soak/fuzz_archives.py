@@ -99,6 +99,7 @@ def attempt(generator: Generator, room: Path) -> None:
     path, store = room / "given.zip", Store(room / "store")
     damage = DAMAGES[int(generator.integers(0, len(DAMAGES)))]
     path.write_bytes(damage(generator))
+    before = held(store)
     try:
         run_to_end(imports.read_archive(path, store))
     except ShuffleproofError as error:
@@ -106,14 +107,24 @@ def attempt(generator: Generator, room: Path) -> None:
             raise UnclearError(f"it names a folder of ours: {error}") from error
         if list(store.artefacts()) or library.damaged_entries(store) or store.names():
             raise WrongError(f"something of it was taken: {error}") from error
-        if list((store.root / "incoming").glob("*")):
-            raise WrongError(f"something is left behind: {error}") from error
+        if left := held(store) - before:
+            raise WrongError(f"files left behind {sorted(left)}: {error}") from error
         raise
     finally:
         outside = {one.name for one in room.iterdir()} - {"given.zip", "store"}
         if outside:
             raise WrongError(f"written outside of the store: {outside}")
     looked_through(store)
+
+
+def held(store: Store) -> set[str]:
+    """Files of a store and folders of unfinished work, relative to its root."""
+    inside = store.root.rglob("*")
+    return {
+        path.relative_to(store.root).as_posix()
+        for path in inside
+        if not path.is_dir() or path.parent.name == "incoming"
+    }
 
 
 def looked_through(store: Store) -> None:

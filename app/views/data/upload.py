@@ -29,6 +29,7 @@ POLICIES = {
     "zero": "become 0",
     "mean": "become the feature's mean in training",
     "largest": "become the feature's largest value in training",
+    "missing": "stay missing: NaN for models that read it, 0 for all else",
 }
 WHAT = (
     "LETOR text (`label qid:1 1:0.5 2:0.25 … # comment`), plain or as .gz, .bz2, .xz or .zip; or "

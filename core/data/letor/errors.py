@@ -37,7 +37,7 @@ MESSAGES = {
     sink.TWICE: ("the same feature twice", "Keep one of the two cells."),
     sink.NULL_CELL: (
         "a NULL or NaN cell",
-        "Choose what it means: zero, mean or largest (--nulls).",
+        "Choose what it means: zero, mean, largest or missing (--nulls).",
     ),
     sink.BARE_RETURN: LONE_RETURN,
     sink.BAD_END: ("something after the cells that is neither a cell nor # …", EXAMPLE),

@@ -38,9 +38,11 @@ from shuffleproof.core.data.letor.kernel import parse
 from shuffleproof.core.data.letor.numbers import BEYOND, LARGEST
 from shuffleproof.core.data.letor.query_runs import Runs
 from shuffleproof.core.data.letor.sink import (
+    ABSENT,
     BAD_LABEL,
     CLIPPINGS,
     DONE,
+    LEFT_OUT,
     LONG_LINE,
     MORE_COLUMNS,
     NEEDED_ID,
@@ -94,7 +96,7 @@ class ParsedLetor:
         dataset: the data set.
         gathered: ids of the queries whose rows were not contiguous.
         clipped_cells: values beyond float32.
-        missing_cells: NULL and NaN cells that were filled.
+        missing_cells: NULL and NaN cells, filled or kept as missing.
         lacking: feature ids of the other parts that do not occur here.
     """
 
@@ -120,7 +122,7 @@ class ParsedLetor:
             )
         if self.missing_cells:
             cells = counted(self.missing_cells, "missing cell was", "missing cells were")
-            notes.append(f"{cells} filled.")
+            notes.append(f"{cells} {'kept' if self.dataset.missing else 'filled'}.")
         if self.lacking:
             notes.append(
                 f"{self.lacking:,} of the {len(self.dataset.feature_ids):,} feature ids of all "
@@ -453,6 +455,9 @@ class LetorTable:
         single = len(parts) == 1 and arranged.order is not None
         source_rows = arranged.order.copy() if single and arranged.order is not None else None
         comments, documents = table.finish(arranged.order)
+        if state[NULLS] and self.missing is MissingCells.MISSING:
+            fill_missing(table.matrix(), np.full(table.width, ABSENT, np.uint32).view(np.float32))
+            state[LEFT_OUT] = 1
         absent = table.absent_cells()
         names, offsets = self._runs.names, arranged.offsets
         matrix, labels = table.matrix(), table.sink.labels
@@ -475,6 +480,7 @@ class LetorTable:
                     comments=None if comments is None else comments.between(rows),
                     feature_names=self.feature_names,
                     absent=None if absent is None else absent[rows],
+                    missing=absent is not None and self.missing is MissingCells.MISSING,
                     source_rows=source_rows,
                 )
             )
@@ -492,7 +498,7 @@ class LetorTable:
         return tuple(self._names.get(at, name) for at, name in zip(ids, names, strict=True))
 
     def _fillers_of(self, matrix: Float32[np.ndarray, "docs features"]) -> Fillers:
-        if self.missing in (MissingCells.ERROR, MissingCells.ZERO):
+        if self.missing not in (MissingCells.MEAN, MissingCells.LARGEST):
             return np.zeros(matrix.shape[1], dtype=np.float32)
         sums, counts, largest = column_totals(matrix)
         values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest

@@ -46,12 +46,14 @@ class MissingCells(StrEnum):
     """What becomes of a NULL or NaN cell.
 
     Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.
+    `missing` keeps the cell absent, like one that a line of LETOR text leaves out.
     """
 
     ERROR = "error"
     ZERO = "zero"
     MEAN = "mean"
     LARGEST = "largest"
+    MISSING = "missing"
 
 
 class Rules(NamedTuple):

@@ -26,7 +26,7 @@ NAMES_LINE = b"# feature names: "
 """The start of a first line that names features 1, 2, … as a list of JSON."""
 
 
-def write(dataset: RankingDataset, path: Path, *, names: bool = False) -> None:
+def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: bool = True) -> None:
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Rows have the order of the source. Every cell is written, zeros too, but those that the source
@@ -37,12 +37,13 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False) -> None:
         dataset: the data set.
         path: of the file.
         names: whether a first line names the features 1, 2, …, where they have names.
+        finite: as in `lines`.
 
     Raises:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
             finite, or no documents.
     """
-    text = lines(dataset)
+    text = lines(dataset, finite=finite)
     partial = path.with_name(path.name + ".partial")
     packed = path.suffix == ".gz"
     try:

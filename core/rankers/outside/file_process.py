@@ -205,6 +205,7 @@ class GivenData:
         names: of the features.
         absent: true where a cell is left out; None: none is.
         rule: how columns are matched; empty: by the only rule that fits.
+        missing: absent cells are missing values for every model that knows them.
     """
 
     features: Float32[np.ndarray, "docs features"]
@@ -212,6 +213,7 @@ class GivenData:
     names: Sequence[str] = ()
     absent: Bool[np.ndarray, "docs features"] | None = None
     rule: str = ""
+    missing: bool = False
 
     def matched(self, model: ModelColumns) -> ColumnMatch:
         """The columns of a model.
@@ -242,7 +244,9 @@ def score(kind: str, model: Path, given: Path, answer: Path) -> None:
     with np.load(given, allow_pickle=False) as arrays:
         held = dict(arrays)
     about = json.loads(held[NAMES].tobytes())
-    data = GivenData(held[FEATURES], held[IDS], about[NAMES], held.get(ABSENT), about[RULE])
+    data = GivenData(
+        held[FEATURES], held[IDS], about[NAMES], held.get(ABSENT), about[RULE], about["missing"]
+    )
     readers = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}
     scores, how = readers[kind](model, data)
     np.save(answer, np.asarray(scores, dtype=np.float32))
@@ -250,7 +254,7 @@ def score(kind: str, model: Path, given: Path, answer: Path) -> None:
 
 
 def lightgbm_scores(model: Path, data: GivenData) -> ModelAnswer:
-    """Raw scores of a LightGBM text model, which reads cells that are left out as 0.
+    """Raw scores of a LightGBM text model, which reads cells that are left out as 0 or missing.
 
     Raises:
         ModelError: it is none, or not of these features.
@@ -262,7 +266,9 @@ def lightgbm_scores(model: Path, data: GivenData) -> ModelAnswer:
         raise unreadable(LIGHTGBM, model, error, lightgbm.__version__) from error
     names, infos = booster.feature_name(), booster.dump_model(num_iteration=1)["feature_infos"]
     match = data.matched(lightgbm_columns(booster))
-    matrix = match.of(data.features, 0.0)
+    matrix = (
+        match.of(data.features_with_gaps, np.nan) if data.missing else match.of(data.features, 0.0)
+    )
     check_categories(
         matrix, [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
     )

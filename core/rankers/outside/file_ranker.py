@@ -213,7 +213,9 @@ class OutsideModel:
     ) -> Float32[np.ndarray, " rows"]:
         with TemporaryDirectory() as room:
             request, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
-            about = json.dumps({"names": dataset.names, "rule": self.columns or ""})
+            about = json.dumps(
+                {"names": dataset.names, "rule": self.columns or "", "missing": dataset.missing}
+            )
             given = {
                 "features": dataset.features[rows],
                 "ids": np.array(dataset.feature_ids, dtype=np.int64),

@@ -291,7 +291,8 @@ def model_features(
     """A function from rows to the features as a thing takes them.
 
     Models get their own columns; XGBoost's get NaN where the data set leaves a cell out, as it
-    reads LETOR text itself. What was trained by scikit-learn on a frame gets a frame.
+    reads LETOR text itself. So do all models that know missing values where the data set says so.
+    What was trained by scikit-learn on a frame gets a frame.
 
     Args:
         thing: the ranker.
@@ -309,7 +310,8 @@ def model_features(
         match = match_columns(model, dataset.feature_ids, dataset.names, rule)
     except ColumnsError as error:
         raise DataError(place, error.finding, error.remedy) from error
-    missing = type(thing).__module__.partition(".")[0] == XGBOOST
+    package = type(thing).__module__.partition(".")[0]
+    missing = package == XGBOOST or (dataset.missing and _knows_missing(thing, package))
     names = getattr(thing, "feature_names_in_", None)
 
     def taken(rows: Int64[np.ndarray, " rows"]) -> Any:
@@ -324,6 +326,17 @@ def model_features(
         return pd.DataFrame(matrix, columns=list(names))
 
     return taken
+
+
+def _knows_missing(thing: Any, package: str) -> bool:
+    """Whether a trained model reads NaN as a missing value."""
+    if package in {LIGHTGBM, "catboost"}:
+        return True
+    if not hasattr(thing, "__sklearn_tags__"):
+        return False
+    from sklearn.utils import get_tags  # noqa: PLC0415 (only its models have tags)
+
+    return bool(get_tags(thing).input_tags.allow_nan)
 
 
 def _of_labels(score: Any) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, mapped_file
 from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
 from shuffleproof.core.data.dataset import Fold
@@ -141,7 +142,9 @@ def test_absent_cells_are_kept_written_and_read_back(store, tmp_path):
     assert selected.absent_cells().tolist() == absent[2:]
 
 
-def test_what_an_earlier_version_stored_opens_and_is_read_anew_when_it_is_ingested(store, tmp_path):
+def test_what_an_earlier_version_stored_opens_and_is_read_anew_when_it_is_ingested(
+    store, tmp_path, capsys
+):
     """It kept no names, absent cells or orders of rows, under the plain key of the same files."""
     path = tmp_path / "sparse.txt"
     path.write_text(SPARSE + SPARSE.replace("qid:", "qid:1"))
@@ -161,6 +164,11 @@ def test_what_an_earlier_version_stored_opens_and_is_read_anew_when_it_is_ingest
     assert again.key == new.key
     assert find(str(path), store).key == new.key, "what holds more is found first"
     assert resolve("old", store).fingerprint == old.fingerprint
+    assert main(["ingest", str(path), "--name", "old", "--store", str(store.root)]) == 0
+    assert "An earlier version stored these files without absent cells" in capsys.readouterr().out
+    assert store.names()["old"] == new.key
+    path.write_text(path.read_text().replace("0.5", "0.75"))
+    assert main(["ingest", str(path), "--name", "old", "--store", str(store.root)]) == 2
 
 
 def test_a_table_keeps_the_names_of_its_features(store, tmp_path, tables_read_here):

@@ -8,7 +8,10 @@ import shuffleproof as sp
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.frames import dataset_of
 from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.outside.file_ranker import file_ranker
+from shuffleproof.core.rankers.outside.user_rankers import open_ranker, ranker
 from shuffleproof.core.store.artefacts import Store
 
 CHANCE = np.random.default_rng(3)
@@ -84,3 +87,43 @@ def test_whole_numbers_that_gaps_made_floats_name_the_same_queries():
 def test_what_is_no_data_set_is_refused(data, columns, words, tmp_path):
     with pytest.raises(ShuffleproofError, match=words):
         opened(data, tmp_path, columns=columns)
+
+
+def test_missing_cells_stay_missing_for_models_that_know_them(tmp_path):
+    """Of LightGBM, by object and by file, XGBoost and scikit-learn; a linear model reads 0."""
+    import lightgbm
+    import xgboost
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import LinearRegression
+
+    names = ["bm25", "length"]
+    gaps = FRAME.astype({"length": float}).sort_values("qid", kind="stable")
+    gaps[names] = gaps[names].mask(CHANCE.random((60, 2)) < 0.3)
+    cells, zeros, grades = gaps[names], gaps[names].fillna(0), gaps["bm25"].isna() * 2.0
+    settings = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 2}
+    booster = lightgbm.train(settings, lightgbm.Dataset(cells, grades), 5)
+    booster.save_model(tmp_path / "model.txt")
+    forest = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=2)
+    models = {
+        "lightgbm": (booster, cells),
+        "xgboost": (xgboost.XGBRegressor(n_estimators=5, n_jobs=1).fit(cells, grades), cells),
+        "forest": (forest.fit(cells, grades), cells),
+        "linear": (LinearRegression().fit(zeros, grades), zeros),
+    }
+    parts = dict.fromkeys(("train", "valid", "test"), gaps)
+    sp.ingest(parts, "gaps", store=tmp_path, progress=False, nulls="missing")
+    test = catalogue.resolve("gaps", Store(tmp_path)).test
+    lists = CandidateLists.all_documents(test)
+    assert not test.features[gaps[names].isna().to_numpy()].any()
+    for part in (test, test.select(np.arange(test.queries))):
+        for name, (model, given) in models.items():
+            scores = open_ranker(ranker(f"gaps-{name}", model)).score(part, lists)
+            np.testing.assert_allclose(scores, model.predict(given), rtol=1e-5, err_msg=name)
+    by_file = file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", test).score(test, lists)
+    np.testing.assert_allclose(by_file, booster.predict(cells), rtol=1e-5)
+    assert np.ptp(booster.predict(zeros) - booster.predict(cells)) > 0.1
+    sp.ingest(parts, "zeros", store=tmp_path, progress=False, nulls="zero")
+    filled = catalogue.resolve("zeros", Store(tmp_path)).test
+    assert filled.absent is None
+    scores = open_ranker(ranker("gaps-filled", booster)).score(filled, lists)
+    np.testing.assert_allclose(scores, booster.predict(zeros), rtol=1e-5)
