@@ -21,9 +21,10 @@ from shuffleproof.core import jobs
 from shuffleproof.core.data import document_tables
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.doctor import beyond_squares
+from shuffleproof.core.data.frames import columns_named
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.library import uploads
 from shuffleproof.core.library.uploads import Readable, safe_name
@@ -51,13 +52,22 @@ def _has_parts(path: Path, changed: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _fault(  # noqa: PLR0913 (what the first lines of a file are read by)
-    path: Path, changed: int, name: str, missing: str, *, with_query: bool, alone: bool
+    path: Path,
+    changed: int,
+    name: str,
+    reading: tuple[str, str],
+    *,
+    with_query: bool,
+    alone: bool,
 ) -> str:
     """The fault in the first lines of a file, remembered until it changes; empty: none."""
     del changed
     try:
-        letor.check_start(path, name, missing, with_query=with_query, all_parts=alone)
-    except DataError as error:
+        missing, columns = reading[0], columns_named(reading[1])
+        letor.check_start(
+            path, name, missing, with_query=with_query, all_parts=alone, columns=columns
+        )
+    except ShuffleproofError as error:
         return str(error)
     return ""
 
@@ -85,11 +95,13 @@ class ReadingOptions:
         missing: what NULL and NaN cells become.
         fractions: of the queries, where one file is split.
         seed: of that split.
+        columns: names of a table's columns, written as for `--columns`.
     """
 
     missing: str = "error"
     fractions: tuple[float, float, float] = (0.6, 0.2, 0.2)
     seed: int = 0
+    columns: str = ""
 
 
 class Draft:
@@ -169,12 +181,13 @@ class Draft:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path(file.part, file.name).rename(path)
 
-    def fault(self, file: DraftFile, missing: str) -> str:
+    def fault(self, file: DraftFile, missing: str, columns: str = "") -> str:
         """What is wrong with the first lines of a file, in a sentence; empty: nothing.
 
         Args:
             file: of the draft.
             missing: what NULL and NaN cells become.
+            columns: as in `ReadingOptions`.
         """
         path = self._path(file.part, file.name)
         if is_group(file.name):
@@ -184,7 +197,8 @@ class Draft:
         except OSError:  # taken out meanwhile
             return ""
         with_query, alone = group_file(path) is None, file == self.only_file
-        return _fault(path, changed, file.name, missing, with_query=with_query, alone=alone)
+        reading = missing, columns
+        return _fault(path, changed, file.name, reading, with_query=with_query, alone=alone)
 
     def doubt(self, file: DraftFile) -> str:
         """What in the first lines can be read and yet spoils a study; empty: nothing."""
@@ -215,10 +229,11 @@ class Draft:
         """Hand the files of these parts in under a name; ended work of the same kind runs again.
 
         Raises:
-            ParameterError: a name that no data set can have.
+            ParameterError: a name that no data set can have, or malformed columns.
             DataError: the name is taken, or files are missing.
         """
         check_name(name, self.store)
+        columns = columns_named(reading.columns)
         whole = WHOLE in how or (how == PARTS and self.only_file is not None)
         sources = (*PARTS, UNSORTED) if how == PARTS and whole else how
         chosen = self.files(*sources)
@@ -226,6 +241,8 @@ class Draft:
         apart = how == PARTS and not whole
         upload = self.spooled(*sources, apart=apart)
         parameters: dict[str, Any] = {"upload": upload, "name": name, "missing": reading.missing}
+        if columns:
+            parameters["columns"] = columns
         if apart:
             parameters["files"] = _by_part(chosen)
         if whole:

@@ -108,6 +108,7 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
     missing: str = "error",
     fractions: Sequence[float] = (0.6, 0.2, 0.2),
     seed: int = 0,
+    columns: Mapping[str, str] | None = None,
 ) -> Reports:
     """Read an upload into the store and examine it; result: artefact (first fold's), artefacts.
 
@@ -120,6 +121,7 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
         missing: what NULL and NaN cells become: error, zero, mean, largest or missing.
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
+        columns: names of a table's columns by meaning, where they are none of the usual ones.
     """
     from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
     from shuffleproof.core.data.catalogue import ReadingOptions  # noqa: PLC0415 (likewise)
@@ -127,7 +129,8 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
 
     uploads.clear(store, Jobs(store.root))
     train, valid, test = fractions
-    reading = ReadingOptions(missing, (train, valid, test), seed)
+    named = tuple(sorted((columns or {}).items()))
+    reading = ReadingOptions(missing, (train, valid, test), seed, columns=named)
     with _files_of(store, upload) as folder:
         artefacts = yield from read(_place(folder, files), name, store, reading)
         for artefact in artefacts:

@@ -10,20 +10,17 @@ from shuffleproof.core import words
 from shuffleproof.core.checks import rankers
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_of
-from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination
+from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination, frames
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.layout import FRACTIONS
 from shuffleproof.core.data.source import Parts
-from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
-
-MEANINGS = ("query", "label", "document")
-"""Meanings of a column that `--columns` can name."""
 
 PROBLEM = 3
 """The exit status of `doctor` where there is a problem."""
@@ -42,7 +39,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         return _attached(arguments.name, beside, store_of(arguments))
     fractions = FRACTIONS if arguments.split is None else _fractions(arguments.split)
     seed = arguments.seed or 0
-    columns = tuple(_columns(arguments.columns or "").items())
+    columns = tuple(frames.columns_named(arguments.columns or "").items())
     reading = catalogue.ReadingOptions(arguments.nulls, fractions, seed, arguments.texts, columns)
     named = Parts(
         arguments.name,
@@ -98,27 +95,6 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
     )
     return Answer({"folds": rows, "note": note}, f"{text}\n\n{note}")
-
-
-def _columns(text: str) -> dict[str, str]:
-    """The names of a table's columns by what they hold.
-
-    Raises:
-        UnknownNameError: no such meaning.
-        ParameterError: no names.
-
-    >>> _columns("query=session_id,label=target")
-    {'query': 'session_id', 'label': 'target'}
-    """
-    columns = {}
-    for part in parts_of(text):
-        ours, _, theirs = part.partition("=")
-        if not theirs:
-            raise ParameterError("--columns", part, "OURS=THEIRS, like query=session_id")
-        if ours not in MEANINGS:
-            raise UnknownNameError("meaning of a column", ours, MEANINGS)
-        columns[ours] = theirs
-    return columns
 
 
 def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:

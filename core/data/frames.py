@@ -25,7 +25,15 @@ from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
 from shuffleproof.core.data.letor.line_texts import check_queries, comment_of
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import LONGEST_QUOTE, DataError, ParameterError, quoted, shown
+from shuffleproof.core.errors import (
+    LONGEST_QUOTE,
+    DataError,
+    ParameterError,
+    UnknownNameError,
+    quoted,
+    shown,
+)
+from shuffleproof.core.parameters import parts_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "query": ("query", "qid", "query_id", "q_id"),
@@ -90,6 +98,27 @@ def files_of(
         for part, dataset in read.items():
             write(dataset, paths[part], names=True, finite=not gaps)
         yield paths
+
+
+def columns_named(text: str) -> dict[str, str]:
+    """Names of a table's columns by meaning, from the text of `--columns`.
+
+    Raises:
+        UnknownNameError: no such meaning.
+        ParameterError: no names.
+
+    >>> columns_named("query=session_id,label=target")
+    {'query': 'session_id', 'label': 'target'}
+    """
+    columns = {}
+    for part in parts_of(text):
+        ours, _, theirs = part.partition("=")
+        if not theirs:
+            raise ParameterError("--columns", part, "OURS=THEIRS, like query=session_id")
+        if ours not in NAMES:
+            raise UnknownNameError("meaning of a column", ours, tuple(NAMES))
+        columns[ours] = theirs
+    return columns
 
 
 def features_of(

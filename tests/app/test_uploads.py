@@ -3,6 +3,7 @@
 import gc
 import io
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -240,3 +241,16 @@ def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row_unless_it_is_fille
     file = draft.add("train", "all.parquet", io.BytesIO(table.to_parquet()))
     assert "all.parquet: row 2 of column x is nan" in draft.fault(file, "error")
     assert draft.fault(file, "zero") == ""
+
+
+def test_a_table_of_other_column_names_is_read_by_the_names_of_the_form(store, draft):
+    table = pd.DataFrame({"session": np.arange(60) // 4, "target": np.arange(60) % 3, "x": 0.5})
+    file = draft.add(WHOLE, "t.parquet", io.BytesIO(table.to_parquet()))
+    columns = "query=session,label=target"
+    assert "no column for the query" in draft.fault(file, "error")
+    assert "session_id" in draft.fault(file, "error", "query=session_id,label=target")
+    assert "relevant" in draft.fault(file, "error", "relevant=target")
+    assert draft.fault(file, "error", columns) == ""
+    read_in(store, draft.submitted((WHOLE,), "mine", ReadingOptions(columns=columns)))
+    (artefact,) = store.artefacts("data")
+    assert (artefact.facts["queries"], artefact.facts["features"]) == (15, 1)

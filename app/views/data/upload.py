@@ -145,7 +145,8 @@ def _sorted_file(file: DraftFile) -> bool:
         type="tertiary", icon=":material/close:",
     )  # fmt: skip
     missing = st.session_state.get("upload missing") or "error"
-    fault = held.fault(file, missing) if held else ""
+    columns = st.session_state.get("upload columns") or ""
+    fault = held.fault(file, missing, columns) if held else ""
     if fault:
         parts.long_error(fault)
     if held and (doubt := held.doubt(file)):
@@ -167,13 +168,20 @@ def _moved(file: DraftFile) -> None:
 
 
 def _reading(*, split: bool) -> ReadingOptions:
-    with st.expander("Missing values and split" if split else "Missing values", expanded=split):
+    title = "Missing values, columns and split" if split else "Missing values and columns"
+    with st.expander(title, expanded=split):
         missing = st.selectbox(
             "NULL and NaN cells", list(POLICIES), format_func=POLICIES.__getitem__,
             key="upload missing", persist_state="session",
         )  # fmt: skip
+        names = st.text_input(
+            "Columns", key="upload columns", max_chars=1000, persist_state="session",
+            placeholder="query=session_id,label=target",
+            help="Names of a table's columns for query, label and document, where they are not "
+            "the usual ones",
+        )  # fmt: skip
         if not split:
-            return ReadingOptions(missing)
+            return ReadingOptions(missing, columns=names)
         columns = st.columns(3)
         train = columns[0].number_input(
             "Training (% of the queries)", 1, 98, 60, key="upload train", persist_state="session"
@@ -188,7 +196,8 @@ def _reading(*, split: bool) -> ReadingOptions:
         rest = 100 - train - valid
         if rest < 1:
             st.warning(f"{train} % and {valid} % leave nothing for testing.")
-        return ReadingOptions(missing, (train / 100, valid / 100, max(rest, 0) / 100), int(seed))
+        fractions = train / 100, valid / 100, max(rest, 0) / 100
+        return ReadingOptions(missing, fractions, int(seed), names)
 
 
 def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: ReadingOptions) -> None:

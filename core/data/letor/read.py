@@ -159,13 +159,14 @@ def read(
     return table.to_dataset()
 
 
-def check_start(
+def check_start(  # noqa: PLR0913 (how a file is read, by name)
     source: Source,
     name: str,
     missing: MissingCells | str,
     *,
     with_query: bool,
     all_parts: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
 
@@ -175,12 +176,13 @@ def check_start(
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
         all_parts: whether a column `part` of a table may say several parts.
+        columns: names of a table's columns, where they are none of the usual ones.
 
     Raises:
         LetorError: malformed ones among them.
         DataError: a damaged or empty file.
     """
-    table = LetorTable(MissingCells(missing), Limits(block_bytes=START))
+    table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
     table.check_start(source, name, with_query=with_query, all_parts=all_parts)
 
 

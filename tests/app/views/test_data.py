@@ -473,3 +473,17 @@ def test_names_of_features_are_shown_as_text(store, tmp_path, tables_read_here):
     assert {"1 (bm25)", f"2 ({MARKUP})"} <= {*test.selectbox(key="feature").options}
     assert "Feature 1 (bm25) runs from" in plain(test)
     assert test.dataframe[0].value["name"].tolist() == ["bm25", MARKUP]
+
+
+def test_the_form_names_the_columns_of_a_table(store, tables_read_here):
+    rows = [f"{at // 3},{at % 2},{at}" for at in range(60)]
+    table = "\n".join(["session,target,x", *rows])
+    test = page("Add data")
+    test.text_input(key="upload name").set_value("mine").run()
+    chosen(test, [("t.csv", table)])
+    assert "no column for the query" in test.error[0].value
+    test.text_input(key="upload columns").set_value("query=session,label=target").run()
+    assert not test.error
+    next(button for button in test.button if button.label == "Import").click().run()
+    worked(store)
+    assert "mine" in store.names()
