@@ -122,7 +122,7 @@ class ParsedLetor:
             )
         if self.missing_cells:
             cells = counted(self.missing_cells, "missing cell was", "missing cells were")
-            notes.append(f"{cells} {'kept' if self.dataset.missing else 'filled'}.")
+            notes.append(f"{cells} {'kept as missing' if self.dataset.missing else 'filled'}.")
         if self.lacking:
             notes.append(
                 f"{self.lacking:,} of the {len(self.dataset.feature_ids):,} feature ids of all "
