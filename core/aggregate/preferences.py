@@ -14,13 +14,14 @@ from typing import no_type_check
 from zipfile import BadZipFile
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int8, Int32, Int64
+from jaxtyping import Bool, Float32, Float64, Int8, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.errors import DataError
 
 FILE = "preferences.npz"
 ROWS = ("a", "b", "value", "votes", "judge", "first")
+NEAR = 1e-9
 UNKNOWN = -1
 """No judge, or no first of the two, is known."""
 
@@ -51,6 +52,24 @@ class Pairs:
         if not self.weigh or not self.votes.max():
             return self.values
         return self.values * (self.votes / self.votes.max())
+
+    @cached_property
+    def means(self) -> Float64[np.ndarray, "items items"]:
+        """Weights of both directions of a pair together: the mean over both orders shown.
+
+        A judged pair counts once, whichever item of it the judge favours for its position.
+
+        >>> Pairs(np.array([[np.nan, 0.0], [0.0, np.nan]]), np.ones((2, 2))).means[0, 1]
+        np.float64(0.5)
+        """
+        if self.weigh:
+            return self.weights
+        return np.where(self.is_asymmetric, (self.values + 1.0 - self.values.T) / 2, self.values)
+
+    @cached_property
+    def is_asymmetric(self) -> Bool[np.ndarray, "items items"]:
+        """Pairs whose two directions do not add up to 1: answers depend on the order shown."""
+        return np.abs(self.values + self.values.T - 1.0) > NEAR
 
     @cached_property
     def count(self) -> int:
