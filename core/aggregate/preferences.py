@@ -62,19 +62,27 @@ class Pairs:
         >>> Pairs(np.array([[np.nan, 0.0], [0.0, np.nan]]), np.ones((2, 2))).means[0, 1]
         np.float64(0.5)
         """
-        if self.weigh:
-            return self.weights
-        return np.where(self.is_asymmetric, (self.values + 1.0 - self.values.T) / 2, self.values)
+        return self.weights if self.weigh else mean_of_orders(self.values)
 
     @cached_property
     def is_asymmetric(self) -> Bool[np.ndarray, "items items"]:
         """Pairs whose two directions do not add up to 1: answers depend on the order shown."""
-        return np.abs(self.values + self.values.T - 1.0) > NEAR
+        return _asymmetric(self.values)
 
     @cached_property
     def count(self) -> int:
         """How many pairs of items have a preference."""
         return int(np.isfinite(self.values).sum()) // 2
+
+
+def mean_of_orders(values: Float64[np.ndarray, "items items"]) -> Float64[np.ndarray, "n n"]:
+    """f(i, j) and 1 − f(j, i) averaged; where one direction alone is known it tells both."""
+    whole = np.where(np.isnan(values), 1.0 - values.T, values)
+    return np.where(_asymmetric(whole), (whole + 1.0 - whole.T) / 2, whole)
+
+
+def _asymmetric(values: Float64[np.ndarray, "items items"]) -> Bool[np.ndarray, "n n"]:
+    return np.abs(values + values.T - 1.0) > NEAR
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.aggregate.consistency import agreement_of, consistency, distances, triads
-from shuffleproof.core.aggregate.preferences import built
+from shuffleproof.core.aggregate.preferences import Pairs, built
 from shuffleproof.core.aggregate.reading import PreferenceFormat, read
+from shuffleproof.core.aggregate.registry import AGGREGATORS, aggregate
 from tests.core.aggregate.test_aggregators import pairs_of, tournament
 from tests.places import DATA
 
@@ -76,6 +77,23 @@ def test_graded_answers_of_both_orders_count_by_their_mean():
     pairs = built(["q"], [list("xyz")], rows, ["m"]).pairs(0)
     assert agreement_of(pairs, np.array([0, 1, 2])) == pytest.approx((0.65 + 1) / 2)
     assert agreement_of(pairs, np.array([1, 0, 2])) == pytest.approx((0.35 + 1) / 2)
+
+
+@pytest.mark.parametrize("name", sorted({*AGGREGATORS} - {"sop"}))
+def test_a_judge_and_its_mirror_get_the_same_order(name):
+    """The mirror says of the first shown what the judge says of the second.
+
+    The sum of preferences is by definition a share of f(i, j) + f(j, i), not a mean of both.
+    """
+    draws = np.random.default_rng(3)
+    for _ in range(5):
+        values = draws.random((7, 7)).round(2)
+        np.fill_diagonal(values, np.nan)
+        found = [
+            aggregate(name, Pairs(one, np.ones((7, 7)))).order.tolist()
+            for one in (values, 1 - values.T)
+        ]
+        assert found[0] == found[1]
 
 
 def test_answers_are_compared_within_and_between_directions():
