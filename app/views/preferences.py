@@ -219,11 +219,11 @@ def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
 
 def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
     """What the order agrees with, what the best agrees with, and what was asked for it."""
-    total = float(np.nansum(pairs.weights))
+    total = float(np.nansum(pairs.means))
     agreement = agreement_of(pairs, spent.made.order)
     if agreement is None:
         return "Nobody compared two items of this query."
-    best = kemeny(pairs.weights, highs=False)
+    best = kemeny(pairs.means, highs=False)
     most = 1.0 - best.bound / total
     text = (
         f"{sections.label(aggregator)} agrees with {number(agreement)} of the preferences; "

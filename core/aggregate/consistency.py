@@ -14,10 +14,9 @@ from jaxtyping import Bool, Float64, Int64
 
 from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
-from shuffleproof.core.aggregate.preferences import Pairs, Preferences
+from shuffleproof.core.aggregate.preferences import NEAR, Pairs, Preferences
 from shuffleproof.core.compiled import compiled
 
-NEAR = 1e-9
 SHOWN = 10
 """Worst cycles that are told."""
 
@@ -189,7 +188,6 @@ def of_pairs(pairs: Pairs) -> dict[str, Any]:
     chains, moderate, strong = _transitivity(pairs.values)
     labels = scores.components(beaten)
     wins = scores.components(np.nan_to_num(pairs.values) > 0)
-    sums = np.abs(pairs.values + pairs.values.T - 1.0)
     sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
     return {
         "items": pairs.items,
@@ -200,7 +198,7 @@ def of_pairs(pairs: Pairs) -> dict[str, Any]:
         "chains": chains,
         "moderate_violations": moderate,
         "strong_violations": strong,
-        "asymmetric_pairs": int((sums > NEAR).sum()) // 2,
+        "asymmetric_pairs": int(pairs.is_asymmetric.sum()) // 2,
         "components": len(sizes),
         "largest_component": int(sizes.max()),
         "scoreable": bool(wins.max(initial=0) == 0),
@@ -212,7 +210,7 @@ def distances(pairs: Pairs) -> dict[str, Any]:
     """What the best order found contradicts, in pairs (Slater) and in weights (Kemeny)."""
     gaps = kernels.margins(pairs.weights)
     majority = np.where(np.isnan(pairs.weights), np.nan, (gaps > 0).astype(float))
-    slater, weighed = kemeny(majority), kemeny(pairs.weights)
+    slater, weighed = kemeny(majority), kemeny(pairs.means)
     return {
         "slater": round(slater.cost), "slater_bound": float(np.ceil(slater.bound - NEAR)),
         "kemeny": weighed.cost, "kemeny_bound": weighed.bound, "exact": weighed.exact,
@@ -321,6 +319,9 @@ Order = Int64[np.ndarray, " items"]
 
 
 def agreement_of(pairs: Pairs, order: Order) -> float | None:
-    """The share of all weight that an order agrees with; None where there is none."""
-    total = float(np.nansum(pairs.weights))
-    return float(kernels.agreement(pairs.weights, order)) / total if total else None
+    """The share of all weight that an order agrees with; None where there is none.
+
+    A judged pair counts once, by the mean of its answers over both orders shown.
+    """
+    total = float(np.nansum(pairs.means))
+    return float(kernels.agreement(pairs.means, order)) / total if total else None

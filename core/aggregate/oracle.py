@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from shuffleproof.core.aggregate.preferences import Pairs
+from shuffleproof.core.aggregate.preferences import Pairs, mean_of_orders
 
 Couples: TypeAlias = Int64[np.ndarray, "pairs 2"]
 Judge: TypeAlias = Callable[[np.ndarray], np.ndarray]
@@ -29,26 +29,32 @@ class PaidPairs:
         paid: pairs that were paid for, both ways; one without an answer stays NaN.
         read: pairs that the aggregator read or wanted, the lower row first.
         pairs: how many those are.
+        weigh: whether weights of a pair add up to its votes' share (sets of rankings); else they
+            are answers in both orders shown.
     """
 
     weights: Float64[np.ndarray, "items items"]
     paid: Bool[np.ndarray, "items items"]
     read: Bool[np.ndarray, "items items"]
     pairs: Int64[np.ndarray, " one"] = field(default_factory=lambda: np.zeros(1, np.int64))
+    weigh: bool = False
 
     @classmethod
-    def nothing(cls, items: int) -> "PaidPairs":
+    def nothing(cls, items: int, *, weigh: bool = False) -> "PaidPairs":
         """So many items, of which no pair is paid for yet."""
         return cls(
             np.full((items, items), np.nan),
             np.eye(items, dtype=bool),
             np.zeros((items, items), dtype=bool),
+            weigh=weigh,
         )
 
     @classmethod
-    def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "PaidPairs":
+    def all_of(
+        cls, weights: Float64[np.ndarray, "items items"], *, weigh: bool = False
+    ) -> "PaidPairs":
         """All pairs paid for; `read` notes those that an aggregator reads."""
-        return cls(weights, _all_pairs(len(weights)), np.zeros(weights.shape, bool))
+        return cls(weights, _all_pairs(len(weights)), np.zeros(weights.shape, bool), weigh=weigh)
 
     @property
     def items(self) -> int:
@@ -59,6 +65,11 @@ class PaidPairs:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What the compiled kernels take, in their order."""
         return self.weights, self.paid, self.read, self.pairs
+
+    @property
+    def means(self) -> Float64[np.ndarray, "items items"]:
+        """Weights by the mean over both orders shown, so that a judged pair counts once."""
+        return self.weights if self.weigh else mean_of_orders(self.weights)
 
     def unpaid(self) -> Couples:
         """The pairs that were read and are not paid for, by row; forgets what was read."""

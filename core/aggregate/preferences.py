@@ -14,13 +14,14 @@ from typing import no_type_check
 from zipfile import BadZipFile
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int8, Int32, Int64
+from jaxtyping import Bool, Float32, Float64, Int8, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.errors import DataError
 
 FILE = "preferences.npz"
 ROWS = ("a", "b", "value", "votes", "judge", "first")
+NEAR = 1e-9
 UNKNOWN = -1
 """No judge, or no first of the two, is known."""
 
@@ -53,9 +54,35 @@ class Pairs:
         return self.values * (self.votes / self.votes.max())
 
     @cached_property
+    def means(self) -> Float64[np.ndarray, "items items"]:
+        """Weights of both directions of a pair together: the mean over both orders shown.
+
+        A judged pair counts once, whichever item of it the judge favours for its position.
+
+        >>> Pairs(np.array([[np.nan, 0.0], [0.0, np.nan]]), np.ones((2, 2))).means[0, 1]
+        np.float64(0.5)
+        """
+        return self.weights if self.weigh else mean_of_orders(self.values)
+
+    @cached_property
+    def is_asymmetric(self) -> Bool[np.ndarray, "items items"]:
+        """Pairs whose two directions do not add up to 1: answers depend on the order shown."""
+        return _asymmetric(self.values)
+
+    @cached_property
     def count(self) -> int:
         """How many pairs of items have a preference."""
         return int(np.isfinite(self.values).sum()) // 2
+
+
+def mean_of_orders(values: Float64[np.ndarray, "items items"]) -> Float64[np.ndarray, "n n"]:
+    """f(i, j) and 1 − f(j, i) averaged; where one direction alone is known it tells both."""
+    whole = np.where(np.isnan(values), 1.0 - values.T, values)
+    return np.where(_asymmetric(whole), (whole + 1.0 - whole.T) / 2, whole)
+
+
+def _asymmetric(values: Float64[np.ndarray, "items items"]) -> Bool[np.ndarray, "n n"]:
+    return np.abs(values + values.T - 1.0) > NEAR
 
 
 @dataclass(frozen=True)

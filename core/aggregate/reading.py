@@ -71,11 +71,23 @@ WORDS = {
 
 OTHER_NAMES = {
     "query": ("question_id", "query_id", "qid", "topic"),
-    "a": ("model_a",),
-    "b": ("model_b",),
+    "a": ("model_a", "chosen"),
+    "b": ("model_b", "rejected"),
     "preference": ("winner",),
 }
-"""Names that our columns have in published battles and in TREC's files."""
+"""Names that our columns have in published battles, in sets of chosen answers, in TREC's files."""
+
+PROMPT = "prompt"
+"""The query's column beside `chosen`."""
+
+VERDICT = re.compile(r"\[\[([^\[\]]*)\]\]")
+NEGATION = re.compile(
+    r"(?:\b(?:not|never|neither|nor|no|cannot)\b|n['’]t\b)[^.:;!?]*\Z", re.IGNORECASE
+)
+"""A negation in the clause that ends here."""
+
+SENTENCES = re.compile(rb"[^\s\[,;\"'][ \"']*\[\[|\]\][ \"']*[^\s\],;\"']")
+"""Bytes of a verdict with other text around it."""
 
 MATRIX_FORM = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
 ONE_QUERY = "all"
@@ -191,7 +203,17 @@ def read_otherwise(paths: Sequence[Path], reading: PreferenceFormat) -> dict[str
         others = {ours: name for name, ours in columns.items() if name.lower() != ours}
         if others and not reading.columns:
             facts["columns"] = others
+        if reading.malformed == "skip" and (_is_table(path) or _has(SENTENCES, path)):
+            facts["verdicts"] = "in sentences"  # left out before
     return facts
+
+
+def _has(pattern: re.Pattern[bytes], path: Path) -> bool:
+    """Search the lines of a file for a pattern."""
+    return any(
+        pattern.search(block.buffer[: block.end].tobytes())
+        for block in blocks(path, str(path), LIMITS)
+    )
 
 
 def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
@@ -530,12 +552,16 @@ def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, st
         same = [name for one in theirs for name in names if one in {name, name.lower()}]
         if same:
             found[same[0]] = ours
+    if found.get("chosen") == "a" and PROMPT in names and "query" not in found.values():
+        found.setdefault(PROMPT, "query")
     return {name: found[name] for name in names if name in found}
 
 
 def _columns_error(place: str, names: Sequence[str]) -> DataError:
     finding = f"the columns {', '.join(map(shown, names[:8]))}"
-    remedy = f"{FORM} --columns query=NAME,a=NAME,b=NAME says what they are called."
+    remedy = (
+        f"{FORM} --columns a=NAME,b=NAME says what they are called; add query=NAME if there is one."
+    )
     return DataError(place, finding, remedy)
 
 
@@ -567,7 +593,7 @@ def _text_answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, 
 
 def _wanted(reading: PreferenceFormat) -> tuple[str, ...]:
     """Names of columns that are read of a table, where it has them."""
-    names = [*COLUMNS, *chain(*OTHER_NAMES.values())]
+    names = [*COLUMNS, *chain(*OTHER_NAMES.values()), PROMPT]
     return (*names, *(name.capitalize() for name in names), *reading.columns.values())
 
 
@@ -673,8 +699,9 @@ def _preference(  # noqa: PLR0911 (a line a form)
     """
     if text in reading.values:
         return reading.values[text], 1.0
-    word = WORDS.get(text.strip("[] ").casefold().replace("≫", ">>"))
-    by_name = {b: 0.0, a: 1.0}.get(text)
+    verdict = _verdict(text)
+    word = WORDS.get(verdict.casefold().replace("≫", ">>"))
+    by_name = {b: 0.0, a: 1.0}.get(text, {b: 0.0, a: 1.0}.get(verdict))
     if word is not None:
         if by_name not in {None, word}:
             return (
@@ -691,6 +718,21 @@ def _preference(  # noqa: PLR0911 (a line a form)
     if not 0 <= value <= 1:
         return f"the preference {value:g} outside [0, 1] (a rank? then --format rankings)"
     return value, 1.0
+
+
+def _verdict(text: str) -> str:
+    """The one verdict in double brackets that a sentence states; else the text without brackets.
+
+    >>> [_verdict(text) for text in ("[[A]]", "My final verdict is: [[A=B]].")]
+    ['A', 'A=B']
+    >>> [_verdict(text) for text in ("First [[A]], then [[B]]", "Surely not [[A]].")]
+    ['First [[A]], then [[B', 'Surely not [[A]].']
+    """
+    found = [*VERDICT.finditer(text)]
+    one = len({match[1].strip() for match in found}) == 1
+    if one and not any(NEGATION.search(text[: match.start()]) for match in found):
+        return found[0][1].strip()
+    return text.strip("[] ")
 
 
 def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:

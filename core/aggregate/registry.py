@@ -181,9 +181,11 @@ def aggregate(
     """
     aggregator, terms = aggregator_named(name), terms or Terms()
     if terms.calls is not None:
-        steps = order_by_asking(name, PaidPairs.nothing(pairs.items), terms, rankings)
+        steps = order_by_asking(
+            name, PaidPairs.nothing(pairs.items, weigh=pairs.weigh), terms, rankings
+        )
         return order_by_judge(steps, Oracle(pairs))
-    known = PaidPairs.all_of(pairs.weights)
+    known = PaidPairs.all_of(pairs.weights, weigh=pairs.weigh)
     order = aggregator.order(terms.task(known, rankings))
     missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
     if not aggregator.adaptive:
@@ -270,9 +272,9 @@ def spend_budget(name: str, pairs: Pairs, terms: Terms) -> SpentBudget:
         return oracle(couples)
 
     aggregation = order_by_judge(
-        order_by_asking(name, PaidPairs.nothing(pairs.items), terms), judge
+        order_by_asking(name, PaidPairs.nothing(pairs.items, weigh=pairs.weigh), terms), judge
     )
-    couples, known = np.concatenate(batches), PaidPairs.nothing(pairs.items)
+    couples, known = np.concatenate(batches), PaidPairs.nothing(pairs.items, weigh=pairs.weigh)
     known.put(couples, Oracle(pairs)(couples))
     following = next(order_by_asking(name, known, replace(terms, calls=None)), couples[:0])
     return SpentBudget(aggregation, couples, following)
@@ -301,8 +303,12 @@ def _by_score(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Tas
     return lambda task: scores.by_falling_score(score(task.known.weights))
 
 
+def _borda(task: Task) -> Order:
+    return scores.by_falling_score(scores.borda(task.known.means))
+
+
 def _bradley_terry(task: Task) -> Order:
-    return scores.by_falling_score(scores.bradley_terry(task.known.weights).round(scores.DIGITS))
+    return scores.by_falling_score(scores.bradley_terry(task.known.means).round(scores.DIGITS))
 
 
 def _quicksort(task: Task, run: int = 0) -> Order:
@@ -395,7 +401,7 @@ _ENTRIES = (
     Aggregator(
         "borda", "Borda", "items by the mean share of votes that they win where they were compared",
         "O(n²)", "de Borda: Mémoire sur les élections au scrutin. 1781", "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_by_score(scores.borda),
+        random=False, equivariant=True, adaptive=False, order=_borda,
     ),
     Aggregator(
         "copeland", "Copeland", "items by how many they beat less how many beat them",

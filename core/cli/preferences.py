@@ -119,7 +119,7 @@ def _orders(
         yield Progress(query, preferences.queries, "queries")
         pairs, items = preferences.pairs(query), preferences.items[query]
         rankings = preferences.rankings[query] if preferences.rankings else None
-        best = kemeny(pairs.weights)
+        best = kemeny(pairs.means)
         for aggregator in names:
             if aggregator in learnt:
                 aggregation = Aggregation(learnt[aggregator][query], 0, 0, complete=True)
@@ -134,7 +134,7 @@ def _orders(
             }  # fmt: skip
             if preferences.labels:
                 row |= _relevance(measures, preferences.labels[query], aggregation.order)
-            rows.append(row | _bounds(pairs.weights, best, agreement))
+            rows.append(row | _bounds(pairs.means, best, agreement))
     yield Progress(preferences.queries, preferences.queries, "queries")
     return rows
 

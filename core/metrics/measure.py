@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, quoted
@@ -243,6 +244,9 @@ _LETTERS = {
 
 _OWN = {name.casefold() for name in MEASURES}
 
+_OLD = dict.fromkeys(("R-prec", "R-Prec"), "Rprec")
+"""Names of older versions of trec_eval."""
+
 _FRACTIONS = {"Rprec": "multiple", "IPrec": "recall"}
 """The convention that a number with a decimal point behind `@` sets: `IPrec@0.1`."""
 
@@ -262,8 +266,22 @@ _SHAPE = re.compile(
     r"\s*(?P<name>\w+(?:#\w+)?)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*"
 )
 _FULL = re.compile(rf"\w+{MARK}\w{{{DIGITS}}}")
-_TREC = re.compile(r"\s*(?P<name>[A-Za-z]\w*?)_(?P<cutoff>\d+(?:\.\d+)?)\s*")
-"""With its cut-off as trec_eval writes it: ndcg_cut_10, P_5, iprec_at_recall_0.10."""
+_TREC = re.compile(
+    r"\s*(?P<name>[A-Za-z]\w*?)_(?P<cutoff>\d+(?:\.\d+)?)\s*"
+    r"|\s*(?P<cut>P|recall|relative_P|success|ndcg_cut|map_cut)\.(?P<at>\d+)\s*"
+)
+"""With its cut-off as trec_eval prints it, or takes it: ndcg_cut_10, iprec_at_recall_0.10, P.5."""
+
+_MEANT = {
+    **dict.fromkeys(("hit", "hits", "hitrate", "hr", "acc", "accuracy"), "Success"),
+    **dict.fromkeys(("averageprecision", "meanaverageprecision"), "AP"),
+    **dict.fromkeys(("reciprocalrank", "meanreciprocalrank"), "RR"),
+    **dict.fromkeys(("f", "f1", "fmeasure", "fscore"), "SetF"),
+    "prec": "P", "rprecision": "Rprec", "expectedreciprocalrank": "ERR",
+}  # fmt: skip
+"""Usual names, letters and digits alone, that no tool whose names we read has."""
+
+_NEAR = re.compile(r"\W*(?P<name>[^\W\d].*?)(?:[\W_]*(?:at[\W_]*)?(?P<cutoff>[1-9]\d*))?\s*")
 
 
 @dataclass(frozen=True)
@@ -392,9 +410,11 @@ class Measure:
         ('IPrec(recall=0.1)', 'Rprec(multiple=0.2)')
         """
         trec = _TREC.fullmatch(text)
-        match = _SHAPE.fullmatch(trec.expand(r"\g<name>@\g<cutoff>") if trec else text)
+        plain = trec.expand(r"\g<name>\g<cut>@\g<cutoff>\g<at>") if trec else text
+        match = _SHAPE.fullmatch(_OLD.get(plain.strip(), plain))
         if match is None:
-            raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
+            hint = f" (did you mean {meant}?)" if (meant := _meant(text)) else ""
+            raise ParameterError("measure", text, f"like NDCG@10 or NDCG(ideal=shown)@10{hint}")
         (name, of_name), terms = _named(match), match["terms"] or ""
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
@@ -483,7 +503,27 @@ def _named(match: re.Match[str]) -> tuple[str, Mapping[str, Any]]:
     exact = ALIASES.get(text)
     if exact and (text.casefold() not in _OWN or text == "nDCG" or text == match.string.strip()):
         return exact
-    return _LETTERS.get(text.casefold()) or (_of_user_code(text), {})
+    return _LETTERS.get(text.casefold()) or (_of_user_code(text, _meant(match.string)), {})
+
+
+def _meant(text: str) -> str:
+    """The measure that a text is near to, with its cut-off; empty where none is.
+
+    >>> [_meant(text) for text in ("Hit@10", "ndcg_at_10", "R-Precision", "NDGC(gain=linear)@5")]
+    ['Success@10', 'NDCG@10', 'Rprec', 'NDCG@5']
+    >>> _meant("colour")
+    ''
+    """
+    match = _NEAR.fullmatch(re.sub(r"\(.*\)", "", text))
+    if match is None:
+        return ""
+    known = {re.sub(r"[\W_]", "", key): name for key, (name, _) in _LETTERS.items()} | _MEANT
+    known |= {name.casefold(): name for name in names("measure")}
+    key = re.sub(r"[\W_]", "", match["name"]).casefold()
+    near = [key] if key in known else get_close_matches(key, known, n=1)
+    if not near:
+        return ""
+    return known[near[0]] + (f"@{match['cutoff']}" if match["cutoff"] else "")
 
 
 def is_measure(text: str) -> bool:
@@ -504,13 +544,17 @@ def user_entry(name: str) -> MeasureEntry:
     return MeasureEntry(name, summary, "user code", ("ties",))
 
 
-def _of_user_code(name: str) -> str:
+def _of_user_code(name: str, meant: str = "") -> str:
     """The whole name of a measure of user code.
+
+    Args:
+        name: with or without its digits.
+        meant: a measure that is near to what was written.
 
     Raises:
         UnknownNameError: nothing of that name is registered, and it has no digits.
     """
     registration = registered_code("measure", name)
     if registration is None and not _FULL.fullmatch(name):
-        raise UnknownNameError("measure", name, [*MEASURES, *names("measure")])
+        raise UnknownNameError("measure", name, [*MEASURES, *names("measure")], meant)
     return registration.full if registration else name

@@ -73,12 +73,55 @@ def test_battles_under_named_columns(tmp_path):
         ("topic;model_a;model_b;winner\nt;x;y;y\n", [("t", "x", "y", 0.0)]),
         ('query,a,b,preference\n"q\nr",x,y,1\n', [("q\nr", "x", "y", 1.0)]),
         ("q x y\nq y z\n", [("q", "x", "y", 1.0), ("q", "y", "z", 1.0)]),
+        ("chosen,rejected\nx,y\nz,x\n", [("all", "x", "y", 1.0), ("all", "z", "x", 1.0)]),
+        ("prompt,rejected,chosen\nq,x,y\n", [("q", "y", "x", 1.0)]),
     ],
 )
 def test_csv_is_read_as_csv(tmp_path, text, expected):
     path = tmp_path / "p.csv"
     path.write_text(text)
     assert judged(read([path])) == expected
+
+
+VERDICTS = {
+    "[[A>>B]]": 1.0,
+    "[[B>A]]": 0.0,
+    "My final verdict is: [[A=B]]": 0.5,
+    "My final verdict is: Assistant B is significantly better: [[B>>A]]": 0.0,
+    "A is not bad. Still, my verdict is [[B]].": 0.0,
+    "Verdict: [[B]]. So, again: [[B]]": 0.0,
+    "Therefore, Response A is better": None,
+    "I first thought [[A]], but finally [[B]]": None,
+    "The winner is not [[A]]": None,
+    "It isn't [[A]].": None,
+    "Rating: [[5]]": None,
+}
+
+
+@pytest.mark.parametrize("text", VERDICTS)
+def test_a_verdict_in_a_sentence_is_read_or_refused(tmp_path, text):
+    path = tmp_path / "p.csv"
+    path.write_text(f'query,a,b,preference\nq,x,y,"{text}"\nq,B,z,1\n')
+    if VERDICTS[text] is None:
+        with pytest.raises(LetorError, match=r"p\.csv:2.*--malformed skip"):
+            read([path])
+    else:
+        assert judged(read([path]))[0] == ("q", "x", "y", VERDICTS[text])
+
+
+def test_a_verdict_that_names_the_item_of_the_other_side_is_refused(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("query,a,b,preference\nq,B,A,Verdict: [[A]]\n")
+    with pytest.raises(LetorError, match="--values"):
+        read([path])
+
+
+def test_sentences_that_were_left_out_before_have_a_key_of_their_own(tmp_path):
+    store, skip = Store(tmp_path / "s"), PreferenceFormat(malformed="skip")
+    for name, text, due in (("now", "So: [[A]]", True), ("before", "[[A]]", False)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"query,a,b,preference\nq,x,y,{text}\n")
+        assert ("verdicts" in preference_store.ingest([path], name, store, skip).recipe) == due
 
 
 def test_values_map_words(tmp_path, capsys):

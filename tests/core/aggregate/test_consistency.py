@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from shuffleproof.core.aggregate.consistency import agreement_of, consistency, triads
-from shuffleproof.core.aggregate.preferences import built
+from shuffleproof.core.aggregate.consistency import agreement_of, consistency, distances, triads
+from shuffleproof.core.aggregate.preferences import Pairs, built
 from shuffleproof.core.aggregate.reading import PreferenceFormat, read
+from shuffleproof.core.aggregate.registry import AGGREGATORS, aggregate
 from tests.core.aggregate.test_aggregators import pairs_of, tournament
 from tests.places import DATA
 
@@ -56,6 +57,43 @@ def test_a_cycle_a_tie_and_a_missing_pair_by_hand():
     assert own["exact"]
     order = np.array([0, 1, 2, 3])
     assert agreement_of(told.pairs(0), order) == pytest.approx((0.9 + 0.8 + 0.3 + 0.5) / 4)
+
+
+@pytest.mark.parametrize("prefers", ["first", "second"])
+def test_a_position_bias_and_its_mirror_give_the_same_agreement(prefers):
+    """Two pairs asked in both orders say nothing; of the third, asked once, x beats z."""
+    value = 1.0 if prefers == "first" else 0.0
+    both = [(0, a, b, value, 1.0, 0, 0) for a, b in ((0, 1), (1, 0), (1, 2), (2, 1))]
+    pairs = built(["q"], [list("xyz")], [*both, (0, 0, 2, 1.0, 1.0, 0, 0)], ["m"]).pairs(0)
+    for order, share in (([0, 1, 2], (0.5 + 0.5 + 1) / 3), ([2, 1, 0], (0.5 + 0.5 + 0) / 3)):
+        assert agreement_of(pairs, np.array(order)) == pytest.approx(share)
+    found = distances(pairs)
+    assert found["kemeny"] == found["kemeny_bound"] == pytest.approx(1.0), "half of each tied pair"
+
+
+def test_graded_answers_of_both_orders_count_by_their_mean():
+    """x over y is .9 shown first, and .4 shown second: on average .65."""
+    rows = [(0, 0, 1, 0.9, 1.0, 0, 0), (0, 1, 0, 0.6, 5.0, 0, 0), (0, 1, 2, 1.0, 1.0, 0, 0)]
+    pairs = built(["q"], [list("xyz")], rows, ["m"]).pairs(0)
+    assert agreement_of(pairs, np.array([0, 1, 2])) == pytest.approx((0.65 + 1) / 2)
+    assert agreement_of(pairs, np.array([1, 0, 2])) == pytest.approx((0.35 + 1) / 2)
+
+
+@pytest.mark.parametrize("name", sorted({*AGGREGATORS} - {"sop"}))
+def test_a_judge_and_its_mirror_get_the_same_order(name):
+    """The mirror says of the first shown what the judge says of the second.
+
+    The sum of preferences is by definition a share of f(i, j) + f(j, i), not a mean of both.
+    """
+    draws = np.random.default_rng(3)
+    for _ in range(5):
+        values = draws.random((7, 7)).round(2)
+        np.fill_diagonal(values, np.nan)
+        found = [
+            aggregate(name, Pairs(one, np.ones((7, 7)))).order.tolist()
+            for one in (values, 1 - values.T)
+        ]
+        assert found[0] == found[1]
 
 
 def test_answers_are_compared_within_and_between_directions():

@@ -1,6 +1,7 @@
 """The Measure value prints and parses back to itself; the registry knows every name."""
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given
@@ -83,6 +84,10 @@ def test_parsing_is_lenient_in_spaces_and_case(text, printed):
         ("IPrec@0.1", "IPrec(recall=0.1)"),
         ("Rprec_mult_0.20", "Rprec(multiple=0.2)"),
         ("success_5", "Success@5"),
+        ("ndcg_cut.10", "NDCG(gain=linear)@10"),
+        ("P.5", "P@5"),
+        ("Recall_100", "R@100"),
+        ("R-prec", "Rprec"),
         ("SetP", "P"),
         ("infAP", "InfAP"),
     ],
@@ -132,6 +137,26 @@ def test_an_unknown_convention_is_told_with_the_measure_and_those_that_it_has():
         "a convention of 'AP(idael=shown)@10' is 'idael'; "
         "it must be one of relevant, ideal, empty, ties"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Hit@10", "Success@10"),
+        ("HR@5", "Success@5"),
+        ("Prec@5", "P@5"),
+        ("ndcg_at_10", "NDCG@10"),
+        ("NDCG10", "NDCG@10"),
+        ("NDGC(gain=linear)@5", "NDCG@5"),
+        ("mean_average_precision", "AP"),
+        ("R-Precision", "Rprec"),
+        ("ndcg_cut.5,10", "NDCG@10"),
+    ],
+)
+def test_a_refused_name_comes_with_the_measure_that_it_is_near_to(text, meant):
+    with pytest.raises(UsageError, match=re.escape(f"(did you mean {meant}?)")):
+        Measure.parse(text)
+    assert str(Measure.parse(meant)) == meant
 
 
 def test_an_unknown_name_lists_the_known_ones():

@@ -123,6 +123,8 @@ class Material:
         for of_query in self.pairs:
             for array in (of_query.values, of_query.votes if of_query.weigh else np.zeros(0)):
                 digest.update(np.ascontiguousarray(array).tobytes())
+        if any(of_query.is_asymmetric.any() for of_query in self.pairs):
+            digest.update(b"each pair counts once")  # agreement was another before
         for grades in self.labels:
             digest.update(np.asarray(grades, np.float64).tobytes())
         return digest.hexdigest()
@@ -130,7 +132,7 @@ class Material:
     @cached_property
     def best(self) -> tuple[Kemeny, ...]:
         """The best order found of every query."""
-        return tuple(kemeny(pairs.weights) for pairs in self.pairs)
+        return tuple(kemeny(pairs.means) for pairs in self.pairs)
 
 
 @dataclass(frozen=True)
@@ -376,7 +378,7 @@ class _Work:
             row.ranker, shown.variant.pairs, terms
         )
         seconds = time.perf_counter() - start
-        order, total = shown.variant.items[aggregated.order], float(np.nansum(pairs.weights))
+        order, total = shown.variant.items[aggregated.order], float(np.nansum(pairs.means))
         agreement = agreement_of(pairs, order)
         grades = self.material.labels[query] if self.material.labels else None
         return order, np.array([
@@ -414,7 +416,7 @@ class ShownPairs:
     @classmethod
     def of(cls, variant: Variant) -> "ShownPairs":
         """Preferences with the best that any order makes of them, where that is found quickly."""
-        pairs, weights = variant.pairs, variant.pairs.weights
+        pairs, weights = variant.pairs, variant.pairs.means
         total = float(np.nansum(weights))
         loosest = float(np.nan_to_num(np.minimum(weights, weights.T)).sum()) / 2
         if pairs.items > EXACT:
@@ -422,8 +424,8 @@ class ShownPairs:
             if np.bincount(parts).max() > EXACT:
                 return cls(variant, total, total - loosest, np.nan)
         best = kemeny(weights, highs=False)
-        sums = (pairs.values + pairs.values.T)[np.triu_indices(pairs.items, 1)]
-        proven = bool((np.abs(sums - 1.0) <= NEAR).all()) and not pairs.weigh
+        missing = pairs.count < pairs.items * (pairs.items - 1) // 2
+        proven = not (missing or pairs.weigh or pairs.is_asymmetric.any())
         least = best.cost if proven else np.nan
         return cls(variant, total, total - best.bound, least, best.order)
 
@@ -442,7 +444,7 @@ class ShownPairs:
         """
         if family == "calls" or not self.most:
             return np.nan, np.nan
-        agreed = float(kernels.agreement(self.variant.pairs.weights, aggregation.order))
+        agreed = float(kernels.agreement(self.variant.pairs.means, aggregation.order))
         loss = self.total - agreed
         return agreed / self.most, loss / self.least if self.least > NEAR else np.nan
 

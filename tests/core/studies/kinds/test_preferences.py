@@ -64,11 +64,12 @@ def values(result, name, family, level, measure):
 def test_three_agreements_are_those_of_their_definitions(result):
     for query in range(6):
         pairs, grades = SAMPLE.pairs(query), SAMPLE.labels[query]
-        best = kemeny(pairs.weights)
+        best = kemeny(pairs.means)
         order = aggregate("goa", pairs).order.tolist()
         couples = list(combinations(order, 2))
-        agreed = sum(pairs.values[one, other] for one, other in couples)
-        total = sum(pairs.values[one, other] + pairs.values[other, one] for one, other in couples)
+        agreed = sum(
+            (pairs.values[one, other] + 1 - pairs.values[other, one]) / 2 for one, other in couples
+        )
         place = {item: at for at, item in enumerate(best.order.tolist())}
         apart = sum(place[one] > place[other] for one, other in couples)
         unequal = [(grades[one], grades[other]) for one, other in couples
@@ -77,12 +78,12 @@ def test_three_agreements_are_those_of_their_definitions(result):
         ideal = [(2**grade - 1) / np.log2(at + 2)
                  for at, grade in enumerate(sorted(grades, reverse=True)[:10])]  # fmt: skip
         expected = {
-            study.AGREEMENT: agreed / total,
+            study.AGREEMENT: agreed / len(couples),
             study.TAU: 1 - 2 * apart / len(couples),
             study.CORRECT: sum(one > other for one, other in unequal) / len(unequal),
             study.RELEVANCE: sum(gains) / sum(ideal),
             study.CALLS: len(couples),
-            study.BEST: 1 - best.bound / total,
+            study.BEST: 1 - best.bound / len(couples),
         }
         for measure, value in expected.items():
             found = values(result, "goa", AS_IS, 0.0, measure)[0, query]
