@@ -73,7 +73,7 @@ OTHER_NAMES = {
     "query": ("question_id", "query_id", "qid", "topic"),
     "a": ("model_a", "chosen"),
     "b": ("model_b", "rejected"),
-    "preference": ("winner",),
+    "preference": ("winner", "chosen", "preferred"),
 }
 """Names that our columns have in published battles, in sets of chosen answers, in TREC's files."""
 
@@ -550,8 +550,9 @@ def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, st
         if ours in reading.columns:
             theirs = theirs[:1]
         same = [name for one in theirs for name in names if one in {name, name.lower()}]
-        if same:
-            found[same[0]] = ours
+        free = [name for name in same if name not in found]  # `chosen` may be an item: then no more
+        if free:
+            found[free[0]] = ours
     if found.get("chosen") == "a" and PROMPT in names and "query" not in found.values():
         found.setdefault(PROMPT, "query")
     return {name: found[name] for name in names if name in found}

@@ -75,6 +75,7 @@ def test_battles_under_named_columns(tmp_path):
         ("q x y\nq y z\n", [("q", "x", "y", 1.0), ("q", "y", "z", 1.0)]),
         ("chosen,rejected\nx,y\nz,x\n", [("all", "x", "y", 1.0), ("all", "z", "x", 1.0)]),
         ("prompt,rejected,chosen\nq,x,y\n", [("q", "y", "x", 1.0)]),
+        ("query,a,b,chosen\nq,x,y,y\n", [("q", "x", "y", 0.0)]),
     ],
 )
 def test_csv_is_read_as_csv(tmp_path, text, expected):
