@@ -160,6 +160,15 @@ def test_a_ranker_that_is_not_deterministic_fails():
         assert_invariant(lambda features: CHANCE.random(len(features)), ARRAYS)
 
 
+def test_noise_that_rounding_may_explain_is_told():
+    with pytest.warns(UserWarning) as said:
+        assert_invariant(lambda rows: rows.sum(-1) + 1e-7 * CHANCE.random(len(rows)), ARRAYS)
+    assert any("not deterministic" in str(warning.message) for warning in said)
+    with pytest.warns(UserWarning) as said:
+        assert_invariant(lambda rows: rows.sum(-1), ARRAYS)
+    assert not any("not deterministic" in str(warning.message) for warning in said)
+
+
 def test_lists_come_in_every_form_and_mean_the_same():
     frame = pd.DataFrame(FEATURES, columns=["a", "b", "c"]).assign(
         qid=np.repeat(np.arange(15), 8), label=LABELS, rank=RANKS,

@@ -355,7 +355,9 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         ),
         queries_silent=int(judged.silent.sum()),
         middle_length=largest_fact(facts, "middle_length"),
-        deterministic=not (largest_fact(facts, "unstable") or largest_fact(facts, "company")),
+        deterministic=not any(
+            largest_fact(facts, name) for name in ("unstable", "company", "repeat_change")
+        ),
         noise_p=largest_fact(facts, "noise_p", float("nan")),
         unseen=tuple(_not_examined(facts, reads)),
         notes=notes(facts, verdict),

@@ -108,21 +108,22 @@ def examine(
 
     Returns:
         The values, and these facts: `numeric_floor` (the largest of any score), `largest_score`,
-        `unstable` (lists whose scores differ though nothing was changed), `company` (lists whose
-        scores depend on the lists scored with them), `padding` (those whose scores depend on their
-        padding; None where the ranker is never shown any), `state` (lists that a fresh process
-        scores otherwise), `noise_p` (paired t over lists: do other orders change more than the same
-        order does; None where nothing is unstable), `noise_more` (they change more), `noise_lists`
-        (lists that they clearly change more), `exact_change`
-        (what an order changes of float64 scores, as a share of the list's largest; None where there
-        are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
-        `systematic` (see `order_facts`), `scorings` (of each list, here),
-        `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
-        of our rankers), `no_memory` (why memory between calls was not examined; empty where it
-        was), `places` (places by `outside.audit.KINDS`; None: it has no processes),
-        `training_mode` (a torch module came in it), `precision` (of its scores, as a type's
-        name), `half_steps` (the largest change in steps of a half-precision type), those of
-        `_place_signs` and `_loss`, and what `_coverage` tells.
+        `unstable` (lists whose scores differ though nothing was changed), `repeat_change` (the
+        largest difference of two scores of one document in one order; 0 of our rankers), `company`
+        (lists whose scores depend on the lists scored with them), `padding` (those whose scores
+        depend on their padding; None where the ranker is never shown any), `state` (lists that a
+        fresh process scores otherwise), `noise_p` (paired t over lists: do other orders change more
+        than the same order does; None where nothing is unstable), `noise_more` (they change more),
+        `noise_lists` (lists that they clearly change more), `exact_change` (what an order changes
+        of float64 scores, as a share of the list's largest; None where there are none),
+        `own_rounding` (lists whose changes the ranker's own rounding may explain), `systematic`
+        (see `order_facts`), `scorings` (of each list, here), `lists_scored` (in all),
+        `fresh_processes`, `own_folders` (those had some), `ours` (one of our rankers), `no_memory`
+        (why memory between calls was not examined; empty where it was), `places` (places by
+        `outside.audit.KINDS`; None: it has no processes), `training_mode` (a torch module came in
+        it), `precision` (of its scores, as a type's name), `half_steps` (the largest change in
+        steps of a half-precision type), those of `_place_signs` and `_loss`, and what `_coverage`
+        tells.
 
     Raises:
         DataError: a score is NaN.
@@ -168,6 +169,7 @@ def examine(
         "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
         "largest_score": float(np.abs(before.scores[np.isfinite(before.scores)]).max(initial=0.0)),
         "unstable": int(unstable.sum()),
+        "repeat_change": 0.0 if asking.ours else float(np.max(repeat_changes, initial=0.0)),
         "company": int(company.sum()),
         "padding": None if padding is None else int(padding.sum()),
         "state": int(state.sum()),

@@ -179,7 +179,7 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     trials["loss_sum"] = sum(float(result.trials["loss_sum"].iloc[0]) for result in results)
     for name in (
         "numeric_floor", "largest_score", "longest", "noise_more", "noise_lists", "half_steps",
-        "training_mode", "no_memory",
+        "training_mode", "no_memory", "repeat_change",
     ):  # fmt: skip
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)

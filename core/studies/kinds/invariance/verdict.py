@@ -195,6 +195,11 @@ def notes(facts: pd.DataFrame, verdict: Verdict) -> tuple[str, ...]:
     kept = {name for names in audit.memory(places).values() for name in names}
     if (why := text_fact(facts, "no_memory")) and verdict != NOT:
         found.append(f"not examined: memory between calls ({why})")
+    if (again := largest_fact(facts, "repeat_change")) and not largest_fact(facts, "unstable"):
+        found.append(
+            "not deterministic: the same order scored again gives scores that differ by up to "
+            f"{number(again, '.2g')}, which rounding may explain"
+        )
     if largest_fact(facts, "training_mode"):
         found.append("it came in training mode; evaluation mode was examined")
     for kind, verb in ((audit.WRITTEN, "wrote"), (audit.READ, "read")):
