@@ -179,9 +179,11 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     trials["loss_sum"] = sum(float(result.trials["loss_sum"].iloc[0]) for result in results)
     for name in (
         "numeric_floor", "largest_score", "longest", "noise_more", "noise_lists", "half_steps",
-        "training_mode", "no_memory", "repeat_change",
+        "training_mode", "no_memory",
     ):  # fmt: skip
         trials[name] = max(result.trials[name].max() for result in results)
+    again = [largest_fact(result.trials, "repeat_change") for result in results]
+    trials["repeat_change"] = max(again)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
     places = [places for result in results if (places := places_of(result.trials)) is not None]
     joined_places = audit.join_places(places) if places else None
