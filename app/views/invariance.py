@@ -442,7 +442,7 @@ def _card(label: str, certified: StoredCertificate) -> None:
         reasons = "; ".join(card.reasons)
         st.markdown(escaped(reasons[:1].upper() + reasons[1:]))
     st.caption(
-        f"Largest score difference {amount(card.max_score_deviation)}, rounding explains "
+        f"Largest score difference {card.largest_difference()}, rounding explains "
         f"{amount(card.numeric_floor)} · lowest Kendall τ of two rankings {number(card.lowest_tau)}"
     )
     for note in card.notes:

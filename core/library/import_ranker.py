@@ -11,7 +11,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, quality
 from shuffleproof.core.rankers.name import FILES, SCORES, XGBOOST
 from shuffleproof.core.rankers.outside import file_ranker
-from shuffleproof.core.rankers.outside.columns import RULES
+from shuffleproof.core.rankers.outside.columns import RULES, some
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -81,15 +81,16 @@ def columns_in_words(how: Mapping[str, Any], *, absent: bool) -> list[str]:
         how: what its process said.
         absent: whether cells that the data set leaves out are missing for it.
 
-    >>> columns_in_words({"columns": "id-1", "absent": 82}, absent=False)[1]
-    '82 columns of the model have no feature in the data set and are absent.'
+    >>> columns_in_words({"columns": "id-1", "absent": [0, 5]}, absent=False)[1]
+    '2 columns of the model have no feature in the data set and are absent: 0, 5 (from 0).'
     """
     if not how:
         return []
     sentences = [f"Columns by rule {how['columns']}: {RULES[how['columns']]}."]
     if how["absent"]:
-        counts = counted(how["absent"], "column")
-        sentences.append(f"{counts} of the model have no feature in the data set and are absent.")
+        counts = f"{counted(len(how['absent']), 'column')} of the model"
+        which = f"{some(how['absent'])} (from 0)"
+        sentences.append(f"{counts} have no feature in the data set and are absent: {which}.")
     if "rounds" in how:
         rounds, every = how["rounds"], how["of_rounds"]
         sentences.append(f"It scores with {rounds} of its {every} rounds (best_iteration).")

@@ -85,9 +85,10 @@ class ColumnMatch:
     sources: tuple[int, ...]
 
     def plain(self) -> dict[str, Any]:
-        """The rule, how many columns have no feature, and whether features change places."""
+        """The rule, the columns that have no feature, and whether features change places."""
         moved = self.sources != tuple(range(len(self.sources)))
-        return {"columns": self.rule, "absent": self.sources.count(-1), "moved": moved}
+        absent = [at for at, source in enumerate(self.sources) if source < 0]
+        return {"columns": self.rule, "absent": absent, "moved": moved}
 
     def of(
         self, features: Float32[np.ndarray, "docs features"], fill: float
@@ -171,7 +172,7 @@ def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> C
     extra = [name for name in ours if name not in set(theirs)]
     if missing or extra or len(set(ours)) < len(ours):
         lists = {"the data set lacks": missing, "the model does not know": extra}
-        finding = "; ".join(f"{words} {_some(some)}" for words, some in lists.items() if some)
+        finding = "; ".join(f"{words} {some(names)}" for words, names in lists.items() if names)
         finding = f"its columns have other names than the features: {finding or 'equal names'}"
         remedy = "Bring it to data with these columns."
         if fitting := _by_place(model.width, ids):
@@ -181,14 +182,15 @@ def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> C
     return ColumnMatch(NAMES, tuple(place[name] for name in theirs))
 
 
-def _some(names: Sequence[object]) -> str:
+def some(names: Sequence[object]) -> str:
+    """The first names, and how many more there are."""
     listed = ", ".join(map(shown, names[:MOST_NAMED]))
     return listed + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def _sizes(model: ModelColumns, ids: Sequence[int]) -> str:
     """The two numbers that do not go together."""
-    features = f"the data set {counted(len(ids), 'feature')} (ids {_some(ids)})"
+    features = f"the data set {counted(len(ids), 'feature')} (ids {some(ids)})"
     return f"the model has {counted(model.width, 'column')}, {features}"
 
 

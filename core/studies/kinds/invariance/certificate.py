@@ -13,7 +13,7 @@ from shuffleproof.core import words
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
 from shuffleproof.core.studies.headline import UNTOLD as UNCLEAR
-from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
+from shuffleproof.core.studies.kinds.invariance.examination import LARGEST, MEASURES
 from shuffleproof.core.studies.kinds.invariance.scoring import NAMES, NEIGHBOURS, SORTED
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
@@ -245,12 +245,16 @@ class Certificate:
             f"{counted(self.lists_scored, 'list')} scored in all"
         )
 
+    def largest_difference(self) -> str:
+        """The largest score difference, in words where a score is −inf in one order alone."""
+        if self.max_score_deviation >= LARGEST:
+            return "infinite (a score is −inf in one order and not in another)"
+        return number(self.max_score_deviation, ".3g")
+
     def details(self) -> list[str]:
         """What the verdict rests on, a line each."""
-        deviation, floor = (
-            number(each, ".3g") for each in (self.max_score_deviation, self.numeric_floor)
-        )
-        change = f"largest score difference {deviation}, rounding explains {floor}; "
+        change = f"largest score difference {self.largest_difference()}, "
+        change += f"rounding explains {number(self.numeric_floor, '.3g')}; "
         change += f"lowest Kendall τ of two rankings {number(self.lowest_tau)}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
         lines = [change, f"{lists}{self.queries_untold:,} inconclusive", self.coverage()]
