@@ -21,8 +21,8 @@ from shuffleproof.core.studies.registry import STUDIES
 SPOILT = {
     "--rankers": ("mart,lambdamrt", "lambdamart"),
     "--ranker": ("setrank-imsab-innit", "setrank-imsab-init"),
-    "--measures": ("NDCG@10,NDGC@5", "NDCG"),
-    "--measure": ("NDGC@5", "NDCG"),
+    "--measures": ("NDCG@10,NDGC@5", "NDCG@5"),
+    "--measure": ("NDGC@5", "NDCG@5"),
     "--families": ("shuffle,transposition", "transpositions"),
     "--initial": ("lambdamrt", "lambdamart"),
     "--preset": ("tunned", "tuned"),
