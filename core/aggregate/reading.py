@@ -550,7 +550,7 @@ def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, st
         if ours in reading.columns:
             theirs = theirs[:1]
         same = [name for one in theirs for name in names if one in {name, name.lower()}]
-        free = [name for name in same if name not in found]  # `chosen` may be an item: then no more
+        free = [name for name in same if name not in found]  # a column has one meaning
         if free:
             found[free[0]] = ours
     if found.get("chosen") == "a" and PROMPT in names and "query" not in found.values():

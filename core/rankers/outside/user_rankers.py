@@ -329,7 +329,7 @@ def model_features(
 
 
 def _knows_missing(thing: Any, package: str) -> bool:
-    """Whether a trained model reads NaN as a missing value."""
+    """True of a trained model that reads NaN as a missing value."""
     if package in {LIGHTGBM, "catboost"}:
         return True
     if not hasattr(thing, "__sklearn_tags__"):
