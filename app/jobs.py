@@ -81,7 +81,7 @@ def submit(kind: str, parameters: dict[str, Any]) -> Job:
         job = table().retry(job.id)
     if not job.ended:
         st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {job.id}
-        work.ensure_running(services.store())
+        work.start_waiting(services.store())
     return job
 
 
@@ -136,7 +136,7 @@ def active() -> tuple[tuple[Job, ...], bool]:
     """
     jobs = under_way()
     if jobs:
-        work.ensure_running(services.store())
+        work.start_waiting(services.store())
     return jobs, _ids(jobs) != st.session_state.get(SEEN)
 
 
@@ -405,4 +405,4 @@ def act(verb: str, identifier: str) -> None:
     {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)
     if verb == "retry":
         st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {identifier}
-        work.ensure_running(services.store())
+        work.start_waiting(services.store())

@@ -35,7 +35,7 @@ from shuffleproof.app.door import Door
 from shuffleproof.app.page_style import LOOKS
 from shuffleproof.app.spool import Spool
 from shuffleproof.core.errors import JobError
-from shuffleproof.core.jobs import ensure_running, jobs_of
+from shuffleproof.core.jobs import jobs_of, start_waiting
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.words import counted
 
@@ -206,7 +206,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     scoring.start()
     store = services.store()
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
-        ensure_running(store)
+        start_waiting(store)
     # else the first visitor waits
     for name in ("overview", "invariance", "ranking_degradation"):
         import_module(f"shuffleproof.app.views.{name}")

@@ -250,7 +250,7 @@ class Draft:
         job = jobs.submit(self.store, "ingest", parameters)
         if job.ended:  # its name may mean something else by now: the files are known, it is quick
             job = jobs.jobs_of(self.store).retry(job.id)
-        jobs.ensure_running(self.store)
+        jobs.start_waiting(self.store)
         return job
 
     def spooled(self, *parts: str, apart: bool = True) -> str:

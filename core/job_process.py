@@ -1,4 +1,4 @@
-"""The program of the processes that do jobs: `work ROOT JOB TOKEN`, `supervise ROOT IDLE_SECONDS`.
+"""The program of the processes that do jobs: `ROOT JOB LOCK`.
 
 A job is done in its own process. Where SHUFFLEPROOF_EXECUTOR names an executor, its workers do the
 trainings, trials and cells of the job; cancelling the job ends them.
@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.execution import jobs_supervisor, jobs_worker
+from shuffleproof.core.execution import jobs_worker
 from shuffleproof.core.execution.early_end import EarlyEnd
 from shuffleproof.core.execution.executor import configured
-from shuffleproof.core.job_kinds import KINDS, SHORT, Reports
-from shuffleproof.core.jobs import WORKER
+from shuffleproof.core.job_kinds import KINDS, Reports
+from shuffleproof.core.jobs import start_waiting
 from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.workers import workers_of
@@ -45,12 +45,11 @@ def _work(kind: str) -> Callable[[Path, Mapping[str, Any]], jobs_worker.Work]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Be a worker or a supervisor; returns the exit code."""
-    role, root, *rest = arguments
-    if role == "work":
-        kinds = {name: _work(name) for name in KINDS}
-        return jobs_worker.work(Path(root), rest[0], rest[1], kinds)
-    jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]), short=SHORT)
+    """Do a job, then start the next one; returns the exit code."""
+    root, digest, lock = arguments
+    kinds = {name: _work(name) for name in KINDS}
+    if jobs_worker.work(Path(root), digest, int(lock), kinds):
+        start_waiting(store_at(root))
     return 0
 
 

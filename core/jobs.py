@@ -1,6 +1,6 @@
 """The door to the jobs of a store: work is handed in here, and done outside the web process.
 
-A page hands work in with `submit`, calls `ensure_running`, and looks at `jobs_of(store)`.
+A page hands work in with `submit`, calls `start_waiting`, and looks at `jobs_of(store)`.
 """
 
 import inspect
@@ -10,27 +10,23 @@ from typing import Any
 
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
-from shuffleproof.core.execution import jobs_only_one
+from shuffleproof.core.execution import jobs_start
 from shuffleproof.core.execution.jobs import Job, Jobs
-from shuffleproof.core.job_kinds import KINDS, StudyJob, text_of
+from shuffleproof.core.job_kinds import KINDS, SHORT, StudyJob, text_of
 from shuffleproof.core.store import names as names_of_store
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope, preset_of
 from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 
-IDLE_SECONDS = 600.0
-"""A supervisor that the app started ends after so long without work; the next job starts one."""
-
 PROGRAM = (sys.executable, "-m", "shuffleproof.core.job_process")
-WORKER = (*PROGRAM, "work")
 
 LATER: Mapping[str, Mapping[str, Any]] = {"tune": {"at_once": 1}}
 """Parameters that a kind took later, and what it did before: that value is no part of an id."""
 
 
 def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int = 0) -> Job:
-    """Hand in work, or find the job that does the same; call `ensure_running` after it.
+    """Hand in work, or find the job that does the same; call `start_waiting` after it.
 
     What is left out takes its default and the data set's name is pinned to what it means now, so
     that identical work is one job. One whose result was removed from the store runs again.
@@ -67,20 +63,15 @@ def jobs_of(store: Store) -> Jobs:
     return Jobs(store.root, KINDS)
 
 
-def is_running(store: Store) -> bool:
-    """Whether a supervisor works on the store."""
-    return jobs_only_one.is_running(store.root)
+def start_waiting(store: Store) -> None:
+    """Start the jobs that wait, where there is room; those whose process died wait again first.
 
-
-def ensure_running(store: Store) -> bool:
-    """Start a supervisor that outlives this process, unless one is at work; True if started.
+    Whoever looks at jobs calls it; a process that ends its job does too.
 
     Raises:
-        JobError: it cannot be started; the message says why.
+        JobError: the table of jobs cannot be used.
     """
-    root = store.root.resolve()
-    command = [*PROGRAM, "supervise", str(root), str(IDLE_SECONDS)]
-    return jobs_only_one.ensure_running(root, command)
+    jobs_start.start_waiting(store.root, PROGRAM, short=SHORT)
 
 
 def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:

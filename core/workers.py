@@ -34,7 +34,6 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import Executor, configured, executor
-from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.tasks import WORKERS, Errors
 from shuffleproof.core.execution.work import Failure
@@ -223,13 +222,13 @@ def workers_by_default(where: str, workers: int | None = None) -> int:
     return ON_A_CLUSTER
 
 
-def jobs_workers(store: Store) -> int:
-    """The number of workers that the jobs of a store have: 1 where no executor is configured.
+def jobs_workers() -> int:
+    """The number of workers that jobs have: 1 where no executor is configured.
 
     Raises:
         UsageError: what is configured is none.
     """
-    place = configured(folder_of(store.root))
+    place = configured()
     return 1 if place is None else workers_by_default(place.where, place.workers)
 
 

@@ -1,12 +1,16 @@
 """Jobs in every state for the tests of pages: the table is written as workers write it."""
 
+import json
+import os
+import time
+
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.core import jobs as work
-from shuffleproof.core.execution import jobs_history, jobs_lease
+from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.execution.jobs import Jobs
-from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.jobs_worker import JobRow
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies import engine
@@ -29,42 +33,41 @@ def announce(job, key, plan, query_ids, facts):
 
 
 class Desk:
-    """A store whose jobs are moved by hand instead of by a supervisor."""
+    """A store whose jobs are moved by hand instead of by processes."""
 
     def __init__(self, store):
         self.store, self.jobs, self.started = store, work.jobs_of(store), 0
-        self.database = Database(self.jobs.folder / "jobs.sqlite")
 
-    def ensure_running(self, _store):
+    def start_waiting(self, _store):
         self.started += 1
-        return False
 
     def train(self, ranker, **more):
         return work.submit(self.store, "train", {"data": "sample", "ranker": ranker} | more)
 
     def run(self, job, epochs=0, *, total=30, loss=1.0):
-        """Let the next waiting job, which must be this one, run for some epochs."""
-        self.jobs.prioritise(job.id, 1000)
-        held = jobs_lease.claim(self.database, f"token {job.id[:8]}")
-        assert held.id == job.id
+        """Let a waiting job run for some epochs; returns its row."""
+        lease = json.dumps({"process": os.getpid(), "slot": "cpu 0"})
+        state_of(
+            self.store, job, state="running", lease=lease, started=time.time(),
+            attempts=self.jobs.get(job.id).attempts + 1, reason="",
+        )  # fmt: skip
+        row = JobRow(self.store.root, job.id)
         for epoch in range(1, epochs + 1):
             values = {"loss": loss / epoch, "valid": 0.5 + epoch / 100, "lists_per_second": 400.0}
             report = Progress(epoch, total, "epochs", values)
             jobs_history.add(jobs_history.history_path(self.jobs.folder, job.id), report)
-            told = {"done": epoch, "total": total, "unit": "epochs", "values": values}
-            jobs_lease.report(self.database, job.id, held.token, told)
-        return held
+            row.report({"done": epoch, "total": total, "unit": "epochs", "values": values})
+        return row
 
-    def end(self, held, state="done", result=None, reason=""):
-        ending = jobs_lease.JobEnding(state, result, reason)
-        jobs_lease.finish(self.database, held.id, held.token, ending)
+    def end(self, row, state="done", result=None, reason=""):
+        row.finish(state, result, reason)
 
 
 def desk(store, monkeypatch):
     """A desk whose store the app uses, without the shipped one; nothing real is started."""
     made = Desk(store)
     monkeypatch.setattr(services, "store", lambda: store)
-    monkeypatch.setattr(work, "ensure_running", made.ensure_running)
+    monkeypatch.setattr(work, "start_waiting", made.start_waiting)
     return made
 
 

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from shuffleproof.core.execution.jobs_only_one import HOME
+from shuffleproof.core.execution.jobs_start import HOME
 from tests.job_watch import kill, processes, until
 
 FLAGS = (
@@ -98,30 +98,29 @@ class Server:
         return False
 
     def kill(self):
-        """Kill the server alone, as a power cut does; its worker lives on."""
+        """Kill the server alone, as a power cut does; its jobs live on."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def workers(self):
-        """Process ids of the workers on its store, without their supervisor."""
-        return processes(self.home, PROGRAM, "work")
+        """Process ids of the jobs of its store."""
+        return processes(self.home, PROGRAM)
 
     def close(self):
-        """End the server, then the supervisor and the workers of its store."""
+        """End the server, then the jobs of its store."""
         self.process.terminate()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        kill(processes(self.home, PROGRAM, "supervise"))
         kill(self.workers())
-        until(lambda: not processes(self.home, PROGRAM))
+        until(lambda: not self.workers())
 
 
 @contextmanager
 def served(folder):
-    """A server over the store of a folder; ended with its supervisor and workers."""
+    """A server over the store of a folder; ended with its jobs."""
     server = Server(folder / "store", folder / "server.log")
     server.start(dict(os.environ))
     try:

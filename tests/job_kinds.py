@@ -10,6 +10,8 @@ from pathlib import Path
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.early_end import EarlyEnd
+from shuffleproof.core.execution.jobs_slots import slots
+from shuffleproof.core.execution.jobs_start import start_waiting
 from shuffleproof.core.execution.jobs_worker import work
 from shuffleproof.core.progress import Progress
 
@@ -82,4 +84,8 @@ KINDS = {
 
 if __name__ == "__main__":
     end = EarlyEnd()
-    end.status = work(Path(sys.argv[1]), sys.argv[2], sys.argv[3], KINDS)
+    if work(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), KINDS):
+        start_waiting(
+            Path(sys.argv[1]), [sys.executable, __file__], slots(int(os.environ["SLOTS"]))
+        )
+    end.status = 0

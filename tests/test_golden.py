@@ -26,7 +26,7 @@ def every_study(made_once, tmp_path_factory):
 @pytest.fixture(autouse=True)
 def on_this_store(every_study, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(every_study[0].root))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
     st.cache_resource.clear()
     st.cache_data.clear()
     yield

@@ -14,7 +14,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core import workers
 from shuffleproof.core.execution.executor import configured
-from shuffleproof.core.execution.jobs import STATES, Job, folder_of
+from shuffleproof.core.execution.jobs import STATES, Job
 from shuffleproof.core.words import counted
 
 QUESTION = "What is running, what is queued, and how did the rest end?"
@@ -61,9 +61,9 @@ def page() -> None:
 @parts.errors_shown()
 def _where() -> None:
     """Who makes what trainings, searches and studies need, where that is not this machine alone."""
-    place = configured(folder_of(services.store().root))
+    place = configured()
     if place is not None:
-        count = counted(workers.jobs_workers(services.store()), "worker")
+        count = counted(workers.jobs_workers(), "worker")
         parts.note(f"Trainings, searches and studies are made by {count} of {place.where}.")
 
 

@@ -237,7 +237,7 @@ def _form(data: str, names: Sequence[str]) -> None:
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": called,
-        "at_once": tuning.trials_at_once(before, workers.jobs_workers(services.store())),
+        "at_once": tuning.trials_at_once(before, workers.jobs_workers()),
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)

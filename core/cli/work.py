@@ -19,8 +19,7 @@ from shuffleproof.core.cli.flags_work import BENCH_JOBS, LONG_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UnknownNameError, UsageError
-from shuffleproof.core.execution.executor import configured, keep_settings
-from shuffleproof.core.execution.jobs import folder_of
+from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
@@ -146,7 +145,6 @@ def app(arguments: argparse.Namespace) -> Answer:
         )
     configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
     _check_free(arguments.host, arguments.port)
-    keep_settings(folder_of(store_of(arguments).root))
     command = [sys.executable, "-P", "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]
     if arguments.allow_host:

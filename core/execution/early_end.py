@@ -30,12 +30,16 @@ class EarlyEnd:
         os._exit(self.status)
 
 
-def end_with_parent() -> None:
-    """End this process at the latest a second after the one that started it ended."""
+def end_with_parent(parent: int | None = None) -> None:
+    """End this process at the latest a second after the one that started it ended.
+
+    Args:
+        parent: its id; None: it lives now, so that the system tells.
+    """
 
     def watch(parent: int) -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
         os._exit(1)
 
-    threading.Thread(target=watch, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=watch, args=(parent or os.getppid(),), daemon=True).start()

@@ -1,10 +1,8 @@
 """Executors: processes of this machine, Ray and Slurm, named by a text such as `processes:4`."""
 
 import importlib
-import json
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -120,40 +118,13 @@ class ExecutorSettings:
     workers: int | None = None
 
 
-SETTINGS = "executor.json"
-"""In the folder of a store's jobs: EXECUTOR and WORKERS as the last who started there had them."""
-
-
-def keep_settings(folder: Path) -> None:
-    """Send the jobs of this folder, from now on, where this process's environment says.
-
-    A supervisor lives on when a dashboard ends, and would keep what was set when it began.
-    """
-    with suppress(OSError):  # a folder that cannot be written to has no jobs
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh = folder / f"{SETTINGS}.{os.getpid()}"
-        fresh.write_text(json.dumps(settings()), encoding="utf-8")
-        fresh.replace(folder / SETTINGS)
-
-
-def settings(folder: Path | None = None) -> dict[str, str]:
-    """EXECUTOR and WORKERS as they hold for the jobs of a folder, or in this process."""
-    here = {name: os.environ.get(name, "").strip() for name in (EXECUTOR, WORKERS)}
-    if folder is None:
-        return here
-    try:
-        return here | json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):  # not there, or damaged
-        return here
-
-
-def configured(folder: Path | None = None) -> ExecutorSettings | None:
-    """Where jobs are worked, by `settings`; None: in their own processes.
+def configured() -> ExecutorSettings | None:
+    """Where the environment sends jobs; None: they are done in their own processes.
 
     Raises:
         UsageError: no executor has the name, or a number is none.
     """
-    where, workers = settings(folder).values()
+    where, workers = (os.environ.get(name, "").strip() for name in (EXECUTOR, WORKERS))
     if not where and workers:
         raise UsageError(
             f"{WORKERS} is {quoted(workers)}, but {EXECUTOR} is not set: set that too, or leave "

@@ -1,7 +1,7 @@
 """Jobs as a person or a page sees them: hand in, look up, cancel, try again.
 
-A job is long work that runs outside the process that wants it: a worker takes it from a table in
-the store (`jobs_database`), and the table outlives every process. Handing in the same work twice
+A job is long work that runs in a process of its own (`jobs_start`). It stands in a table in the
+store (`jobs_database`) that outlives every process. Handing in the same work twice
 gives the same job, because its id is the digest of what is to be done.
 """
 
@@ -45,10 +45,10 @@ class Job:
         progress: the last report: `done`, `total`, `unit`, `values`; None before the first.
         result: what the work returned, plain JSON values.
         reason: why it failed, or why it waits again.
-        attempts: how often a worker has taken it.
+        attempts: how often a process has begun it.
         cancel_wanted: it is to be stopped and has not stopped yet.
         created: when it was handed in, seconds since 1970.
-        started: when a worker first took it.
+        started: when a process first began it.
         finished: when it was done, failed or cancelled.
     """
 
@@ -167,7 +167,9 @@ class Jobs:
                 (time.time(), digest),
             )
             table.execute(
-                "UPDATE job SET cancel_wanted = 1 WHERE id = ? AND state = 'running'", (digest,)
+                "UPDATE job SET cancel_wanted = ? WHERE id = ? AND state = 'running' "
+                "AND NOT cancel_wanted",
+                (time.time(), digest),
             )
         return self.get(digest)
 

@@ -23,7 +23,7 @@ class Slot:
 
     Attributes:
         name: `gpu 0`, `cpu 1`.
-        environment: what a process started there gets on top of the supervisor's own.
+        environment: what a process started there gets on top of this one's own.
         kinds: of jobs that it is kept for; empty: all.
     """
 

@@ -64,7 +64,7 @@ class Processes:
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end with the block."""
     spawn = multiprocessing.get_context("spawn")  # a copy of a process with threads may hang
-    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin)
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield pool
     finally:
@@ -73,8 +73,8 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin() -> None:
+def _begin(parent: int) -> None:
     """Leave Ctrl-C to the process that started this one, and end when that one ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # the answer of a command is printed by the command alone
-    end_with_parent()
+    end_with_parent(parent)

@@ -34,7 +34,7 @@ def dashboard(monkeypatch):
 
     def over(folder):
         monkeypatch.setenv("SHUFFLEPROOF_HOME", str(folder))
-        monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+        monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
         for cached in (st.cache_resource, st.cache_data):
             cached.clear()
         return Store(folder)

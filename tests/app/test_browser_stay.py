@@ -68,7 +68,7 @@ def work(server):
     """A benchmark and trainings, by the server's own workers."""
     store, table = Store(server.home), Jobs(server.home)
     made = [jobs.submit(store, kind, {"data": SAMPLE} | asked) for kind, asked in WORK]
-    jobs.ensure_running(store)
+    jobs.start_waiting(store)
     for job in made:
         until(lambda job=job: table.get(job.id).ended, 600)
         assert table.get(job.id).state == "done", table.get(job.id).reason

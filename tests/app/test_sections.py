@@ -33,7 +33,7 @@ ELSEWHERE = {"attention", "invariance", RUNS}  # their pages show lists first, o
 @pytest.fixture(autouse=True)
 def on_this_store(every_study, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(every_study[0].root))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
     st.cache_resource.clear()
     st.cache_data.clear()
     yield

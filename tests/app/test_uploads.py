@@ -23,7 +23,7 @@ LETOR = b"".join(
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: False)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: False)
     return Store(tmp_path / "store")
 
 

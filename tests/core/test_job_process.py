@@ -1,8 +1,6 @@
 """Jobs on an executor: as their own process would do them, with progress, cancel, retries, logs."""
 
-import os
 import signal
-import subprocess
 
 import psutil
 import pytest
@@ -13,13 +11,10 @@ from shuffleproof.core.errors import ArtefactError, ParameterError, UsageError
 from shuffleproof.core.execution.executor import (
     ExecutorSettings,
     configured,
-    keep_settings,
-    settings,
 )
-from shuffleproof.core.execution.jobs_only_one import HOME
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.job_kinds import KINDS
-from shuffleproof.core.jobs import PROGRAM, jobs_of, submit
+from shuffleproof.core.jobs import PROGRAM, jobs_of, start_waiting, submit
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.workers import UNIT
@@ -35,15 +30,14 @@ def store(tmp_path):
     kill(processes(tmp_path))
 
 
-def supervised(store, where, **more):
-    """A supervisor whose jobs go to an executor; it ends when there is nothing to do."""
-    given = {"SHUFFLEPROOF_EXECUTOR": where, "SHUFFLEPROOF_WORKERS": "1", **more}
-    command = [*PROGRAM, "supervise", str(store.root), "0.5"]
-    return subprocess.Popen(command, cwd=HOME, env=os.environ | given)
-
-
 def ended(store, job):
-    until(lambda: jobs_of(store).get(job.id).ended, 90)
+    """The job at its end; somebody looks until then."""
+
+    def is_ended():
+        start_waiting(store)
+        return jobs_of(store).get(job.id).ended
+
+    until(is_ended, 90)
     return jobs_of(store).get(job.id)
 
 
@@ -64,11 +58,12 @@ def alone(tmp_path_factory):
 
 
 @pytest.mark.parametrize("where", ["processes:1", "slurm:local"])
-def test_a_training_by_a_worker_is_the_one_that_is_made_here(store, alone, where):
+def test_a_training_by_a_worker_is_the_one_that_is_made_here(store, alone, where, monkeypatch):
     if where.startswith("slurm"):
         pytest.importorskip("submitit")
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", where)
+    monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "1")
     job = submit(store, "train", SHORT)
-    assert supervised(store, where).wait(90) == 0
     done = ended(store, job)
     assert (done.state, done.attempts) == ("done", 1), done.reason
     assert not done.result["cached"], "it was made for this job"
@@ -82,29 +77,32 @@ STUDY = {
 
 def workers(store):
     """The processes of a job's pool."""
-    own = [psutil.Process(number) for number in processes(store.root, "work")]
+    own = [psutil.Process(number) for number in processes(store.root, PROGRAM[-1])]
     return [one for job in own for one in job.children() if "spawn_main" in "".join(one.cmdline())]
 
 
-def test_a_job_that_is_cancelled_or_dies_ends_its_workers_and_goes_on_later(store):
+def is_alive(process):
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_job_that_is_cancelled_or_dies_ends_its_workers_and_goes_on_later(store, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:2")
     job = submit(store, "benchmark", STUDY)
-    supervisor = supervised(store, "processes:2", SHUFFLEPROOF_WORKERS="2")
+    start_waiting(store)
     until(lambda: (jobs_of(store).get(job.id).progress or {}).get("unit") == UNIT, 60)
     until(lambda: workers(store), 60)
     begun = workers(store)
     jobs_of(store).cancel(job.id)
     assert ended(store, job).state == "cancelled"
-    until(lambda: not any(one.is_running() for one in begun))
-    assert supervisor.wait(30) == 0
+    until(lambda: not any(map(is_alive, begun)))
     jobs_of(store).retry(job.id)
-    again = supervised(store, "processes:2", SHUFFLEPROOF_WORKERS="2")
+    start_waiting(store)
     until(lambda: workers(store), 60)
     begun = workers(store)
-    send(signal.SIGKILL, processes(store.root, "work"))
-    until(lambda: not any(one.is_running() for one in begun))
+    send(signal.SIGKILL, processes(store.root, PROGRAM[-1]))
+    until(lambda: not any(map(is_alive, begun)))
     done = ended(store, job)
     assert (done.state, done.attempts) == ("done", 3), done.reason
-    assert again.wait(30) == 0
 
 
 @pytest.mark.parametrize(
@@ -136,17 +134,3 @@ def test_where_jobs_go_stands_in_the_environment(monkeypatch):
     monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
     with pytest.raises(UsageError, match="SHUFFLEPROOF_EXECUTOR is not set"):
         configured()
-
-
-def test_the_last_who_starts_says_where_jobs_go(tmp_path, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
-    folder = tmp_path / "jobs"
-    assert configured(folder) == ExecutorSettings("processes:3")
-    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
-    keep_settings(folder)
-    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
-    assert configured(folder) is None
-    assert settings(folder) == {"SHUFFLEPROOF_EXECUTOR": "", "SHUFFLEPROOF_WORKERS": ""}
-    keep_settings(folder)
-    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
-    assert configured(folder) == ExecutorSettings("processes:3")

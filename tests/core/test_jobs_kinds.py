@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,15 +11,15 @@ import pytest
 import torch
 
 from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
-from shuffleproof.core.execution.jobs_only_one import HOME, is_running
 from shuffleproof.core.execution.jobs_slots import slots
+from shuffleproof.core.execution.jobs_start import HOME
 from shuffleproof.core.job_kinds import KINDS
-from shuffleproof.core.jobs import PROGRAM, ensure_running, jobs_of, submit
+from shuffleproof.core.jobs import PROGRAM, jobs_of, start_waiting, submit
 from shuffleproof.core.library import uploads
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from tests.job_watch import kill, processes, send, until
+from tests.job_watch import kill, processes, until
 
 FIGURE = {"data": "sample", "rankers": ["dlcm"], "perturbations": [["transpositions", 5]]}
 
@@ -109,7 +108,8 @@ LETOR = b"".join(
 def _ingested(store, *files, **more):
     upload = uploads.spool(store, [(name, io.BytesIO(text)) for name, text in files])
     job = submit(store, "ingest", {"upload": upload, "name": "mine"} | more)
-    subprocess.run([*PROGRAM, "supervise", str(store.root), "0.3"], cwd=HOME, check=True)
+    start_waiting(store)
+    until(lambda: jobs_of(store).get(job.id).ended, 60)
     return jobs_of(store).get(job.id)
 
 
@@ -188,15 +188,13 @@ def test_a_real_training_that_was_killed_ends_as_if_it_had_not_been(folder):
     wanted["lists"] = {"initial": ["feature:1"]}
     store = Store(folder / "killed")
     job = submit(store, "train", wanted)
-    assert ensure_running(store)
+    start_waiting(store)
     for turn in range(2):
         until(lambda turn=turn: _epochs(store, job) > 2 * turn, 60)
         _kill(store)
     until(lambda: jobs_of(store).get(job.id).ended, 60)
     ended = jobs_of(store).get(job.id)
     assert (ended.state, ended.attempts) == ("done", 3), ended.reason
-    send(signal.SIGTERM, processes(store.root, "supervise"))
-    until(lambda: not is_running(store.root))
     alone, threads = Store(folder / "alone"), torch.get_num_threads()
     as_in_its_slot = int(slots()[0].environment["OMP_NUM_THREADS"])  # more add up otherwise
     torch.set_num_threads(as_in_its_slot)
@@ -220,5 +218,10 @@ def _epochs(store, job):
 
 def _kill(store):
     before = jobs_of(store).list("running")[0].attempts
-    kill(processes(store.root, "work"))
-    until(lambda: any(job.attempts > before for job in jobs_of(store).list("running")))
+    kill(processes(store.root, PROGRAM[-1]))
+
+    def is_begun_again():
+        start_waiting(store)
+        return any(job.attempts > before for job in jobs_of(store).list("running"))
+
+    until(is_begun_again)

@@ -178,7 +178,7 @@ def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monk
     (tmp_path / "artefacts").mkdir()
     for artefact in trained_sample[0].artefacts():
         (tmp_path / "artefacts" / str(artefact.key)).symlink_to(artefact.path)
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
     page = opened(tmp_path, monkeypatch, ranker="setrank-imsab-init")
     page = next(one for one in page.button if one.label.startswith("Look at all")).click().run()
     (job,) = jobs.jobs_of(services.store()).list("waiting")

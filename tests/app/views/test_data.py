@@ -38,7 +38,7 @@ def script():
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path / "store"))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: False)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: False)
     services.store.clear()
     services.sample_key.clear()
     return Store(tmp_path / "store")

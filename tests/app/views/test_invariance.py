@@ -198,7 +198,7 @@ def uncertified(trained_sample, tmp_path):
 
 
 def test_an_examination_is_handed_in_watched_and_cancelled(trained_sample, tmp_path, monkeypatch):
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
     monkeypatch.setattr("shuffleproof.core.answers.trained_rankers._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
@@ -227,7 +227,7 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
 def test_rankers_of_their_own_settings_are_named_by_their_keys(
     trained_sample, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     assert [toast.value for toast in page.toast] == []

@@ -250,7 +250,7 @@ def test_a_worker_that_cannot_be_started_is_a_sentence_on_the_page(table, monkey
         raise JobError("jobs", "no supervisor could be started", "Start one by hand.")
 
     table.train("dlcm")
-    monkeypatch.setattr(work, "ensure_running", refused)
+    monkeypatch.setattr(work, "start_waiting", refused)
     said = words(opened(jobs_script))
     assert "no supervisor could be started. Start one by hand." in said
 

@@ -1,23 +1,23 @@
 """The table of jobs, seen by a person and by workers; no process is started here."""
 
-import fcntl
+import json
+import os
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
-from threading import Timer
 
 import pytest
 
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
 from shuffleproof.core.execution import jobs_database, jobs_slots
-from shuffleproof.core.execution import jobs_lease as lease
 from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of
 from shuffleproof.core.execution.jobs_database import Database
-from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
-from shuffleproof.core.execution.jobs_only_one import is_running, only_one
+from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, shorten, tail
 from shuffleproof.core.execution.jobs_slots import slots
+from shuffleproof.core.execution.jobs_start import start_waiting
+from shuffleproof.core.execution.jobs_worker import JobRow, JobTakenError
 
 
 @pytest.fixture
@@ -30,6 +30,22 @@ def database(tmp_path):
     return Database(folder_of(tmp_path) / "jobs.sqlite")
 
 
+@pytest.fixture
+def row_of(tmp_path, database):
+    """The row of a job whose process is this one."""
+
+    def take(job):
+        lease = json.dumps({"process": os.getpid(), "slot": "cpu 0"})
+        with database.transaction() as table:
+            table.execute(
+                "UPDATE job SET state = 'running', lease = ?, attempts = attempts + 1, "
+                "progress = NULL WHERE id = ?", (lease, job.id),
+            )  # fmt: skip
+        return JobRow(tmp_path, job.id)
+
+    return take
+
+
 def test_identical_work_is_one_job(jobs):
     first = jobs.submit("train", {"ranker": "dlcm", "depth": 40})
     second = jobs.submit("train", {"depth": 40, "ranker": "dlcm"})
@@ -39,10 +55,9 @@ def test_identical_work_is_one_job(jobs):
     assert len(jobs.list()) == 3
 
 
-def test_a_job_that_is_done_answers_identical_work(jobs, database):
+def test_a_job_that_is_done_answers_identical_work(jobs, row_of):
     job = jobs.submit("train", {})
-    held = lease.claim(database, "t")
-    lease.finish(database, held.id, "t", lease.JobEnding("done", {"score": 0.5}))
+    row_of(job).finish("done", {"score": 0.5})
     again = jobs.submit("train", {})
     assert (again.id, again.state, again.result) == (job.id, "done", {"score": 0.5})
     assert jobs.retry(job.id).state == "waiting"
@@ -62,15 +77,19 @@ def test_only_known_kinds_are_taken(tmp_path):
         jobs.submit("os:system", {})
 
 
-def test_priority_then_age_decides(jobs, database):
+def test_priority_then_age_decides(jobs):
     for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", -1)):
         jobs.submit("k", {"name": name}, priority)
     jobs.prioritise(jobs.submit("k", {"name": "c"}).id, 9)
     shown = [job.parameters["name"] for job in jobs.list("waiting")]
-    claimed = [lease.claim(database, str(turn)) for turn in range(4)]
-    names = [jobs.get(held.id).parameters["name"] for held in claimed]
+    names = []
+    for _ in range(4):
+        start_waiting(jobs.folder.parent, ["true"], slots(1))
+        (running,) = jobs.list("running")
+        names.append(running.parameters["name"])
+        with Database(jobs.folder / "jobs.sqlite").transaction() as table:
+            table.execute("UPDATE job SET state = 'done' WHERE state = 'running'")
     assert names == shown == ["c", "b", "a", "d"]
-    assert lease.claim(database, "5") is None
     with pytest.raises(ParameterError):
         jobs.submit("k", {"name": "e"}, HIGHEST + 1)
 
@@ -82,99 +101,82 @@ def test_handing_in_again_may_raise_the_priority_only(jobs):
     assert jobs.get(job.id[:8]).id == job.id
 
 
-def test_states_follow_what_is_asked(jobs, database):
+def test_states_follow_what_is_asked(jobs, row_of):
     waiting = jobs.submit("k", {"n": 1})
     assert jobs.cancel(waiting.id).state == "cancelled"
     assert jobs.submit("k", {"n": 1}).state == "cancelled"
     assert jobs.retry(waiting.id).state == "waiting"
-    held = lease.claim(database, "t")
+    row = row_of(waiting)
     cancelled = jobs.cancel(waiting.id)
     assert (cancelled.state, cancelled.cancel_wanted) == ("running", True)
     assert jobs.retry(waiting.id).state == "running"
-    assert lease.report(database, held.id, "t", None)
+    assert row.report(None)
     with pytest.raises(JobError, match="running"):
         jobs.forget(waiting.id)
-    lease.finish(database, held.id, "t", lease.JobEnding("cancelled"))
+    row.finish("cancelled")
     assert jobs.get(waiting.id).ended
     jobs.forget(waiting.id)
     with pytest.raises(JobError, match="no such job"):
         jobs.get(waiting.id)
 
 
-def test_a_late_worker_changes_nothing(jobs, database):
-    jobs.submit("k", {})
-    late = lease.claim(database, "late")
-    lease.give_back(database, late, "stopped")
-    new = lease.claim(database, "new")
-    assert new.attempts == 2
-    with pytest.raises(lease.LeaseLostError):
-        lease.report(database, late.id, "late", {"done": 9, "total": 9, "unit": "steps"})
-    with pytest.raises(lease.LeaseLostError):
-        lease.finish(database, late.id, "late", lease.JobEnding("done", "wrong"))
-    assert not lease.bury(database, late, lease.WorkerDeath("died"))
-    assert jobs.get(new.id).state == "running"
-
-
-def _deaths(database, reports, weight=lease.CRASHED):
-    for progress in reports:
-        held = lease.claim(database, "t")
-        if progress is not None:
-            report = {"done": progress, "total": 99, "unit": "steps", "values": {}}
-            lease.report(database, held.id, "t", report)
-        lease.bury(database, held, lease.WorkerDeath("it died", weight, "last words"))
-
-
-def test_a_job_that_kills_its_workers_at_one_place_is_given_up(jobs, database):
+def test_a_late_process_changes_nothing(jobs, row_of):
     job = jobs.submit("k", {})
-    _deaths(database, [3, 3, None, 2])
+    late = row_of(job)
+    late.give_back("stopped")
     assert jobs.get(job.id).state == "waiting"
-    _deaths(database, [3])
+    changes = (
+        lambda: late.report({"done": 9, "total": 9, "unit": "steps"}),
+        lambda: late.finish("done", "wrong"),
+        lambda: late.give_back("late"),
+    )
+    for change in changes:
+        with pytest.raises(JobTakenError):
+            change()
+    assert jobs.get(job.id).state == "waiting"
+
+
+def _deaths(jobs, row_of, job, reports):
+    for progress in reports:
+        row = row_of(job)
+        if progress is not None:
+            row.report({"done": progress, "total": 99, "unit": "steps", "values": {}})
+        start_waiting(jobs.folder.parent, ["true"], ())
+
+
+def test_a_job_that_dies_at_one_place_is_given_up(jobs, row_of):
+    job = jobs.submit("k", {})
+    _deaths(jobs, row_of, job, [3] + [3, None, 2] * 2 + [3, 1])
+    assert jobs.get(job.id).state == "waiting"
+    _deaths(jobs, row_of, job, [3])
     failed = jobs.get(job.id)
     assert failed.state == "failed"
-    assert "it died, again and again at the same place" in failed.reason
-    assert "last words" in failed.reason
+    assert "died 10 times at the same place" in failed.reason
     assert jobs.retry(job.id).state == "waiting"
-    _deaths(database, [3])
+    _deaths(jobs, row_of, job, [3])
     assert jobs.get(job.id).state == "waiting"
 
 
-def test_kills_from_outside_say_less_against_a_job_than_crashes(jobs, database):
+def test_a_job_that_gets_further_each_time_is_never_given_up(jobs, row_of):
     job = jobs.submit("k", {})
-    _deaths(database, [3] * 19, lease.KILLED)
-    assert jobs.get(job.id).state == "waiting"
-    _deaths(database, [3], lease.KILLED)
-    assert jobs.get(job.id).state == "failed"
-
-
-def test_a_job_that_gets_further_each_time_is_never_given_up(jobs, database):
-    job = jobs.submit("k", {})
-    _deaths(database, range(12))
+    _deaths(jobs, row_of, job, range(12))
     assert (jobs.get(job.id).state, jobs.get(job.id).attempts) == ("waiting", 12)
 
 
-def test_a_death_after_cancelling_is_a_cancelled_job(jobs, database):
+def test_a_death_after_cancelling_is_a_cancelled_job(jobs, row_of):
     job = jobs.submit("k", {})
-    held = lease.claim(database, "t")
+    row_of(job)
     jobs.cancel(job.id)
-    lease.bury(database, held, lease.WorkerDeath("it died"))
+    start_waiting(jobs.folder.parent, ["true"], ())
     assert jobs.get(job.id).state == "cancelled"
 
 
-def test_a_dead_workers_lock_is_free_and_a_living_ones_is_not(tmp_path):
-    folder = folder_of(tmp_path)
-    assert lease.kill_if_alive(folder, "never-started")
-    script = (
-        "import sys, time; from pathlib import Path\n"
-        "from shuffleproof.core.execution.jobs_lease import identity\n"
-        "with identity(Path(sys.argv[1]), 't'): print('in', flush=True); time.sleep(60)"
-    )
-    command = [sys.executable, "-c", script, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
-        process.stdout.readline()
-        assert not lease.kill_if_alive(folder, "t")
-        assert process.wait(5) == -9
-    assert lease.kill_if_alive(folder, "t")
-    assert list((folder / "workers").iterdir()) == []
+def test_a_running_job_of_an_earlier_version_goes_on(jobs, database):
+    job = jobs.submit("k", {})
+    with database.transaction() as table:
+        table.execute("UPDATE job SET state = 'running', lease = '0af3', attempts = 1")
+    start_waiting(jobs.folder.parent, ["true"], ())
+    assert jobs.get(job.id).state == "waiting"
 
 
 def test_a_damaged_file_is_said_in_words(jobs, tmp_path):
@@ -223,23 +225,18 @@ def test_many_processes_hand_in_at_once(tmp_path):
 
 def test_a_log_keeps_its_newest_part(tmp_path):
     path = tmp_path / "x.log"
-    for line in range(20_000):
-        append(path, b"%d %s\n" % (line, b"-" * 90))
+    with path.open("ab") as log:
+        for line in range(20_000):
+            log.write(b"%d %s\n" % (line, b"-" * 90))
+        log.flush()
+        shorten(path)
+        log.write(b"more\n")
     assert path.stat().st_size <= LOG_BYTES
     assert path.read_bytes().startswith(DROPPED)
     last = tail(path, 1000)
     assert last.startswith("1999")
-    assert last.endswith("-\n")
+    assert last.endswith("-\nmore\n")
     assert tail(tmp_path / "none.log", 10) == ""
-
-
-def test_a_log_that_cannot_be_written_does_not_stop_the_work(tmp_path):
-    (tmp_path / "file").write_text("")
-    script = "import sys\nfor line in range(9999): print('x' * 99)\nsys.exit(7)"
-    command = [sys.executable, "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        LogPump(process.stdout, tmp_path / "file" / "x.log", "heading").join(10)
-        assert process.wait(10) == 7
 
 
 @pytest.mark.parametrize(
@@ -265,21 +262,6 @@ def test_a_slot_a_gpu_or_some_that_share_the_cores(monkeypatch):
     assert "CUDA_VISIBLE_DEVICES" not in slots()[0].environment
     with pytest.raises(ParameterError):
         slots(0)
-
-
-def test_asking_whether_a_supervisor_runs_does_not_keep_one_from_starting(tmp_path):
-    folder = folder_of(tmp_path)
-    with only_one(folder) as ours:
-        assert ours
-        assert is_running(tmp_path)
-        with only_one(folder) as second:
-            assert not second
-    assert not is_running(tmp_path)
-    with (folder / "supervisor.lock").open() as asking:
-        fcntl.flock(asking, fcntl.LOCK_SH)
-        Timer(0.05, fcntl.flock, (asking, fcntl.LOCK_UN)).start()
-        with only_one(folder) as ours:
-            assert ours
 
 
 def test_the_web_process_pays_nothing():

@@ -5,10 +5,8 @@ import pytest
 
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution import jobs_history
-from shuffleproof.core.execution import jobs_lease as lease
 from shuffleproof.core.execution.jobs import Jobs
-from shuffleproof.core.execution.jobs_database import Database
-from shuffleproof.core.execution.jobs_worker import Ticker
+from shuffleproof.core.execution.jobs_worker import JobRow, Ticker
 from shuffleproof.core.progress import Progress
 from tests.job_kinds import KINDS
 
@@ -74,9 +72,7 @@ def test_a_long_history_is_thinned_to_a_bound_and_keeps_its_last_step(tmp_path, 
 def test_reports_within_an_epoch_are_no_points_of_the_curve(tmp_path):
     jobs = Jobs(tmp_path, KINDS)
     job = jobs.submit("counting", {"name": "a", "steps": 1, "seconds": 0})
-    database = Database(jobs.folder / "jobs.sqlite")
-    held = lease.claim(database, "t")
-    ticker = Ticker(database, held.id, held.token)
+    ticker = Ticker(JobRow(tmp_path, job.id))
     try:
         for done in (0, 1, 2):
             for part in (0.25, 0.5, 0.75):
