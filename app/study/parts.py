@@ -255,8 +255,8 @@ class ExportContent:
         recipe: the recipe's file.
         report: the whole report's file.
         link: asks for the query parameters that show the same in another browser.
-        command: writes the command that makes it again, or says in an error why there is none.
-        python: writes the same in Python.
+        python: writes the lines of Python that make it again.
+        command: writes the command, or says in an error why there is none; None: no menu.
         more: other files, such as a benchmark's runs.
     """
 
@@ -265,8 +265,8 @@ class ExportContent:
     recipe: File
     report: File
     link: Callable[[], Mapping[str, Sequence[str]]]
-    command: Callable[[], str]
     python: Callable[[], str]
+    command: Callable[[], str] | None = None
     more: Sequence[File] = ()
 
 
@@ -279,7 +279,6 @@ def exports_row(shared: ExportContent, key: str) -> None:
     st.subheader("Export")
     fill: dict[tuple[str, str], Callable[[], None]] = {
         ("Link", "link"): lambda: _link(shared.link()),
-        ("Command", "terminal"): lambda: command(shared.command),
         ("Python", "code"): lambda: command(shared.python, "python"),
         ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
         ("Table", "table"): lambda: downloads(shared.tables(), key),
@@ -287,6 +286,8 @@ def exports_row(shared: ExportContent, key: str) -> None:
             [shared.recipe, shared.report, *shared.more], key
         ),
     }
+    if (line := shared.command) is not None:
+        fill = {("Command", "terminal"): lambda: command(line), **fill}
     with st.container(horizontal=True, key=f"{key}.row"):
         for (label, icon), filled in fill.items():
             menu = st.popover(

@@ -22,7 +22,7 @@ from tests import app_tables as tables
 from tests.app_jobs import state_of
 from tests.app_pages import opened, words
 
-NO_FORM = {"invariance", "attention"}
+NO_FORM = {"invariance"}
 """Kinds whose page offers the study of the rankers that it shows, without a form."""
 
 
@@ -132,10 +132,10 @@ def test_what_waits_tells_its_place_and_can_run_next(store):
 
 def test_no_long_job_is_before_a_short_one(store):
     queue = jobs.jobs_of(store)
-    kinds = ("train", "attention", "invariance", "benchmark")
+    kinds = ("train", "runs", "invariance", "benchmark")
     handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
     before = {kind: job_panel.before(job) for kind, job in handed.items()}
-    assert before == {"train": 0, "attention": 0, "invariance": 1, "benchmark": 3}
+    assert before == {"train": 0, "runs": 0, "invariance": 1, "benchmark": 3}
 
 
 def test_what_is_remembered_is_told_apart_by_all_of_its_content():

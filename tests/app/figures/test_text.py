@@ -37,7 +37,7 @@ DRAWING = {
 NUMBERS = {
     "attention.small", "multi_ranking.similarity",
     "multi_ranking.lengths", "multi_ranking.path",
-    "attention.dots", "group_shuffles.equivariance", "query_bars.bars",
+    "group_shuffles.equivariance", "query_bars.bars",
     "tuning.best_so_far", "tuning.parallel",
 }  # fmt: skip
 """Those that show no text of users: only numbers, or names of our own rankers."""

@@ -118,7 +118,6 @@ CALLS = {
     "study invariance": f"study invariance --permutations 2 {TWO}",
     "study card": f"study card --draws 1 {TWO} --out {{f}}/card.json",
     "check": "check --baseline {f}/card.json --junit {f}/o/gate.xml --markdown {f}/gate.md",
-    "study attention": "study attention --rankers setrank-imsab --queries 2",
     "study benchmark": f"study benchmark --seeds 1 {TWO}",
     "study set-size": f"study set-size --sizes 5,10 {TWO}",
     "study initial-rankings": f"study initial-rankings {TWO}",
@@ -146,7 +145,7 @@ CALLS = {
 }
 TWO_OF_SAMPLE = "--rankers feature:1,feature:2"
 ASKED_DRY = {
-    "attention": "--rankers setrank-imsab", "ablation": "", "group-shuffles": "",
+    "ablation": "", "group-shuffles": "",
     "perturbations": f"{TWO_OF_SAMPLE} --families shuffle-shown",
 }  # fmt: skip
 CALLS |= {f"study {kind} --dry-run": f"study {kind} --dry-run" for kind in LISTLESS}

@@ -184,8 +184,7 @@ MISTAKES = """
 2 | study worst-case --rankers dlcm --budgets 0 | '0' | at least 1
 2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
-2 | study attention --rankers lambdamart | lambdamart | choose a SetRank
-2 | study attention --rankers setrank-imsab --query 9999 | 9999 | one of its 150, such as 501
+2 | study worst-case --rankers setrank-imsab --map 9999 | 9999 | one of its 150, such as 501
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
 2 | study benchmark --rankers dlcm --marks stars | 'stars' | known: letters
 2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
