@@ -185,8 +185,8 @@ def workers(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--executor",
         metavar="WHERE",
-        help="let workers make what is missing, on a store that all see: processes:4, "
-        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here); not with --max-seconds",
+        help="who does the trainings and cells that are missing: processes:4, ray[:ADDRESS], "
+        "slurm[:PARTITION] (slurm:local tries it here); not with --max-seconds",
     )
     command.add_argument(
         "--workers", type=count, help="with --executor: how many (default: the cores; 8 elsewhere)"
