@@ -280,7 +280,6 @@ MISTAKES = """
 1 | search nowhere text | nowhere | list stored
 2 | export sample x.pdf --size 100000x100000 | '100000x100000' | 100 to 10000 pixels
 1 | library show sampel | sampel | list stored
-2 | library compare sample | two entries | library compare A B
 1 | library import nowhere.zip | nowhere.zip | Give a file
 2 | library list --kind rankers | 'rankers' | did you mean ranker
 """
