@@ -11,7 +11,6 @@ import pytest
 from shuffleproof.app import study_access as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
-from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
@@ -33,9 +32,7 @@ def _forms():
 
 
 def _form_of(draw):
-    """Of a plain page, of the page's module, or of the module `form` beside it."""
-    if isinstance(draw, PlainPage):
-        return draw.form
+    """The form of the page's module, or of the module `form` in its folder."""
     own = importlib.import_module(draw.__module__)
     alone = f"{draw.__module__.rpartition('.')[0]}.form"
     return own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
