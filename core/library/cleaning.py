@@ -32,9 +32,6 @@ YOUNG_SECONDS = 3600.0
 ABANDONED_SECONDS = 30 * 86_400.0
 """Work under way that nothing has touched for so long is taken for given up."""
 
-FORGOTTEN_SECONDS = 86_400.0
-"""What workers share that nothing has touched for so long has nobody who waits for it."""
-
 LITTLE = 0.05
 """Megabytes that are not worth a word."""
 
