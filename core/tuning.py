@@ -434,7 +434,7 @@ def _round(
     rows, new = list[dict[str, Any]](), [search.stored_row(one) is None for one in proposals]
     if end is None or time.monotonic() < end:
         missing = [one for one, is_new in zip(proposals, new, strict=True) if is_new]
-        for error in (yield from tasks.make(search.trial, missing)):
+        for error in (yield from tasks.run_tasks(search.trial, missing)):
             if error is not None:
                 raise error
     for proposal, is_new in zip(proposals, new, strict=True):

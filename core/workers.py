@@ -12,6 +12,7 @@ import io
 import logging
 import os
 import pickle
+import platform
 import shutil
 import sys
 import tarfile
@@ -21,7 +22,8 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +31,7 @@ import numpy as np
 
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import Executor, configured, executor
 from shuffleproof.core.execution.jobs import folder_of
@@ -44,6 +46,7 @@ from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.user_code import import_module_of_user
 
+COMPUTES = ("lightgbm", "numba", "numpy", "scipy", "torch")
 UNIT = "tasks by workers"
 ON_A_CLUSTER = 8
 """Workers on a cluster where nobody says how many."""
@@ -63,6 +66,7 @@ class Common(NamedTuple):
         folder: the current one, where modules and files of the user are.
         modules: of the user, imported before all else.
         function: pickled.
+        code: digest of the program that asked; other versions make other bytes under one key.
         files: artefacts that the function names, as a tar archive, where the store is not seen.
     """
 
@@ -70,10 +74,11 @@ class Common(NamedTuple):
     folder: str
     modules: tuple[str, ...]
     function: bytes
+    code: str
     files: np.ndarray | None = None
 
 
-class Done(NamedTuple):
+class TaskResult(NamedTuple):
     """What a worker sends back.
 
     Attributes:
@@ -104,10 +109,10 @@ class StoreWorkers:
         """Even a single task is theirs."""
         return self.executor.elsewhere
 
-    def make(
+    def run_tasks(
         self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
     ) -> Generator[Progress, None, Errors]:
-        """Run a function on every item; see `core.execution.tasks.make`."""
+        """Run a function on every item; see `core.execution.tasks.run_tasks`."""
         errors: Errors = [None] * len(items)
         try:
             pickled, needed = _pickled(function, self.store)
@@ -131,9 +136,10 @@ class StoreWorkers:
     @contextmanager
     def _common(
         self, function: bytes, needed: Iterable[ArtefactKey]
-    ) -> Iterator[tuple[Callable[[Any, bytes], Done], Any]]:
+    ) -> Iterator[tuple[Callable[[Any, bytes], TaskResult], Any]]:
         """The function that workers call, and its first argument."""
-        common = Common(str(self.store.root.resolve()), str(Path.cwd()), self.modules, function)
+        root = str(self.store.root.resolve())
+        common = Common(root, str(Path.cwd()), self.modules, function, code())
         if isinstance(self.executor, Ray):
             files = np.frombuffer(_packed(self.store, needed), dtype=np.uint8)
             yield work_on_copies, common._replace(store="", files=files)
@@ -143,7 +149,7 @@ class StoreWorkers:
             path.write_bytes(pickle.dumps(common))
             yield work_on_disk, str(path)
 
-    def _error(self, outcome: Done | Failure) -> ShuffleproofError | None:
+    def _error(self, outcome: TaskResult | Failure) -> ShuffleproofError | None:
         """The error of a task; what it made is stored."""
         if isinstance(outcome, Failure):
             LOG.warning("a task failed: %s\n%s", outcome.message, outcome.details)
@@ -283,15 +289,14 @@ def _fold(path: Path) -> Any:
     return mapped_file.open_fold(path)
 
 
-def work_on_disk(path: str, item: bytes) -> Done:
+def work_on_disk(path: str, item: bytes) -> TaskResult:
     """Do a task in a process that sees the store.
 
     Args:
         path: of the pickled `Common`.
         item: pickled.
     """
-    function, store = _function_on_disk(path)
-    return Done(_error_of(function, item, store))
+    return TaskResult(_error_of(lambda: _function_on_disk(path), item))
 
 
 @lru_cache(maxsize=1)
@@ -301,7 +306,7 @@ def _function_on_disk(path: str) -> tuple[Any, Store]:
     return _opened(common, store), store
 
 
-def work_on_copies(common: Common, item: bytes) -> Done:
+def work_on_copies(common: Common, item: bytes) -> TaskResult:
     """Do a task on a machine that does not see the store.
 
     Args:
@@ -314,8 +319,8 @@ def work_on_copies(common: Common, item: bytes) -> Done:
         store = Store(Path(folder), (given, *beside.bundled))
         if (given / named_presets.FOLDER).is_dir():
             shutil.copytree(given / named_presets.FOLDER, store.root / named_presets.FOLDER)
-        error = _error_of(_opened(common, store), item, store)
-        return Done(error, _tar(Path(folder), SENT))
+        error = _error_of(lambda: (_opened(common, store), store), item)
+        return TaskResult(error, _tar(Path(folder), SENT))
 
 
 _COPIES: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -337,6 +342,11 @@ def _unpacked(common: Common) -> Path:
 
 def _opened(common: Common, store: Store) -> Any:
     """The function of tasks, in the user's folder and with the user's modules."""
+    if common.code != code():
+        raise UsageError(
+            f"{platform.node()} has another version of the program, or of {', '.join(COMPUTES)}: "
+            "install the same versions on every machine"
+        )
     with suppress(OSError):  # the folder is not on this machine: what is installed is found
         os.chdir(common.folder)
     for module in common.modules:
@@ -345,11 +355,26 @@ def _opened(common: Common, store: Store) -> Any:
     return _Unpickler(common.function, store).load()
 
 
+@cache
+def code() -> str:
+    """A digest of the program and of the versions of what it computes with.
+
+    Builds of one version (`+cpu`, `+cu130`) are alike.
+    """
+    root = Path(__file__).parent
+    versions = [metadata.version(package).partition("+")[0] for package in COMPUTES]
+    digest = hashlib.sha256(" ".join(versions).encode())
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def _error_of(
-    function: Callable[[Any], Generator[Progress, None, Any]], item: bytes, store: Store
+    opened: Callable[[], tuple[Callable[[Any], Generator[Progress, None, Any]], Store]], item: bytes
 ) -> tuple[type[ShuffleproofError], str, dict[str, Any]] | None:
     """Run a task to its end; the error that it raised, in parts that can be pickled."""
     try:
+        function, store = opened()
         run_to_end(function(_Unpickler(item, store).load()))
     except ShuffleproofError as error:
         attributes = {name: value for name, value in vars(error).items() if _is_plain(value)}

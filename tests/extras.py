@@ -48,7 +48,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
         f"python -c 'import {', '.join(DEV)}'",
     ),
     "kemeny": (f"python -c '{BOUND}'",),
-    "s3": ("python -c 'import s3fs'",),
     "seismic": ("python -c 'import seismic'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),

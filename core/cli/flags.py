@@ -63,8 +63,8 @@ def command(
     added.epilog = examples.help_lines(called)
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     added.add_argument(
-        "--store", type=_place, metavar="PLACE",
-        help="folder of the store, or an address such as s3://bucket/store (default: your own)",
+        "--store", type=_place, metavar="FOLDER",
+        help="folder of the store (default: your own)",
     )  # fmt: skip
     return added
 

@@ -26,17 +26,17 @@ class Workers(Protocol):
     def elsewhere(self) -> bool:
         """They run on other machines, so that even a single task is sent to them."""
 
-    def make(
+    def run_tasks(
         self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
     ) -> Generator[Progress, None, Errors]:
-        """Run a function on every item, each to its end; see `make`."""
+        """Run a function on every item, each to its end; see `run_tasks`."""
 
 
 WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
 """The workers of the command or job that runs; None: it does all tasks itself."""
 
 
-def make(
+def run_tasks(
     function: Callable[[Item], Generator[Progress, None, Any]], items: Sequence[Item]
 ) -> Generator[Progress, None, Errors]:
     """Let the workers, if there are any, run a function on every item.
@@ -48,7 +48,7 @@ def make(
     workers = WORKERS.get()
     if workers is None or len(items) < (1 if workers.elsewhere else 2):
         return [None] * len(items)
-    return (yield from workers.make(function, items))
+    return (yield from workers.run_tasks(function, items))
 
 
 def values_of(
@@ -59,7 +59,7 @@ def values_of(
     Raises:
         ShuffleproofError: what the first failing task raised.
     """
-    for error in (yield from make(function, items)):
+    for error in (yield from run_tasks(function, items)):
         if error is not None:
             raise error
     return (yield from in_turn(map(function, items)))

@@ -143,7 +143,7 @@ def _by_workers(
         if cell.digest not in records:
             groups.setdefault(together(cell), []).append(cell)
     groups_of_cells = list(groups.values())
-    errors = yield from tasks.make(partial(_group, records, compute), groups_of_cells)
+    errors = yield from tasks.run_tasks(partial(_group, records, compute), groups_of_cells)
     failed = dict[str, ShuffleproofError]()
     for group, error in zip(groups_of_cells, errors, strict=True):
         if isinstance(error, FAILURES):

@@ -202,15 +202,17 @@ def test_what_a_task_fails_with_is_told_and_the_others_end(tmp_path):
     store = Store(tmp_path)
     names = ["works", "diverges", "breaks"]
     with workers_of(store, "processes:2"):
-        errors = run_to_end(tasks.make(partial(learn, store), names))
+        errors = run_to_end(tasks.run_tasks(partial(learn, store), names))
         assert errors[0] is None
         assert type(errors[1]) is DivergedError
         assert str(errors[1]) == str(DivergedError("dlcm", 3, 0.1))
         assert "ZeroDivisionError: by design" in str(errors[2])
         assert ("0" * 64) in store.records
-        dead = run_to_end(tasks.make(partial(learn, store), ["dies", "dies"]))
+        dead = run_to_end(tasks.run_tasks(partial(learn, store), ["dies", "dies"]))
         assert all(isinstance(error, ShuffleproofError) and "died" in str(error) for error in dead)
-    assert run_to_end(tasks.make(partial(learn, store), ["dies"])) == [None], "there are none now"
+    assert run_to_end(tasks.run_tasks(partial(learn, store), ["dies"])) == [None], (
+        "there are none now"
+    )
 
 
 def test_what_cannot_be_pickled_is_done_here(tmp_path, caplog):

@@ -11,8 +11,8 @@ from threading import Timer
 import pytest
 
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
+from shuffleproof.core.execution import jobs_database, jobs_slots
 from shuffleproof.core.execution import jobs_lease as lease
-from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
