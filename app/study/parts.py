@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -277,8 +278,9 @@ def exports_row(shared: ExportContent, key: str) -> None:
     A menu is filled when it is opened: pages draw faster, and the link is of that moment.
     """
     st.subheader("Export")
-    fill: dict[tuple[str, str], Callable[[], None]] = {
+    fill: dict[tuple[str, str], Callable[[], None] | None] = {
         ("Link", "link"): lambda: _link(shared.link()),
+        ("Command", "terminal"): shared.command and partial(command, shared.command),
         ("Python", "code"): lambda: command(shared.python, "python"),
         ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
         ("Table", "table"): lambda: downloads(shared.tables(), key),
@@ -286,10 +288,10 @@ def exports_row(shared: ExportContent, key: str) -> None:
             [shared.recipe, shared.report, *shared.more], key
         ),
     }
-    if (line := shared.command) is not None:
-        fill = {("Command", "terminal"): lambda: command(line), **fill}
     with st.container(horizontal=True, key=f"{key}.row"):
         for (label, icon), filled in fill.items():
+            if filled is None:
+                continue
             menu = st.popover(
                 label, icon=f":material/{icon}:", key=f"{key}.{label}", on_change="rerun"
             )
