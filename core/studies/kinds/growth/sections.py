@@ -30,7 +30,7 @@ def headline(result: StudyResult, _view: View) -> Headline:
     return varied.headline(
         at_largest,
         lambda row: f"for {row['condition']} documents where {percent(row['level'])} came later",
-        "No retriever finds seen or unseen documents worse beyond chance.",
+        "No retriever loses recall significantly (p ≤ .05, Holm).",
     )
 
 

@@ -28,7 +28,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     return varied.headline(
         frame[frame["measure"] == view.measure(result)],
         lambda row: f"under {row['condition']} {percent(row['level'])}",
-        "No noise lowers any retriever beyond chance.",
+        "No retriever loses significantly under noise (p ≤ .05, Holm).",
     )
 
 

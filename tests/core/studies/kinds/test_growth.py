@@ -168,7 +168,7 @@ def test_it_is_told_in_words(result):
     largest = frame[(frame["level"] == 0.4) & (frame["condition"] != "all")]
     assert not ((largest["p"] <= ALPHA) & (largest["change"] < 0)).any()
     assert sections.headline(result, View()).text == (
-        "No retriever finds seen or unseen documents worse beyond chance."
+        "No retriever loses recall significantly (p ≤ .05, Holm)."
     )
     lost = result.values.copy()
     rows = result.trials.eval("ranker == 'lsi' and family == 'before' and level == 0.4")
