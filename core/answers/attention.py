@@ -7,7 +7,6 @@ input order; arrays travel as base64 of their float32 bytes.
 
 import base64
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -36,7 +35,7 @@ THUMBNAIL = 16
 
 @dataclass(frozen=True, eq=False)
 class AttendedList:
-    """What a ranker made of a list.
+    """The attention weights of a ranker for one list.
 
     Attributes:
         record: the weights; NaN of a document that is not there.
@@ -106,7 +105,7 @@ def attention_after(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> At
 def _thumbnails(
     weights: Float32[np.ndarray, "heads rows columns"], of_points: int | None = None
 ) -> Float32[np.ndarray, "heads _rows _columns"]:
-    """Means of cells; an axis of induced points stays as it is."""
+    """Means of cells; an axis of induced points is not pooled."""
     edges = [
         bounds(size, size if axis == of_points else THUMBNAIL)
         for axis, size in zip((-2, -1), weights.shape[1:], strict=True)
@@ -115,7 +114,7 @@ def _thumbnails(
 
 
 def overview(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What there is to see of a list's weights: what the maps are of, and what the change did.
+    """Kinds of maps, documents, scores and the effect of the change, without the maps.
 
     Args:
         item: `store`, `data`, `recipe`, `query`, `ranker` (an artefact key) and `change`, a text
@@ -125,10 +124,9 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         `kinds` (name, blocks, heads), `documents` (names), `labels`, `ranks` (by the initial
         ranking, 0-based) and `scores` before and after, `shown` (the document at each position)
         before and after, `changes` (largest change of a weight by kind and block), `reads` (what
-        the ranker declares), `came` (documents that the change added) and `seconds`. A document
-        that the change took out has rank −1 and score NaN after it, and is shown last.
+        the ranker declares) and `came` (documents that the change added). A document that the
+        change took out has rank −1 and score NaN after it, and is shown last.
     """
-    began = time.perf_counter()
     judged, (before, after) = scoring.list_for(item), _looks(item)
     lists, record = judged.lists, before.record
     return {
@@ -141,12 +139,11 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         "changes": before.changes(after),
         "reads": sorted(scoring.ranker_for(item).reads),
         "came": after.came,
-        "seconds": time.perf_counter() - began,
     }
 
 
 def heads(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Every head of a list as it is, at a glance.
+    """Numbers and small pictures of every head, before a change.
 
     Args:
         item: as for `overview`; there is no change.
@@ -221,7 +218,7 @@ def unpack_array(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
 
 
 def _looks(item: Mapping[str, Any]) -> tuple[AttendedList, AttendedList]:
-    """What is seen of a list before and after the change."""
+    """The weights of a list before and after the change."""
     return _look(item, NO_CHANGE), _look(item, str(ListEdit.parse(item["change"])))
 
 

@@ -73,7 +73,7 @@ class ListEdit:
 
     @property
     def touches(self) -> frozenset[Touched]:
-        """What of the input changes."""
+        """Parts of the input that change."""
         if self.order is not None:
             return frozenset({"order"})
         return perturbation(self.family, self.level).changes
@@ -119,7 +119,7 @@ class ListEdit:
 
 
 def offered_families() -> tuple[str, ...]:
-    """Every single family that can be looked at, each at a level from the middle of its own.
+    """Every single family, each at a level from the middle of its own.
 
     >>> [text for text in offered_families() if "noise" in text]
     ['score-noise:0.5:0', 'feature-noise:0.25:0']

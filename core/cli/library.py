@@ -60,7 +60,7 @@ RARE = ("from", "stale")
 
 
 def _stale(entries: Sequence[Entry]) -> list[str]:
-    """What was made from recipes that are others today, as a paragraph; none: nothing."""
+    """Entries whose recipe changed since, as a paragraph; empty list: none."""
     stale = [entry for entry in entries if entry.stale]
     lines = _beginning(f"{entry.name} ({entry.key}): {entry.stale}" for entry in stale)
     remedy = "They open as ever; nothing is added to them. Train or run them again for today's."
@@ -72,7 +72,7 @@ def _damaged_row(entry: DamagedEntry) -> dict[str, Any]:
 
 
 def _damaged(broken: Sequence[DamagedEntry]) -> str:
-    """What lies in the store and cannot be read, and how to be rid of it."""
+    """Unreadable files of the store, and their removal."""
     lines = _beginning(f"{entry.name}: {entry.found}" for entry in broken)
     remedy = "`library delete NAME` removes an entry, `library clean --yes` names."
     return "\n".join([f"Damaged, {len(broken):,} in all:", *lines, remedy])
@@ -146,7 +146,7 @@ def _beginning(lines: Iterable[str]) -> list[str]:
 
 
 def _named(entries: Sequence[Entry]) -> str:
-    """How many entries, and the first by name and key."""
+    """Number of entries, and the first by name and key."""
     lines = _beginning(f"{entry.name} ({entry.key})" for entry in entries)
     return "\n".join([counted(len(entries), "entry"), *lines]) if entries else "none"
 
@@ -159,7 +159,7 @@ def _took(entry: Entry) -> str:
 
 
 def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
-    """What makes it again, as a command and in Python; the reason where nothing says it."""
+    """Command and Python lines that make it again; the reason where there are none."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "ranker":
         return {

@@ -36,7 +36,7 @@ METHODS = (
 
 @dataclass(frozen=True)
 class ExportedView:
-    """What the page shows: list, ranker, map, change and how it is looked at."""
+    """Choices of the page: list, ranker, map, change and view."""
 
     query_list: List
     ranker: TrainedRanker
@@ -79,7 +79,7 @@ def row(
 
 
 def cells_table(map_: MapLayout) -> pd.DataFrame:
-    """The map as it is drawn, one row a cell."""
+    """The drawn map, one row a cell."""
     cells = map_.cells
     names = pd.MultiIndex.from_product(
         [cells.rows.names, cells.columns.names], names=["row", "column"]
@@ -91,7 +91,7 @@ def cells_table(map_: MapLayout) -> pd.DataFrame:
 
 
 def report(exported: ExportedView, seen: Overview, drawn: go.Figure, words: str) -> bytes:
-    """One self-contained page: the sentence, the map, the documents, how it was done."""
+    """One self-contained page: sentence, map, documents, methods."""
     picture = on_paper(drawn).to_html(include_plotlyjs=True, full_html=False)
     documents = documents_table(seen, list(range(len(seen.documents))))
     title = html.escape(

@@ -44,7 +44,6 @@ class Overview:
         changes: (kind, block, largest change).
         reads: what the ranker declares to read.
         came: how many documents the change added.
-        seconds: what the answer took.
     """
 
     kinds: Sequence[tuple[str, int, int]]
@@ -56,7 +55,6 @@ class Overview:
     changes: Sequence[tuple[str, int, float]]
     reads: Sequence[str]
     came: int
-    seconds: float
 
     @property
     def gone(self) -> int:

@@ -56,7 +56,7 @@ def summary(ranker: str, heads: pd.DataFrame, documents: int) -> str:
 def verdict(
     ranker: str, reads: Sequence[str], change: ListEdit, changes: Sequence[tuple[str, int, float]]
 ) -> Headline:
-    """What a change did to the weights of one list, after re-indexing, in a sentence.
+    """The effect of a change on the weights of one list, matched by document.
 
     Args:
         ranker: its label.

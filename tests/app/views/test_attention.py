@@ -193,7 +193,6 @@ def seen(docs=5, kinds=(("documents", 2, 2),)):
         changes=(),
         reads=(),
         came=0,
-        seconds=0.1,
     )
 
 

@@ -47,7 +47,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
+    """Methods paragraph for a paper."""
     compared = retrievers.compared_retrievers(recipe)
     shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
     return (

@@ -53,7 +53,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
+    """Methods paragraph for a paper."""
     strengths = ", ".join(f"{strength:g}" for strength in recipe["strengths"])
     keep = ", ".join(map(str, recipe["keep"]))
     return (
