@@ -1,4 +1,4 @@
-"""Cached doors to the library: everything that is stored, filtered, compared, taken along."""
+"""The library as pages read it: cached entries, filters, archives."""
 
 import tempfile
 from collections import Counter
@@ -13,15 +13,13 @@ import streamlit as st
 from shuffleproof.app import services, state, study_access
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.library import cleaning, side_by_side
+from shuffleproof.core.library import cleaning
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.damaged_entries import DamagedEntry
-from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.store.verified import BackgroundVerification
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
@@ -31,12 +29,6 @@ AT_ONCE = 100_000_000
 
 LEAST_DIGITS = 6
 """Shorter words are not looked for in keys, where any digit stands somewhere."""
-
-MOST_LETTERS = 120
-"""Of a value in a comparison; longer ones are cut."""
-
-TAGGED = (*services.KEPT, "tags")
-"""Folders of the store: what changes there may change an entry."""
 
 PAGES = {"data": "data", "ranker": "train"}
 """Where things that are no studies live; a study lives on the page of its kind."""
@@ -49,44 +41,31 @@ class Filter:
     Attributes:
         kind: a kind of artefacts; empty: all.
         data: the name of a data set; empty: all.
-        tags: all of which an entry carries.
-        text: words that all stand in its names, summary or tags, or long ones in its key.
+        text: words that all stand in its names or summary, or long ones in its key.
         parts: whether parts of cross-fittings are shown.
     """
 
     kind: str = ""
     data: str = ""
-    tags: tuple[str, ...] = ()
     text: str = ""
     parts: bool = False
 
 
-@services.until_stored(st.cache_resource, TAGGED, show_spinner="Looking through the store …")
+@services.until_stored(st.cache_resource, show_spinner="Looking through the store …")
 def entries() -> tuple[Entry, ...]:
     """Everything in the store that a person has to do with, the newest first."""
     return tuple(library.entries(services.store()))
 
 
-@services.until_stored(st.cache_resource, TAGGED)
+@services.until_stored(st.cache_resource)
 def damaged_entries() -> tuple[DamagedEntry, ...]:
     """What lies in the store and cannot be an entry."""
     return tuple(library.damaged_entries(services.store()))
 
 
-def verification() -> BackgroundVerification:
-    """The store's large files being digested in the background, once a day."""
-    return _verification(str(services.store().root))
-
-
-@st.cache_resource(max_entries=2, ttl=86_400, show_spinner=False)
-def _verification(root: str) -> BackgroundVerification:
-    del root  # part of the memory's key alone
-    return BackgroundVerification(services.store()).start()
-
-
 def size() -> int:
     """Bytes of everything in the store's folder, counted again every five minutes at least."""
-    return _size(services.folder_changes(TAGGED))
+    return _size(services.folder_changes())
 
 
 def measured_again() -> None:
@@ -131,19 +110,18 @@ def filter_entries(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
         if wanted.kind in {"", entry.key.kind}
         and (wanted.parts or not entry.part)
         and wanted.data in {"", data[str(entry.key)]}
-        and set(wanted.tags) <= set(entry.tags)
         and all(_has(entry, word) for word in words)
     ]
 
 
 def _has(entry: Entry, word: str) -> bool:
-    parts = (entry.name, *entry.names, entry.summary, *entry.tags, KINDS[entry.key.kind])
+    parts = (entry.name, *entry.names, entry.summary, KINDS[entry.key.kind])
     long = len(word) >= LEAST_DIGITS
     return word in " ".join(parts).casefold() or (long and word in str(entry.key))
 
 
 def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
-    """One row an entry: what it is, its size (MB), age and cost, tags, what it needs and who it."""
+    """One row an entry: what it is, its size (MB), age and cost, what it needs and who it."""
     data, now = data_of(every), datetime.now(UTC)
     counts = Counter(key for entry in every for key in entry.needs)
     rows = [
@@ -154,7 +132,6 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
             "megabytes": entry.artefact.size / 1e6,
             "age": age_in_words((now - stored_on(entry)).total_seconds()),
             "seconds": entry.seconds,
-            "tags": list(entry.tags),
             "data": data[str(entry.key)],
             "needs": len(entry.needs),
             "needed": counts[entry.key],
@@ -170,21 +147,6 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
 def stored_on(entry: Entry) -> datetime:
     """When an entry was stored."""
     return datetime.fromisoformat(entry.artefact.created).astimezone(UTC)
-
-
-def differing_fields(chosen: Sequence[Entry]) -> pd.DataFrame:
-    """Fields in which entries differ, one row a field, one column an entry; size and cost too."""
-    fields = {name: [side_by_side.short(value, MOST_LETTERS) for value in values]
-             for name, values in side_by_side.differing_fields(chosen).items()}  # fmt: skip
-    kinds = {"kind": [KINDS[entry.key.kind] for entry in chosen]}
-    times = {"made": [f"{stored_on(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen]}
-    rows = {name: texts for name, texts in (kinds | fields | times).items() if len(set(texts)) > 1}
-    names = [entry_name(entry) for entry in chosen]
-    heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
-             for name, entry in zip(names, chosen, strict=True)]  # fmt: skip
-    frame = pd.DataFrame(rows.values(), columns=heads)
-    frame.insert(0, "field", list(rows))
-    return frame
 
 
 def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
@@ -239,14 +201,3 @@ def archive_of(chosen: Sequence[Entry]) -> bytes:
         artefacts = [entry.artefact for entry in taken_along(chosen)]
         run_to_end(archive.write(services.store(), artefacts, out))
         return out.read_bytes()
-
-
-def set_tags(chosen: Sequence[Entry], tags: Sequence[str]) -> None:
-    """Let every entry carry exactly these tags.
-
-    Raises:
-        ParameterError: a tag that is empty, long, or holds other than plain characters.
-    """
-    known = Tags(services.store().root)
-    for entry in chosen:
-        known.put(entry.key, tags)

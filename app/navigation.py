@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.app.views import (
     ablation,
     card,
@@ -52,11 +51,6 @@ class Page:
     draw: Callable[[], None]
     about: str
     pins: tuple[str, ...] = ()
-
-    @classmethod
-    def plain(cls, title: str, kind: str, noun: str, about: str) -> "Page":
-        """The page of a kind of study that has none of its own; `noun` is what it calls one."""
-        return cls(title, kind, PlainPage(kind, title, noun), about, ("study",))
 
 
 SECTIONS = {

@@ -14,7 +14,6 @@ import plotly.graph_objects as go
 from shuffleproof.app import exports
 from shuffleproof.app.figures import (
     ablation,
-    attention,
     benchmark,
     benchmark_ranks,
     card,
@@ -30,7 +29,7 @@ from shuffleproof.app.figures import (
 )
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.store.manifest import read_manifest
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.words import counted
@@ -46,14 +45,12 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     "set size": (set_size.curves, set_size.alt_text, 2),
     "sizes": (lambda frame, shown, _: set_size.sizes(frame, shown), set_size.sizes_alt_text, 3),
     "conditions": (multi_ranking.conditions, multi_ranking.alt_text, 2),
-    "attention": (attention.dots, attention.dots_alt_text, 4),
     "losses": (
         perturbations.losses, lambda cells, _, measure: perturbations.alt_text(cells, measure), 3,
     ),
     "worst case": (worst_case.damages, worst_case.alt_text, 3),
     "group shuffles": (group_shuffles.equivariance, group_shuffles.alt_text, 1),
-    "growth": (retrieval.growth_changes, retrieval.growth_alt_text, 2),
-    "query noise": (retrieval.changes, retrieval.changes_alt_text, 2),
+    "changes": (retrieval.changes, retrieval.changes_alt_text, 3),
     "retrieval": (retrieval.means, retrieval.alt_text, 2),
     "postings": (retrieval.postings, retrieval.postings_in_words, 1),
     "preferences": (preferences.curves, preferences.alt_text, 4),
@@ -84,7 +81,7 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
     Raises:
         UsageError: it has no such picture.
     """
-    telling = EVERY[result.recipe["kind"]].telling()
+    telling = study_kind(result.recipe).telling()
     sections = telling.sections(result, View(measures=measures))
     there = [section for section in sections if isinstance(section, Picture)]
     if not there:

@@ -14,7 +14,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies import sections
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.question import Facts
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.table_text import html as table_html
@@ -54,7 +54,7 @@ def report(studies: Sequence[Path]) -> str:
 
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
-    question = EVERY[result.recipe["kind"]]
+    question = study_kind(result.recipe)
     shown = sections.sections_of(question.telling(), result, sections.View())
     body = "".join(map(section_html, shown))
     head = f"<h2>{html.escape(question.title)}</h2>"

@@ -459,7 +459,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
 SHORT = frozenset(
     {
         "ingest", "examine", "bring", "runs", "library-export", "library-import",
-        "invariance", "attention",
+        "invariance",
     }
 )  # fmt: skip
 """Kinds that people wait for: they have a slot of their own beside long trainings and studies."""

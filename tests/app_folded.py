@@ -2,7 +2,7 @@
 
 ROWS = ("take", "invariance", "attention")
 MENUS = ("Link", "Command", "Python", "Figure", "Table", "Recipe and report")
-FOLDED = ("every number", "documents opened", "every head", "every point")
+FOLDED = ("every number", "documents opened", "every head")
 
 
 def menus(test):

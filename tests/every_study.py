@@ -7,7 +7,6 @@ from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
-from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
@@ -102,7 +101,6 @@ def _studies(store, folder):
         "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 2).run(workbench),
         "set-size": set_size.run(sizes, sized),
         "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
-        "attention": Attention((net,), 3, 0.2).run(workbench),
         "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(
             workbench
         ),

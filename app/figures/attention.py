@@ -1,22 +1,19 @@
-"""Weights as a heat map whose cells can be clicked; every head at a glance, and its numbers."""
+"""Weights as a heat map whose cells can be clicked, and every head at a glance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
     NAMES,
-    REFERENCE,
     UNDIMMED,
     add_annotations,
     click_marks,
     laid_out,
     set_properties,
-    stroke,
     xaxes,
     yaxes,
 )
@@ -250,7 +247,7 @@ def alt_text(cells: Cells) -> str:
     )
 
 
-ROW, DOTS = 110, 340
+ROW = 110
 TILE = 0.94
 """How much of its unit a head's picture fills."""
 
@@ -338,63 +335,4 @@ def small_alt_text(pictures: list[np.ndarray]) -> str:
     return (
         f"Small heat maps of {len(pictures)} × {len(pictures[0])} heads, documents by documents "
         "in the order of the initial ranking, each in its own colours."
-    )
-
-
-@plain_text
-def dots(
-    table: pd.DataFrame, ranker: str, column: str, words: str, what: str = "head"
-) -> go.Figure:
-    """A mark a head over its block; the line is what equal weights would give, where there is one.
-
-    Args:
-        table: block, head (from 1), the column, chance.
-        ranker: its label, which gives the colour.
-        column: what is drawn.
-        words: what it is called.
-        what: what a mark is: head, or point.
-    """
-    line = stroke(ranker)
-    heads = int(table["head"].max()) if len(table) else 1
-    shift = (table["head"] - (heads + 1) / 2) * (0.6 / max(heads, 1))
-    figure = go.Figure(
-        go.Scatter(
-            x=table["block"] + shift,
-            y=table[column],
-            mode="markers+text" if heads > 1 else "markers",
-            text=table["head"].astype(str),
-            textposition="top center",
-            cliponaxis=False,
-            marker={"size": 9, "color": line.color},
-            customdata=table[["block", "head"]],
-            hovertemplate=(
-                f"block %{{customdata[0]}}, {what} %{{customdata[1]}}<br>"
-                f"{words}: %{{y:.3f}}<extra></extra>"
-            ),
-        )
-    )
-    if column in {"relevant", "lift"}:
-        figure.add_hline(
-            y=1.0 if column == "lift" else float(table["chance"].mean()),
-            line={"color": REFERENCE, "dash": "dot"},
-            annotation_text="chance",
-            annotation_position="bottom right",
-        )
-    blocks = sorted({int(block) for block in table["block"]})
-    xaxes(figure, title="block", tickvals=blocks, range=[min(blocks) - 0.5, max(blocks) + 0.5])
-    yaxes(figure, title=words, rangemode="tozero")
-    return laid_out(figure, height=DOTS, showlegend=False)
-
-
-@in_words
-def dots_alt_text(
-    table: pd.DataFrame, ranker: str, column: str, words: str, what: str = "head"
-) -> str:
-    """The marks in words."""
-    values = table[column].dropna()
-    if not len(values):
-        return f"No {what} of {ranker} has a number for {words}."
-    return (
-        f"{words}: {len(values)} {what}s of {ranker} by block, from {values.min():.3f} to "
-        f"{values.max():.3f}."
     )

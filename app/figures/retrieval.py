@@ -17,7 +17,7 @@ from shuffleproof.app.figures.style import (
     yaxes,
 )
 from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import interval, number, percent, signed
+from shuffleproof.core.words import interval, number, signed
 
 ROW, FRAME, SPREAD = 42, 90, 380
 """Pixels of a row, of axis and margins, and of a picture of postings."""
@@ -165,27 +165,15 @@ PANEL, PANEL_FRAME = 190, 110
 
 
 @plain_text
-def changes(frame: pd.DataFrame, measure: str) -> go.Figure:
-    """The change of every retriever against the level, with the intervals of the tests.
+def changes(frame: pd.DataFrame, measure: str, across: str) -> go.Figure:
+    """A picture a condition, a line a retriever: changes against a level, with their intervals.
 
     Args:
-        frame: retriever, noise, level, measure, change, low, high, p, n.
-        measure: that is drawn.
-    """
-    rows = frame[frame["measure"] == measure]
-    return panels(rows.rename(columns={"noise": "panel"}), measure, "share of words")
-
-
-@plain_text
-def panels(frame: pd.DataFrame, measure: str, across: str) -> go.Figure:
-    """A picture a panel, a line a retriever: changes against a level, with their intervals.
-
-    Args:
-        frame: retriever, panel, level, change, low, high.
+        frame: retriever, condition, level, change, low, high.
         measure: what changes.
         across: what the level is.
     """
-    kinds, names = frame["panel"].unique(), frame["retriever"].unique()
+    kinds, names = frame["condition"].unique(), frame["retriever"].unique()
     rows = -(-len(kinds) // ACROSS)
     figure = make_subplots(
         rows=rows, cols=min(ACROSS, len(kinds)), shared_yaxes="all", shared_xaxes="all",
@@ -194,7 +182,7 @@ def panels(frame: pd.DataFrame, measure: str, across: str) -> go.Figure:
     for at, kind in enumerate(kinds):
         place = {"row": at // ACROSS + 1, "col": at % ACROSS + 1}
         for among, name in enumerate(names):
-            points = frame[(frame["panel"] == kind) & (frame["retriever"] == name)]
+            points = frame[(frame["condition"] == kind) & (frame["retriever"] == name)]
             figure.add_trace(_line(points, name, among, shown=at == 0), **place)
         figure.add_hline(0, line={"color": REFERENCE, "width": 1}, **place)
     laid_out(figure, height=PANEL * rows + PANEL_FRAME, hovermode="closest")
@@ -229,48 +217,19 @@ def _line(points: pd.DataFrame, name: str, number: int, *, shown: bool) -> go.Sc
             "type": "data", "symmetric": False, "array": points["high"] - points["change"],
             "arrayminus": points["change"] - points["low"], "thickness": 1, "width": 3,
         },
-        customdata=points[["low", "high", "panel"]],
+        customdata=points[["low", "high", "condition"]],
         hovertemplate=f"<b>{name}</b><br>%{{customdata[2]}} %{{x:.0%}}<br>%{{y:+.3f}} "
         "[%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
     )  # fmt: skip
 
 
 @in_words
-def changes_alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The figure in words: of every retriever and kind of noise its highest level."""
-    rows = frame[frame["measure"] == measure]
-    last = rows[rows["level"] == rows.groupby(["retriever", "noise"])["level"].transform("max")]
+def changes_alt_text(frame: pd.DataFrame, measure: str, _across: str) -> str:
+    """The figure in words: every retriever and condition at its highest level."""
+    highest = frame.groupby(["retriever", "condition"])["level"].transform("max")
     parts = [
-        f"{row['retriever']} {row['noise']} {row['level']:.0%} {signed(row['change'])} "
+        f"{row['retriever']} {row['condition']} {row['level']:.0%} {signed(row['change'])} "
         f"{interval(row['low'], row['high'])}"
-        for _, row in last.iterrows()
+        for _, row in frame[frame["level"] == highest].iterrows()
     ]
-    return f"Change of {measure} under noise, with 95 % intervals: {'; '.join(parts)}."
-
-
-@plain_text
-def growth_changes(frame: pd.DataFrame, measure: str) -> go.Figure:
-    """The change of recall of seen and of unseen documents against the share that came later.
-
-    Args:
-        frame: retriever, documents, share, change, low, high.
-        measure: what recall is called.
-    """
-    renamed = frame.rename(columns={"share": "level", "documents": "panel"})
-    return panels(renamed, measure, "came later")
-
-
-@in_words
-def growth_alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The figure in words: of every retriever the largest share."""
-    rows = frame[frame["share"] == frame["share"].max()]
-    parts = [
-        f"{row['retriever']}, {row['documents']} documents {signed(row['change'])} "
-        f"{interval(row['low'], row['high'])}"
-        for _, row in rows.iterrows()
-    ]
-    return (
-        f"Change of {measure} where {percent(rows['share'].max())} of the documents came after "
-        "training, "
-        f"with 95 % intervals: {'; '.join(parts)}."
-    )
+    return f"Change of {measure} with 95 % intervals: {'; '.join(parts)}."

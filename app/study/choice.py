@@ -18,7 +18,7 @@ from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import SWITCHED, derivable
 from shuffleproof.core.studies.paired_differences import STEPS
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.sections import View, limits
 from shuffleproof.core.studies.tables import Table
@@ -54,7 +54,7 @@ class TopRow:
 
     def says(self, **view: Any) -> None:
         """Draw the headline; `view` is of `sections.View`: what is chosen on the page."""
-        telling = EVERY[self.artefact.recipe["kind"]].telling()
+        telling = study_kind(self.artefact.recipe).telling()
         answer = study_access.compute(str(self.artefact.key), telling.headline, View(**view))
         with self.answer:
             parts.headline(answer)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -255,8 +256,8 @@ class ExportContent:
         recipe: the recipe's file.
         report: the whole report's file.
         link: asks for the query parameters that show the same in another browser.
-        command: writes the command that makes it again, or says in an error why there is none.
-        python: writes the same in Python.
+        python: writes the lines of Python that make it again.
+        command: writes the command, or says in an error why there is none; None: no menu.
         more: other files, such as a benchmark's runs.
     """
 
@@ -265,8 +266,8 @@ class ExportContent:
     recipe: File
     report: File
     link: Callable[[], Mapping[str, Sequence[str]]]
-    command: Callable[[], str]
     python: Callable[[], str]
+    command: Callable[[], str] | None = None
     more: Sequence[File] = ()
 
 
@@ -277,9 +278,9 @@ def exports_row(shared: ExportContent, key: str) -> None:
     A menu is filled when it is opened: pages draw faster, and the link is of that moment.
     """
     st.subheader("Export")
-    fill: dict[tuple[str, str], Callable[[], None]] = {
+    fill: dict[tuple[str, str], Callable[[], None] | None] = {
         ("Link", "link"): lambda: _link(shared.link()),
-        ("Command", "terminal"): lambda: command(shared.command),
+        ("Command", "terminal"): shared.command and partial(command, shared.command),
         ("Python", "code"): lambda: command(shared.python, "python"),
         ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
         ("Table", "table"): lambda: downloads(shared.tables(), key),
@@ -289,6 +290,8 @@ def exports_row(shared: ExportContent, key: str) -> None:
     }
     with st.container(horizontal=True, key=f"{key}.row"):
         for (label, icon), filled in fill.items():
+            if filled is None:
+                continue
             menu = st.popover(
                 label, icon=f":material/{icon}:", key=f"{key}.{label}", on_change="rerun"
             )

@@ -10,7 +10,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Headline, Picture, View
 
@@ -27,12 +27,12 @@ def shipped_study(kind: str) -> Artefact | None:
 
 def headline(result: StudyResult) -> Headline:
     """What a study of any kind answers."""
-    return EVERY[result.recipe["kind"]].telling().headline(result, View())
+    return study_kind(result.recipe).telling().headline(result, View())
 
 
 def picture(result: StudyResult) -> Picture | None:
     """Its first picture; none of a kind that has none."""
-    sections = EVERY[result.recipe["kind"]].telling().sections(result, View())
+    sections = study_kind(result.recipe).telling().sections(result, View())
     return next((section.complete for section in sections if isinstance(section, Picture)), None)
 
 

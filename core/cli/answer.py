@@ -18,7 +18,7 @@ from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number
 
-VERSION = 1
+VERSION = 2
 """Of the answers' form: counted up where a key goes or changes its meaning, not where one comes."""
 
 
@@ -49,9 +49,9 @@ def document(command: str, answer: Any) -> dict[str, Any]:
     """An answer with what tells which it is.
 
     >>> document("study card", {"result": "study-0"})
-    {'schema': 'shuffleproof study card', 'version': 1, 'result': 'study-0'}
+    {'schema': 'shuffleproof study card', 'version': 2, 'result': 'study-0'}
     >>> document("library list", [])
-    {'schema': 'shuffleproof library list', 'version': 1, 'rows': []}
+    {'schema': 'shuffleproof library list', 'version': 2, 'rows': []}
     """
     keys = answer if isinstance(answer, Mapping) else {"rows": answer}
     return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}
@@ -285,7 +285,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     },
     "library show": {
         "name": "of the entry", "key": "its key", "summary": "what it is, in words",
-        "tags": "it carries", "created": "when", "bytes": "its size",
+        "created": "when", "bytes": "its size",
         "seconds": "that making it took", "needs": "keys of what it was made from",
         "needed_by": "keys of what was made from it",
         "bundled": "whether it came with the program",
@@ -296,7 +296,6 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "recipe": "what determines it", "facts": "what else was noted when it was made",
     },
     "library show RANKER@NAME": _TUNED,
-    "library compare": {"rows": "a field that differs each, with its value by key"},
     "library export": {"out": "the file", "bytes": "its size", "artefacts": "keys in it"},
     "library import": {
         "artefacts": "keys that are in the store now", "made_here": "those that no import brought",
@@ -307,7 +306,6 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "waste": "a row a kind: files and MB",
     },
     "library rename": {"key": "of the entry", "name": "its new name"},
-    "library tag": {"key": "of the entry", "tags": "it carries now"},
     "library delete": {"deleted": "keys, or the preset", "bytes": "freed"},
     "export": {
         "out": "the file", "bytes": "its size",

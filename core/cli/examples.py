@@ -85,17 +85,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "check --baseline card.json --rankers dlcm --junit card.xml --markdown card.md",
     ),
     "study card": ("study card --rankers dlcm", "study card --rankers dlcm --out card.json"),
-    "library list": ("library list", "library list --kind ranker --tag paper"),
+    "library list": ("library list", "library list --kind ranker"),
     "library show": (
         "library show sample",
         "library show study-3f2a91c4 --json",
         "library show lambdamart@tuned_mq2008",
     ),
-    "library compare": ("library compare study-3f2a91c4 study-77d01e73",),
     "library export": ("library export mine.zip study-3f2a91c4",),
     "library import": ("library import mine.zip",),
     "library rename": ('library rename study-3f2a91c4 "Figure 3"',),
-    "library tag": ("library tag study-3f2a91c4 paper figure3", "library tag study-3f2a91c4"),
     "library delete": (
         "library delete mine",
         "library delete mine --with-dependents",

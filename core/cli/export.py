@@ -33,7 +33,7 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import query, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import View, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, infer_columns
@@ -112,6 +112,8 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     CSV, Parquet and JSON hold the exact summary, or with --per-query every value; LaTeX and
     Markdown the tables that the terminal shows.
     """
+    if chosen not in table_text.EXACT:
+        study_kind(artefact.recipe)  # refuses a kind that was removed; its numbers are exported
     if chosen == "html":
         _no_measures(arguments, "a report is drawn of the study's own measures")
         report([artefact], arguments.out)
@@ -128,7 +130,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         table = infer_columns(frame_of(view.measures), str(artefact.key), SUMMARY)
         write_table_file(table, chosen, arguments.out, view.digits)
         return
-    shown = EVERY[artefact.recipe["kind"]].telling().sections(result, view)
+    shown = study_kind(artefact.recipe).telling().sections(result, view)
     text, title = table_text.WRITERS[TABLE_ENDINGS[chosen]], TITLES[chosen]
     tables = [title.format(table.title) + text(table, view.digits) for table in tables_in(shown)]
     arguments.out.write_text("\n".join(tables), encoding="utf-8")

@@ -24,10 +24,9 @@ def add(commands: flags.Commands) -> None:
 
 
 def _library_commands(commands: flags.Commands) -> None:
-    library = commands.add_parser("library", help="what is stored: names, tags, archives")
+    library = commands.add_parser("library", help="what is stored: names, archives, damage")
     doings = library.add_subparsers(required=True, metavar="DOING")
     listing = flags.command(doings, "list", "library:listing", "everything that is stored")
-    listing.add_argument("--tag", help="only what carries this tag")
     listing.add_argument(
         "--kind", choices=("data", "ranker", "study", "scores", "preferences", "collection")
     )
@@ -35,20 +34,16 @@ def _library_commands(commands: flags.Commands) -> None:
         doings, "show", "library:show", "one entry: recipe, needs, command, Python"
     )
     show.add_argument("what", help=OR_PRESET)
-    compare = flags.command(doings, "compare", "library:compare", "side by side, only what differs")
-    compare.add_argument("what", nargs="+", help="names or keys")
     export = flags.command(doings, "export", "library:export", "one archive for another machine")
     export.add_argument("out", type=Path, help="the file to write")
     export.add_argument("what", nargs="+", help="names or keys; what they need goes along")
     importing = flags.command(doings, "import", "library:take", "take the artefacts of an archive")
     importing.add_argument("archive", type=Path, help="what `library export` wrote")
     rename = flags.command(doings, "rename", "library:rename", "call something by another name")
-    tag = flags.command(doings, "tag", "library:tag", "let something carry exactly these tags")
     delete = flags.command(doings, "delete", "library:delete", "delete something")
-    for command, which in ((rename, A_NAME), (tag, A_NAME), (delete, OR_PRESET)):
+    for command, which in ((rename, A_NAME), (delete, OR_PRESET)):
         command.add_argument("what", help=which)
     rename.add_argument("name", help="its new name")
-    tag.add_argument("tags", nargs="*", help="words; none removes them all")
     delete.add_argument(
         "--with-dependents", action="store_true", help="and everything that was made from it"
     )

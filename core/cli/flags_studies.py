@@ -14,7 +14,6 @@ from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_ST
 ANSWERS = {
     "benchmark": "study_kinds:benchmark",
     "initial-rankings": "study_kinds:initial_rankings",
-    "attention": "attention:study",
     "card": "check:card",
     "worst-case": "study_kinds:worst_case",
 }
@@ -126,21 +125,6 @@ def _of_benchmark(command: argparse.ArgumentParser) -> None:
     flags.baselines(command)
 
 
-def _of_attention(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--query", help="one test query's list, not all of them")
-    command.add_argument(
-        "--change",
-        default="shuffled:1",
-        help="with --query: what happens to the list, as shuffled:7 or cut:0.2:0 "
-        "(default shuffled:1)",
-    )
-    command.add_argument("--map", help="with --query: which weights --json holds")
-    command.add_argument("--block", type=flags.count, default=1, help="with --query (default 1)")
-    command.add_argument(
-        "--head", type=flags.count, help="with --query; by default the mean of all"
-    )
-
-
 def _of_worst_case(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--map", metavar="QUERY", help="also what each single exchange costs in this query"
@@ -160,7 +144,6 @@ def _of_card(command: argparse.ArgumentParser) -> None:
 
 MORE: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "benchmark": _of_benchmark,
-    "attention": _of_attention,
     "card": _of_card,
     "worst-case": _of_worst_case,
 }

@@ -1,4 +1,4 @@
-"""`library`: what is stored, its names and tags, archives, and what is damaged or not needed."""
+"""`library`: what is stored, its names, archives, and what is damaged or not needed."""
 
 import argparse
 from collections import defaultdict
@@ -11,7 +11,7 @@ from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.tune import plain, preset_lines
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.library import cleaning, imports, side_by_side
+from shuffleproof.core.library import cleaning, imports
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.library.entries import Entry
@@ -21,7 +21,6 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.damaged_entries import remove as remove_damaged
-from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
 from shuffleproof.core.studies.terminal_width import fit_table, width
@@ -44,9 +43,7 @@ def listing(arguments: argparse.Namespace) -> Answer:
     entries = [
         entry
         for entry in library.entries(store)
-        if not entry.part
-        and (arguments.tag or "") in ("", *entry.tags)
-        and arguments.kind in (None, entry.key.kind)
+        if not entry.part and arguments.kind in (None, entry.key.kind)
     ]
     broken = library.damaged_entries(store)
     rows = [_row(entry) for entry in entries]
@@ -63,7 +60,7 @@ RARE = ("from", "stale")
 
 
 def _stale(entries: Sequence[Entry]) -> list[str]:
-    """What was made from recipes that are others today, as a paragraph; none: nothing."""
+    """Entries whose recipe changed since, as a paragraph; empty list: none."""
     stale = [entry for entry in entries if entry.stale]
     lines = _beginning(f"{entry.name} ({entry.key}): {entry.stale}" for entry in stale)
     remedy = "They open as ever; nothing is added to them. Train or run them again for today's."
@@ -75,9 +72,9 @@ def _damaged_row(entry: DamagedEntry) -> dict[str, Any]:
 
 
 def _damaged(broken: Sequence[DamagedEntry]) -> str:
-    """What lies in the store and cannot be read, and how to be rid of it."""
+    """Unreadable files of the store, and their removal."""
     lines = _beginning(f"{entry.name}: {entry.found}" for entry in broken)
-    remedy = "`library delete NAME` removes an entry, `library clean --yes` names and tags."
+    remedy = "`library delete NAME` removes an entry, `library clean --yes` names."
     return "\n".join([f"Damaged, {len(broken):,} in all:", *lines, remedy])
 
 
@@ -103,7 +100,6 @@ def show(arguments: argparse.Namespace) -> Answer:
     shown = answer | {
         "needs": _named([needed for needed in entries if needed.key in entry.needs]),
         "needed_by": _named(dependents),
-        "tags": ", ".join(entry.tags) or "none",
         "seconds": _took(entry),
         "imported": str(artefact.imported or "no"),
         "stale": entry.stale or "no",
@@ -111,30 +107,12 @@ def show(arguments: argparse.Namespace) -> Answer:
     return Answer(answer, "\n".join(_field(name, value) for name, value in shown.items()))
 
 
-def compare(arguments: argparse.Namespace) -> Answer:
-    """`library compare`: any number of entries side by side, only the fields that differ."""
-    if len(arguments.what) < 2:
-        raise UsageError("name two entries or more, as in `library compare A B`")
-    _, chosen = _entries(store_of(arguments), arguments.what)
-    heads = [str(entry.key) for entry in chosen]
-    rows: list[dict[str, Any]] = [
-        {"field": name} | dict(zip(heads, values, strict=True))
-        for name, values in side_by_side.differing_fields(chosen).items()
-    ]
-    if not rows:
-        return Answer(rows, "They do not differ in anything that was noted.")
-    lines = [{name: side_by_side.short(value, MOST_LETTERS) for name, value in row.items()}
-             for row in rows]  # fmt: skip
-    return Answer(rows, _aligned(lines))
-
-
 def _line(entry: Entry) -> dict[str, str]:
     """An entry in a line of the list."""
     return {
         "name": entry.name,
         "key": str(entry.key),
-        "what": side_by_side.short(entry.summary, MOST_LETTERS),
-        "tags": ", ".join(entry.tags),
+        "what": short(entry.summary, MOST_LETTERS),
         "made": f"{datetime.fromisoformat(entry.artefact.created):%Y-%m-%d %H:%M}",
         "MB": f"{entry.artefact.size / 1e6:.2f}",
         "seconds": f"{entry.seconds:.1f}" if entry.seconds else "–",
@@ -168,7 +146,7 @@ def _beginning(lines: Iterable[str]) -> list[str]:
 
 
 def _named(entries: Sequence[Entry]) -> str:
-    """How many entries, and the first by name and key."""
+    """Number of entries, and the first by name and key."""
     lines = _beginning(f"{entry.name} ({entry.key})" for entry in entries)
     return "\n".join([counted(len(entries), "entry"), *lines]) if entries else "none"
 
@@ -181,7 +159,7 @@ def _took(entry: Entry) -> str:
 
 
 def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
-    """What makes it again, as a command and in Python; the reason where nothing says it."""
+    """Command and Python lines that make it again; the reason where there are none."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "ranker":
         return {
@@ -203,11 +181,58 @@ def _or_why(write: Callable[..., str], *given: Any) -> str:
 def _field(name: str, value: Any) -> str:
     """A field and its value; what has lines or parts stands below its name, a line each."""
     if isinstance(value, dict):
-        fields = side_by_side.flat(value).items()
-        parts = [f"  {field}: {side_by_side.short(part, MOST_FIELD)}" for field, part in fields]
+        fields = flat(value).items()
+        parts = [f"  {field}: {short(part, MOST_FIELD)}" for field, part in fields]
         return "\n".join([name, *parts])
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{name}\n{text}" if "\n" in text else f"{name}: {text}"
+
+
+def short(value: Any, most: int = 60) -> str:
+    """A value in one line of at most so many characters.
+
+    >>> short(["dlcm", "mart", "setrank-imsab"], 20), short(0.123456789), short(None)
+    ('dlcm … (3 in all)', '0.123457', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, Mapping):
+        value = [f"{name} {short(part)}" for name, part in value.items()]
+    if isinstance(value, list | tuple):
+        texts = [_of_many(part) for part in value]
+        text_of_all = ", ".join(texts)
+        if len(text_of_all) <= most:
+            return text_of_all or "none"
+        tail, fitting = f" … ({len(texts)} in all)", texts
+        while len(fitting) > 1 and len(", ".join(fitting)) + len(tail) > most:
+            fitting = fitting[:-1]
+        return f"{', '.join(fitting)[: max(1, most - len(tail))]}{tail}"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _of_many(value: Any) -> str:
+    """One of several values: what it is called, where it is a table of fields."""
+    if isinstance(value, Mapping):
+        return str(value.get("label") or value.get("name") or f"{len(value)} fields")
+    if isinstance(value, list | tuple):
+        return " ".join(map(short, value))
+    return short(value)
+
+
+def flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Fields inside fields by their path.
+
+    >>> flat({"ranker": {"trees": 3}, "seed": 0})
+    {'ranker.trees': 3, 'seed': 0}
+    """
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            fields |= flat(value, f"{place}{name}.")
+        else:
+            fields[f"{place}{name}"] = value
+    return fields
 
 
 def export(arguments: argparse.Namespace) -> Answer:
@@ -237,14 +262,6 @@ def rename(arguments: argparse.Namespace) -> Answer:
     _, (entry,) = _entries(store, [arguments.what])
     library.rename(store, entry, arguments.name)
     return Answer({"key": str(entry.key), "name": arguments.name})
-
-
-def tag(arguments: argparse.Namespace) -> Answer:
-    """`library tag`: let an artefact carry exactly these tags."""
-    store = store_of(arguments)
-    _, (entry,) = _entries(store, [arguments.what])
-    Tags(store.root).put(entry.key, arguments.tags)
-    return Answer({"key": str(entry.key), "tags": list(Tags(store.root).of(entry.key))})
 
 
 def delete(arguments: argparse.Namespace) -> Answer:
@@ -312,7 +329,6 @@ def _row(entry: Entry) -> dict[str, Any]:
         "name": entry.name,
         "key": str(entry.key),
         "summary": entry.summary,
-        "tags": list(entry.tags),
         "created": entry.artefact.created,
         "bytes": entry.artefact.size,
         "seconds": entry.seconds,

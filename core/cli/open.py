@@ -215,7 +215,7 @@ def look_over(arguments: argparse.Namespace) -> None:
     check_workers(arguments)
     if group == "study":
         arguments.asked = _asked(kind, arguments)
-        query = getattr(arguments, OF_ONE_QUERY.get(kind, ""), None)
+        query = getattr(arguments, "map", None)  # of `study worst-case`
         if query is not None:
             _check_query(query, arguments.asked[1])
     elif not trains_retriever(arguments):
@@ -243,9 +243,6 @@ def check_workers(arguments: argparse.Namespace) -> None:
 
 
 NOT_TRAINED = {Kind.FUNCTION, Kind.FILE}
-
-OF_ONE_QUERY = {"attention": "query", "worst-case": "map"}
-"""The flags that name one test query, by the kind of study."""
 
 
 def _check_query(query: str, scope: Scope) -> None:

@@ -24,7 +24,7 @@ from shuffleproof.core.cli.open import (
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import EVERY, LISTLESS
+from shuffleproof.core.studies.registry import LISTLESS, study_kind
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import STOPPED, View, sections_of
 from shuffleproof.core.studies.table_text import records, terminal_text
@@ -101,7 +101,7 @@ def print_study(
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     """What the command of a stored study answers in JSON."""
-    telling, view = EVERY[artefact.recipe["kind"]].telling(), view or View()
+    telling, view = study_kind(artefact.recipe).telling(), view or View()
     summary = records(stored_summary(artefact.path))
     result = StudyResult.open(artefact.path)
     answer = telling.answer(result, view)
@@ -112,7 +112,7 @@ def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
 
 def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) -> str:
     """The sections of a stored study for the terminal."""
-    telling = EVERY[artefact.recipe["kind"]].telling()
+    telling = study_kind(artefact.recipe).telling()
     sections = sections_of(telling, StudyResult.open(artefact.path), view or View(digits=digits))
     return terminal_text(sections, digits) + "\n"
 

@@ -16,7 +16,7 @@ from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.methods import paragraph, references
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
@@ -89,7 +89,7 @@ class Result(StudyResult):
 
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
         """What the study says, under these measures (none: its own)."""
-        telling = EVERY[self.recipe["kind"]].telling()
+        telling = study_kind(self.recipe).telling()
         return sections_of(telling, self, View(measures=_texts(measures)))
 
     def _tables(self, measures: Measures = ()) -> Iterator[Table]:
@@ -104,7 +104,7 @@ class Result(StudyResult):
     @property
     def headline(self) -> Headline:
         """The answer in one sentence: its `text`, and its `tier` (`core.studies.headline`)."""
-        return EVERY[self.recipe["kind"]].telling().headline(self, View())
+        return study_kind(self.recipe).telling().headline(self, View())
 
     @property
     def finding(self) -> str:
@@ -121,7 +121,7 @@ class Result(StudyResult):
     @property
     def tables(self) -> list[str]:
         """The titles of its tables, in the order of their numbers."""
-        return [table.title or EVERY[self.recipe["kind"]].source for table in self._tables()]
+        return [table.title or study_kind(self.recipe).source for table in self._tables()]
 
     def table(self, which: int | str = 1, measures: Measures = ()) -> pd.DataFrame:
         """A table as people read it: its columns by their labels, its numbers exact.

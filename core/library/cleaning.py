@@ -32,9 +32,6 @@ YOUNG_SECONDS = 3600.0
 ABANDONED_SECONDS = 30 * 86_400.0
 """Work under way that nothing has touched for so long is taken for given up."""
 
-FORGOTTEN_SECONDS = 86_400.0
-"""What workers share that nothing has touched for so long has nobody who waits for it."""
-
 LITTLE = 0.05
 """Megabytes that are not worth a word."""
 
@@ -68,7 +65,7 @@ def waste(store: Store) -> list[Waste]:
     removable = [
         *_records(store, now), *_left_behind(store, now), *_earlier(store),
         *_uploads(store, now),
-        *_labels(store), *_examinations(store),
+        *_names(store), *_examinations(store),
     ]  # fmt: skip
     return sorted(removable, key=lambda item: (item.what, str(item.path)))
 
@@ -175,20 +172,19 @@ def _uploads(store: Store, now: float) -> Iterator[Waste]:
             yield Waste(path, "uploads that no job needs", size_of(path))
 
 
-def _labels(store: Store) -> Iterator[Waste]:
-    """Names and tags that are damaged, or of artefacts that are gone."""
+def _names(store: Store) -> Iterator[Waste]:
+    """Names that are damaged or of artefacts that are gone, and tags of earlier versions."""
     stored = {str(artefact.key) for artefact in store.artefacts()}
     stored |= {item.name for item in damaged_entries(store) if item.what == "artefact"}
     for item in damaged_entries(store):
         if item.what != "artefact":
-            yield Waste(item.path, "damaged names and tags", item.size)
+            yield Waste(item.path, "damaged names", item.size)
     for name, key in store.names().items():
         path = store.root / "names" / name
         if str(key) not in stored and path.exists():
-            yield Waste(path, "names and tags of what is gone", size_of(path))
-    for path in (store.root / "tags").glob("*.json"):
-        if path.is_file() and path.stem not in stored:
-            yield Waste(path, "names and tags of what is gone", size_of(path))
+            yield Waste(path, "names of what is gone", size_of(path))
+    for path in (store.root / "tags").glob("*"):
+        yield Waste(path, "tags of earlier versions", size_of(path))
 
 
 def _examinations(store: Store) -> Iterator[Waste]:

@@ -25,7 +25,6 @@ from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.store.damaged_entries import damaged_entries as unreadable
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
 from shuffleproof.core.studies.kinds.preferences.sections import label as aggregator
@@ -70,7 +69,6 @@ class Entry:
         name: the name given to it, or what it is called by itself.
         names: all that a person gave to it; the same bytes may have been imported under several.
         summary: what it is, in one line.
-        tags: words that were put on it.
         seconds: what it took to train or to score, where that was noted; of a study the sum over
             its trials, which is not the time that passed where several ran side by side.
         bundled: it comes with the program and can be neither changed nor deleted.
@@ -83,7 +81,6 @@ class Entry:
     name: str
     names: tuple[str, ...]
     summary: str
-    tags: tuple[str, ...]
     seconds: float | None
     bundled: bool
     needs: frozenset[ArtefactKey]
@@ -162,7 +159,6 @@ def _entry(
         name=names[0] if names else _searched_name(*searched) or _own_name(artefact),
         names=names,
         summary=summary_of(artefact),
-        tags=Tags(store.root).of(artefact.key),
         seconds=_seconds(artefact),
         bundled=artefact.path.parent != store.root / "artefacts",
         needs=needs,
@@ -214,7 +210,7 @@ def with_dependencies(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> li
 
 
 def remove(store: Store, chosen: Sequence[Entry]) -> int:
-    """Remove artefacts with their names and tags; returns the bytes that are free now.
+    """Remove artefacts with their names; returns the bytes that are free now.
 
     Raises:
         ArtefactError: one of them comes with the program; those before it are gone.
@@ -222,7 +218,6 @@ def remove(store: Store, chosen: Sequence[Entry]) -> int:
     freed = 0
     for entry in chosen:
         store.remove(entry.key)
-        Tags(store.root).put(entry.key, ())
         freed += entry.artefact.size
     return freed
 

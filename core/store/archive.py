@@ -1,4 +1,4 @@
-"""Artefacts as one file that another machine opens: a zip with their manifests, names and tags.
+"""Artefacts as one file that another machine opens: a zip with their manifests and names.
 
 Nothing of an archive is believed: paths stay inside, sizes are bounded, every manifest must be
 one, and every file must have the SHA-256 that its manifest says. All of it enters the store, or
@@ -19,11 +19,10 @@ from typing import Any
 
 from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.store import manifest, names, plain_json, tags
+from shuffleproof.core.store import manifest, names, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.store.tags import Tags
 
 HEAD = "shuffleproof.json"
 VERSION = 1
@@ -39,7 +38,7 @@ def write(
     """Write artefacts into one zip, whole or not at all; yields one report an artefact.
 
     Args:
-        store: that they are in; their names and tags go along.
+        store: that they are in; their names go along.
         artefacts: which ones, each once.
         out: the file; a part file beside it is renamed at the end.
 
@@ -52,7 +51,6 @@ def write(
         "version": VERSION,
         "artefacts": [str(artefact.key) for artefact in artefacts],
         "names": {name: str(key) for name, key in store.names().items() if key in keys},
-        "tags": {str(key): list(Tags(store.root).of(key)) for key in keys},
     }
     try:
         with (
@@ -106,7 +104,7 @@ def read_archive(
                 if store.find(artefact.key) is None:
                     manifest.note_import(artefact.path, path.name)
                 adopted.append(store.adopt(artefact.path, artefact.key))
-    _set_labels(head, adopted, store)
+    _set_names(head, adopted, store)
     return adopted
 
 
@@ -121,19 +119,18 @@ def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if head["version"] != VERSION:
         finding = f"an archive of version {str(head['version'])[:40]!r}, not {VERSION}"
         raise DataError(path.name, finding, REMEDY)
-    keys, called, tagged = (head.get(name, kind()) for name, kind in
-                            (("artefacts", list), ("names", dict), ("tags", dict)))  # fmt: skip
+    keys, called = head.get("artefacts", []), head.get("names", {})
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise DataError(path.name, f"artefacts in its {HEAD} are no list of keys", REMEDY)
     strange = [text for text in keys if not KEY.fullmatch(text)]
     if strange or len(set(keys)) < len(keys):
         finding = f"{strange[0][:60]!r} is no key" if strange else "an artefact is named twice"
         raise DataError(path.name, f"{finding}, in its {HEAD}", REMEDY)
-    _check_labels(called, tagged, path)
-    return {"artefacts": keys, "names": called, "tags": tagged}
+    _check_names(called, path)
+    return {"artefacts": keys, "names": called}
 
 
-def _check_labels(called: Any, tagged: Any, path: Path) -> None:
+def _check_names(called: Any, path: Path) -> None:
     if not isinstance(called, dict) or not all(isinstance(key, str) for key in called.values()):
         raise DataError(path.name, f"names in its {HEAD} are no table of keys", REMEDY)
     for name in called:
@@ -142,10 +139,6 @@ def _check_labels(called: Any, tagged: Any, path: Path) -> None:
             raise DataError(path.name, f"an entry wants the name {name!r}, which is taken", remedy)
         if not names.NAME.fullmatch(name):
             raise DataError(path.name, f"{name[:60]!r} cannot be a name", REMEDY)
-    lists = tagged.values() if isinstance(tagged, dict) else [None]
-    if not all(isinstance(words, list) and all(tags.is_tag(word) for word in words)
-               for words in lists):  # fmt: skip
-        raise DataError(path.name, f"tags in its {HEAD} are no table of words", REMEDY)
 
 
 def _checked_artefact(content: Path, path: Path) -> Artefact:
@@ -160,16 +153,12 @@ def _checked_artefact(content: Path, path: Path) -> Artefact:
     return artefact
 
 
-def _set_labels(head: dict[str, Any], artefacts: Sequence[Artefact], store: Store) -> None:
-    """Names and tags of what was taken."""
+def _set_names(head: dict[str, Any], artefacts: Sequence[Artefact], store: Store) -> None:
+    """Names of what was taken."""
     keys: dict[str, ArtefactKey] = {str(artefact.key): artefact.key for artefact in artefacts}
     for name, text in head["names"].items():
         if text in keys:
             store.set_name(_free_name(name, keys[text], store), keys[text])
-    store_tags = Tags(store.root)
-    for text, words in head["tags"].items():
-        if text in keys and words:
-            store_tags.put(keys[text], [*store_tags.of(keys[text]), *words])
 
 
 def _free_name(name: str, key: ArtefactKey, store: Store) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shuffleproof.core.errors import ArtefactError
-from shuffleproof.core.store import manifest, names, tags
+from shuffleproof.core.store import manifest, names
 from shuffleproof.core.store.artefacts import Store
 
 
@@ -17,7 +17,7 @@ class DamagedEntry:
 
     Attributes:
         path: what to remove.
-        what: artefact, name, tags, record or preset.
+        what: artefact, name, record or preset.
         found: what is wrong with it.
         size: bytes of its files.
     """
@@ -65,8 +65,10 @@ def size_of(place: Path) -> int:
 
 
 def _unreadable_entries(root: Path) -> Iterator[tuple[Path, str, str]]:
-    places = {"artefact": ("artefacts", manifest.listed_artefact),
-              "name": ("names", names.key_named), "tags": ("tags", tags.read_tags)}  # fmt: skip
+    places = {
+        "artefact": ("artefacts", manifest.listed_artefact),
+        "name": ("names", names.key_named),
+    }
     for kind, (folder, reader) in places.items():
         for path in sorted((root / folder).glob("*")):
             if path.suffix == ".part":  # being written

@@ -1,9 +1,10 @@
 """The studies by name: what each is asked, and the figure or table that it answers."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
-from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
@@ -30,7 +31,6 @@ STUDIES: Mapping[str, type[Question]] = {
         Ablation,
         SetSize,
         MultiRanking,
-        Attention,
         Perturbations,
         WorstCase,
         GroupShuffles,
@@ -53,6 +53,21 @@ LISTLESS: Mapping[str, type[ListlessQuestion]] = {**COLLECTION_STUDIES, **PREFER
 """Of data that have no candidate lists."""
 
 EVERY: Mapping[str, type[Question]] = {**STUDIES, **LISTLESS}
+
+
+def study_kind(recipe: Mapping[str, Any]) -> type[Question]:
+    """The kind of a stored study.
+
+    Raises:
+        UsageError: this version has no such kind.
+    """
+    kind = str(recipe["kind"])
+    if kind not in EVERY:
+        raise UsageError(
+            f"this version has no study {kind}: open the result with the version that made it, or "
+            "delete it"
+        )
+    return EVERY[kind]
 
 
 def page_of(kind: str) -> str:

@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.preset_differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.user_code import MARK
 
 MODULE = "MODULE"
@@ -55,10 +55,7 @@ def question_of(recipe: Facts, facts: Facts) -> Question:
     Raises:
         UsageError: no study is of this kind, or an old one does not tell.
     """
-    kind = str(recipe["kind"])
-    if kind not in EVERY:
-        raise UsageError(f"no study is of the kind {kind}: install the version that made it")
-    return EVERY[kind].of(recipe, facts)
+    return study_kind(recipe).of(recipe, facts)
 
 
 def command_of(question: Question, facts: Facts) -> str:

@@ -27,7 +27,7 @@ from tests.golden import drawn
 UNDRAWN = {"invariance"}  # a certificate is a sentence and a row
 UNSAID = {"invariance", "benchmark", RUNS}  # no measure; said under the table
 SILENT = {"initial-rankings"}  # nothing is left out or exchanged in the study of the tests
-ELSEWHERE = {"attention", "invariance", RUNS}  # their pages show lists first, or other data
+ELSEWHERE = {"invariance", RUNS}  # their pages show lists first, or other data
 
 
 @pytest.fixture(autouse=True)

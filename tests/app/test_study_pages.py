@@ -11,7 +11,6 @@ import pytest
 from shuffleproof.app import study_access as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
-from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
@@ -22,7 +21,7 @@ from tests import app_tables as tables
 from tests.app_jobs import state_of
 from tests.app_pages import opened, words
 
-NO_FORM = {"invariance", "attention"}
+NO_FORM = {"invariance"}
 """Kinds whose page offers the study of the rankers that it shows, without a form."""
 
 
@@ -33,9 +32,7 @@ def _forms():
 
 
 def _form_of(draw):
-    """Of a plain page, of the page's module, or of the module `form` beside it."""
-    if isinstance(draw, PlainPage):
-        return draw.form
+    """The form of the page's module, or of the module `form` in its folder."""
     own = importlib.import_module(draw.__module__)
     alone = f"{draw.__module__.rpartition('.')[0]}.form"
     return own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
@@ -132,10 +129,10 @@ def test_what_waits_tells_its_place_and_can_run_next(store):
 
 def test_no_long_job_is_before_a_short_one(store):
     queue = jobs.jobs_of(store)
-    kinds = ("train", "attention", "invariance", "benchmark")
+    kinds = ("train", "runs", "invariance", "benchmark")
     handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
     before = {kind: job_panel.before(job) for kind, job in handed.items()}
-    assert before == {"train": 0, "attention": 0, "invariance": 1, "benchmark": 3}
+    assert before == {"train": 0, "runs": 0, "invariance": 1, "benchmark": 3}
 
 
 def test_what_is_remembered_is_told_apart_by_all_of_its_content():

@@ -13,6 +13,7 @@ from shuffleproof.app import captions, scoring
 from shuffleproof.app.figures.attention import Cells, Side
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.scoring import List
+from shuffleproof.core.answers.attention import unpack_array
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.attention.kinds import KINDS, MapKind
 from shuffleproof.core.rankers.attention.order import (
@@ -24,10 +25,9 @@ from shuffleproof.core.rankers.attention.order import (
     window,
 )
 from shuffleproof.core.rankers.attention.summary import MEASURES
-from shuffleproof.core.studies.kinds.attention.one_list import unpack_array
 from shuffleproof.core.words import number
 
-WORK = "shuffleproof.core.studies.kinds.attention.one_list"
+WORK = "shuffleproof.core.answers.attention"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,6 @@ class Overview:
         changes: (kind, block, largest change).
         reads: what the ranker declares to read.
         came: how many documents the change added.
-        seconds: what the answer took.
     """
 
     kinds: Sequence[tuple[str, int, int]]
@@ -56,7 +55,6 @@ class Overview:
     changes: Sequence[tuple[str, int, float]]
     reads: Sequence[str]
     came: int
-    seconds: float
 
     @property
     def gone(self) -> int:

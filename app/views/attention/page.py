@@ -9,13 +9,13 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, captions, proposals, scoring, selection, services, state
+from shuffleproof.app import address, captions, proposals, scoring, selection, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.plain import escaped, escaped_sentence
-from shuffleproof.app.study import parts, sample_result
+from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import OnClick, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
-from shuffleproof.app.views.attention import study
+from shuffleproof.app.views.attention import export
 from shuffleproof.app.views.attention.map import (
     CHART,
     LOOKS,
@@ -33,6 +33,8 @@ from shuffleproof.app.views.attention.map import (
     pair_in_address,
     take,
 )
+from shuffleproof.app.views.attention.sentences import summary, verdict
+from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.answers.trained_rankers import (
     TrainedRanker,
     as_they_came,
@@ -44,9 +46,6 @@ from shuffleproof.core.rankers.attention.kinds import KINDS, attends
 from shuffleproof.core.rankers.attention.order import Sorting
 from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED
-from shuffleproof.core.studies.kinds.attention.sections import verdict
-from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered_families
-from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
 HEADS = "attention heads"
@@ -63,7 +62,9 @@ CHANGES = tuple(dict.fromkeys((
 
 def page() -> None:
     """Draw the page for the data set in use."""
-    parts.header("Attention", STUDIES["attention"].title)
+    parts.header(
+        "Attention", "Which documents does a ranker look at, and does the order shown change that?"
+    )
     _looked()
 
 
@@ -82,20 +83,17 @@ def _looked() -> None:
 
 
 def _nothing_trained(data: str) -> None:
-    with sample_result.draw_sample("attention"):
-        parts.not_yet(
-            f"No ranker with attention is trained on {data} yet, so there are no weights to look "
-            "at.",
-            "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By "
-            "command:",
-            f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
-        )
-        parts.link("train", "Train rankers", "model_training")
+    parts.not_yet(
+        f"No ranker with attention is trained on {data} yet, so there are no weights to look at.",
+        "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By command:",
+        f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
+    )
+    parts.link("train", "Train rankers", "model_training")
 
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
-    default = _first(data.data, rankers) or _asked(data.data, labels)
+    default = _first(rankers) or _asked(data.data, labels)
     if default is None:
         return
     no_query = state.missing_option("query", data.queries)
@@ -135,10 +133,11 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         _looked_at(seen, weights, wanted)
     with beside:
         _contrast(query_list, ranker, rankers, change)
-    _heads(*heads(query_list, ranker.key), wanted)
-    study.section(data, query_list, ranker, seen.seconds)
-    study.row(
-        study.ExportedView(query_list, ranker, wanted, str(change), view),
+    numbers, pictures = heads(query_list, ranker.key)
+    parts.finding(summary(ranker.label, numbers, len(seen.documents)))
+    _heads(numbers, pictures, wanted)
+    export.row(
+        export.ExportedView(query_list, ranker, wanted, str(change), view),
         seen,
         drawn,
         map_,
@@ -146,23 +145,17 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     )
 
 
-def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
-    """Whom an address without a ranker shows, whatever is trained later; None: it has to say.
+def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
+    """The ranker that an address without one shows, whatever is trained later.
 
-    The first that its study is of; else the first shipped SetRank whose documents attend to each
-    other directly; else the first SetRank.
+    The first shipped SetRank whose documents attend to each other directly; else the first SetRank;
+    None: there is none.
     """
-    wanted, came = address.says("study"), as_they_came(rankers)
-    studies = [
-        artefact for artefact in services.studies("attention", data) if str(artefact.key) in wanted
-    ]
-    digests = {digest for artefact in studies for _, digest in artefact.recipe["rankers"]}
-    studied = [ranker for ranker in came if ranker.digest in digests]
-    setranks = list(filter(_is_setrank, came))
+    setranks = list(filter(_is_setrank, as_they_came(rankers)))
     direct = [
         ranker for ranker in setranks if ranker.is_bundled and FIXED[ranker.name]["block"] == "msab"
     ]
-    return next(iter([*studied, *direct, *setranks]), None)
+    return next(iter([*direct, *setranks]), None)
 
 
 def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
@@ -425,9 +418,7 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap)
         )
     if place := parts.fold("Numbers for every head, for this list", "every head"):
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
-        place.dataframe(
-            shown.drop(columns="received"), hide_index=True, alt="Every head of this list"
-        )
+        place.dataframe(shown, hide_index=True, alt="Every head of this list")
 
 
 def _take_head(kind: str) -> OnClick:

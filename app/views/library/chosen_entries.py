@@ -1,4 +1,4 @@
-"""What can be done with chosen entries of the library: open, compare, name, tag, take, delete."""
+"""Actions on chosen entries of the library: open, rename, export, report, delete."""
 
 import shlex
 from collections import Counter
@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from shuffleproof.app import exports, jobs, library, report, services, state, uploads
-from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app import jobs, library, report, services, state, uploads
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.received_files import in_words
@@ -20,23 +19,17 @@ from shuffleproof.core.job_kinds import exported
 from shuffleproof.core.library import entries as shelf
 from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
-from shuffleproof.core.studies.tables import Column, infer_columns
 from shuffleproof.core.words import counted, duration
 
 
 def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     """Draw everything that can be done with what is chosen."""
     if not chosen:
-        st.caption("Tick one row to open, name or delete it; several to compare them.")
+        st.caption("Tick one row to open or rename it, any number to export or delete them.")
         return
     if len(chosen) == 1:
         _one(chosen[0], every)
-    else:
-        st.subheader(f"{len(chosen)} entries side by side")
-        _compared(chosen)
     with st.container(horizontal=True, key="library.row"):
-        with st.popover("Tags", icon=":material/label:"):
-            _tags(chosen)
         if len(chosen) == 1:
             with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
                 _rename(chosen[0])
@@ -84,37 +77,6 @@ def _named(names: Sequence[str], most: int = 8) -> str:
     shown = list(dict.fromkeys(names))
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
-
-
-def _compared(chosen: Sequence[Entry]) -> None:
-    frame = library.differing_fields(chosen)
-    if frame.empty:
-        st.markdown("**They do not differ in anything that was noted.**")
-        return
-    title = f"The {counted(len(frame), 'field')} in which {len(chosen)} entries differ"
-    table = infer_columns(frame, title, [Column("field", "differs in")])
-    data_frame(table, "differing")
-    st.caption(
-        f"Only what differs is shown: {counted(len(frame), 'field')}. Digests and tables inside a "
-        "recipe are left out; the results of a study are those of its first point."
-    )
-    with st.popover("Table", icon=":material/table:"):
-        parts.downloads(exports.table_files(table, "library-differences"), "library")
-
-
-def _tags(chosen: Sequence[Entry]) -> None:
-    every = sorted({tag for entry in library.entries() for tag in entry.tags})
-    common = sorted(set.intersection(*(set(entry.tags) for entry in chosen)))
-    keys = " ".join(str(entry.key) for entry in chosen)
-    tags = st.multiselect(
-        "Tags of all that is chosen", list(dict.fromkeys([*common, *every])), default=common,
-        accept_new_options=True, key=f"tags {keys}", wrap=True,
-        help="1 to 40 letters, digits, blanks and . _ + @ = -",
-    )  # fmt: skip
-    if st.button("Set these tags", key="tags now"):
-        with parts.errors_shown():
-            library.set_tags(chosen, tags)
-            st.rerun()
 
 
 def _rename(entry: Entry) -> None:

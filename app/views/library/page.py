@@ -64,19 +64,15 @@ def _filter(every: Sequence[Entry]) -> Filter:
         "Data set", names, index=None, key="on", bind="query-params", placeholder="all"
     )
     text = right.text_input(
-        "Search", key="find", bind="query-params", placeholder="words of name, recipe, tags, key"
+        "Search", key="find", bind="query-params", placeholder="words of name, recipe, key"
     )
-    tags = sorted({tag for entry in every for tag in entry.tags})
     with st.container(horizontal=True, vertical_alignment="center"):
-        picked: list[str] = []
-        if tags:
-            picked = st.pills("Tags", tags, selection_mode="multi", key="tags", bind="query-params")
         hidden = sum(entry.part for entry in every)
         whole = bool(hidden) and st.toggle(
             f"Parts of cross-fittings too ({hidden})", key="parts", bind="query-params",
             help="Rankers that were fitted only to give the others their initial rankings.",
         )  # fmt: skip
-    return Filter(kind or "", data or "", tuple(picked), text.strip(), whole)
+    return Filter(kind or "", data or "", text.strip(), whole)
 
 
 def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
@@ -110,7 +106,6 @@ def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
             "kind": text("Kind", width=112),
             "data": text("Data set", width="small"),
             "what": text("What it is", width=332),
-            "tags": st.column_config.ListColumn("Tags"),
             "megabytes": number("MB", format="%.2f", width=52),
             "age": text("Made", width=108),
             "seconds": number("Took (s)", format="%.1f", width=78, help=TOOK),
@@ -143,17 +138,12 @@ MOST_SHOWN = 50
 
 def _storage() -> None:
     """Draw what is damaged, if anything is, the store's size, and what could go."""
-    verification = library.verification()
-    damaged = library.damaged_entries()
-    names = {file.name for file in damaged}
-    _broken([*damaged, *(file for file in verification.damaged if file.name not in names)])
-    large = counted(verification.total, "large artefact")
-    read = f"; {verification.done} of {large} verified" if verification.total else ""
+    _broken(library.damaged_entries())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            escaped_sentence(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
+            f"The store holds {library.size() / 1e6:,.1f} MB on this disk.",
             width="stretch",
-            help="Files above 1 MiB are digested in the background, once a day.",
+            help="`shuffleproof library verify` compares all files with their digests.",
         )
         with st.popover("Clean up", icon=":material/cleaning_services:"):
             _clean()
@@ -209,9 +199,6 @@ def _broken(damaged: Sequence[DamagedEntry]) -> None:
 def _remove(file: DamagedEntry) -> None:
     with chosen_entries.noting_errors():
         remove(services.store(), file)
-        library.verification().damaged[:] = [
-            other for other in library.verification().damaged if other.path != file.path
-        ]
 
 
 IMPORT = "library-import"

@@ -37,7 +37,7 @@ DRAWING = {
 NUMBERS = {
     "attention.small", "multi_ranking.similarity",
     "multi_ranking.lengths", "multi_ranking.path",
-    "attention.dots", "group_shuffles.equivariance", "query_bars.bars",
+    "group_shuffles.equivariance", "query_bars.bars",
     "tuning.best_so_far", "tuning.parallel",
 }  # fmt: skip
 """Those that show no text of users: only numbers, or names of our own rankers."""
@@ -132,17 +132,9 @@ CASES = {
         table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
     ),
     "retrieval.postings": (table(retriever=[EVIL], rank=[1], share=[0.5]),),
-    "retrieval.growth_changes": (
-        table(retriever=[EVIL], documents=["unseen"], share=[0.3], change=[-0.2], low=[-0.3],
-              high=[-0.1]), "recall@20",
-    ),
-    "retrieval.panels": (
-        table(retriever=[EVIL], panel=[EVIL], level=[0.3], change=[-0.2], low=[-0.3], high=[-0.1]),
-        "AP", "share",
-    ),
     "retrieval.changes": (
-        table(retriever=[EVIL], noise=["typos"], level=[0.2], measure=["AP"], change=[-0.2],
-              low=[-0.3], high=[-0.1], p=[0.01], n=[9]), "AP",
+        table(retriever=[EVIL], condition=[EVIL], level=[0.3], change=[-0.2], low=[-0.3],
+              high=[-0.1]), "AP", "share",
     ),
     "preferences.curves": (
         table(aggregator=[EVIL], level=[0.1], mean=[0.2], low=[0.1], high=[0.3], n=[9]),

@@ -1,43 +1,32 @@
-"""The page Attention and what it asks for: maps, clicks, zoom, errors; the whole-set study."""
+"""The page Attention and what it asks for: maps, clicks, zoom, errors."""
 
 import html
 import json
 import os
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import exports, scoring, services
-from shuffleproof.app.figures import attention as attention_figure
 from shuffleproof.app.figures import attention as figure
+from shuffleproof.app.views.attention import export, sentences
 from shuffleproof.app.views.attention import map as attention_map
-from shuffleproof.app.views.attention import study as attention_export
 from shuffleproof.app.views.attention.map import Overview, WantedMap
-from shuffleproof.core import jobs
-from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.answers import attention
+from shuffleproof.core.answers.attention import pack_array, unpack_array
+from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import ParameterError, ScoringError, UsageError
+from shuffleproof.core.errors import ScoringError, UsageError
 from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, record_maps
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.kinds.attention import one_list, sections
-from shuffleproof.core.studies.kinds.attention.one_list import (
-    list_command,
-    list_python,
-    pack_array,
-    unpack_array,
-)
-from shuffleproof.core.studies.kinds.attention.question import Attention
-from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered_families
-from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import run_to_end
 from tests import places
 
@@ -100,6 +89,12 @@ def test_the_order_shown_plays_no_part_in_setrank_and_does_in_dlcm(trained_sampl
     page = page.selectbox(key="ranker").select("setrank-imsab-init").run()
     page = page.selectbox(key="change").select("transpositions:20:0").run()
     assert said(page).endswith("the initial ranking is part of what SetRank IMSAB + init reads.")
+
+
+def test_the_list_shown_is_summed_up_and_offers_no_command(trained_sample, monkeypatch):
+    page = opened(trained_sample[0].root, monkeypatch)
+    assert any("draws on" in text and "mean over" in text for text in texts(page))
+    assert not [one for one in page.button if "all test queries" in one.label]
 
 
 def test_every_map_of_a_ranker_can_be_looked_at(trained_sample, monkeypatch):
@@ -174,28 +169,6 @@ def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypat
     assert "<b>" not in page.error[0].value
 
 
-def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monkeypatch):
-    (tmp_path / "artefacts").mkdir()
-    for artefact in trained_sample[0].artefacts():
-        (tmp_path / "artefacts" / str(artefact.key)).symlink_to(artefact.path)
-    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
-    page = opened(tmp_path, monkeypatch, ranker="setrank-imsab-init")
-    page = next(one for one in page.button if one.label.startswith("Look at all")).click().run()
-    (job,) = jobs.jobs_of(services.store()).list("waiting")
-    assert job.kind == "attention"
-    assert any("Cancel" in one.label for one in page.button)
-    workbench = replace(trained_sample[1], store=services.store())
-    run_to_end(Attention(tuple(job.parameters["rankers"])).run(workbench))
-    page = opened(tmp_path, monkeypatch, ranker="setrank-imsab-init")
-    whole = " ".join(texts(page))
-    assert ": a document draws on" in whole
-    assert "95 % interval" in whole
-    assert "16 induced points" in whole
-    page = page.segmented_control(key="numbers").set_value("dead").run()
-    (drawn,) = [one.proto.alt for one in page.get("plotly_chart") if " points of " in one.proto.alt]
-    assert drawn.startswith("dead share of queries and heads: 16 points of ")
-
-
 def in_process(program, root):
     home = places.ROOT
     return subprocess.run(
@@ -220,7 +193,6 @@ def seen(docs=5, kinds=(("documents", 2, 2),)):
         changes=(),
         reads=(),
         came=0,
-        seconds=0.1,
     )
 
 
@@ -323,7 +295,7 @@ def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
     assert f"{after[found.rows.item(2), found.columns.item(3)]:.3g}" in marks[1].text[13]
     assert len(drawn.layout.shapes) == 2
     assert "after the change" in figure.alt_text(found.cells)
-    frame = attention_export.cells_table(found)
+    frame = export.cells_table(found)
     assert frame["weight after"].tolist() == pytest.approx(found.cells.after.ravel().tolist())
 
 
@@ -380,12 +352,12 @@ def test_a_difference_of_rounding_is_pale():
 
 def test_small_pictures_know_their_block_and_head():
     pictures = [np.random.default_rng(0).random((3, 4, 4)) for _ in range(2)]
-    drawn = json.loads(attention_figure.small(pictures, (1, 2)).to_json())
+    drawn = json.loads(figure.small(pictures, (1, 2)).to_json())
     (marks,) = [trace for trace in drawn["data"] if trace["type"] == "scatter"]
     found = [tuple(place) for place in marks["customdata"]]
     assert found == [(block, head) for block in range(2) for head in range(3)]
     (ring,) = drawn["layout"]["shapes"]
-    colors = attention_figure.small(pictures, (1, 2)).data[0]
+    colors = figure.small(pictures, (1, 2)).data[0]
     inside = [
         (np.searchsorted(edges, ring[low]), np.searchsorted(edges, ring[high] - 1e-9))
         for edges, low, high in ((colors.y, "y0", "y1"), (colors.x, "x0", "x1"))
@@ -393,9 +365,9 @@ def test_small_pictures_know_their_block_and_head():
     tile = colors.z[slice(*inside[0]), slice(*inside[1])]
     own = pictures[1][2]
     np.testing.assert_allclose(tile, (own - own.min()) / np.ptp(own), atol=1e-6)
-    assert len(attention_figure.small(pictures, (0, None)).layout.shapes) == 3
-    assert not attention_figure.small(pictures, (-1, None)).layout.shapes
-    assert "2 × 3 heads" in attention_figure.small_alt_text(pictures)
+    assert len(figure.small(pictures, (0, None)).layout.shapes) == 3
+    assert not figure.small(pictures, (-1, None)).layout.shapes
+    assert "2 × 3 heads" in figure.small_alt_text(pictures)
 
 
 def test_what_is_taken_away_opens(trained_sample):
@@ -403,7 +375,7 @@ def test_what_is_taken_away_opens(trained_sample):
     found = attention_map.lay_out(
         seen(), (square(5), square(5)), WantedMap("documents", 0, 0), view
     )
-    frame = attention_export.cells_table(found)
+    frame = export.cells_table(found)
     assert len(frame) == 25
     assert frame["weight"].sum() == pytest.approx(5, rel=1e-4)
     svg = "" if exports.drawing_lacks() else exports.figure_as(figure.heat(found.cells), "svg")
@@ -421,8 +393,8 @@ def test_the_report_holds_sentence_picture_and_documents():
     wanted = WantedMap("documents", 0, 0)
     found = attention_map.lay_out(seen(), (square(5), square(5)), wanted, view)
     one = type("One", (), {"data": "mine<", "query": "q1", "recipe": None})
-    taken = attention_export.ExportedView(one, FakeRanker, wanted, "shuffled:1", view)
-    page = attention_export.report(taken, seen(), figure.heat(found.cells), "It <is> so.").decode()
+    taken = export.ExportedView(one, FakeRanker, wanted, "shuffled:1", view)
+    page = export.report(taken, seen(), figure.heat(found.cells), "It <is> so.").decode()
     assert "It &lt;is&gt; so." in page
     assert "mine&lt;" in page
     assert "&lt;d0&gt;" in page
@@ -442,7 +414,7 @@ def question(trained_sample, ranker, **more):
 @pytest.mark.parametrize("name", ["dlcm", "setrank-imsab-init"])
 def test_answers_by_json_are_the_record_itself(trained_sample, name):
     item, ranker, workbench = question(trained_sample, name)
-    told = json.loads(json.dumps(one_list.overview(item)))
+    told = json.loads(json.dumps(attention.overview(item)))
     test = workbench.prepared.test
     at = test.dataset.query_ids.index("503")
     one = JudgedLists(test.dataset, test.lists.select(np.array([at])))
@@ -456,7 +428,7 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
     np.testing.assert_allclose(told["scores"], [before.scores, after.scores], rtol=1e-5)
     for kind, blocks, heads in told["kinds"]:
         asked_for = item | {"kind": kind, "block": blocks - 1, "head": heads - 1}
-        answer = json.loads(json.dumps(one_list.chosen_map(asked_for)))
+        answer = json.loads(json.dumps(attention.chosen_map(asked_for)))
         np.testing.assert_allclose(
             unpack_array(answer["before"]), before.map_of(kind, blocks - 1, heads - 1), atol=1e-6
         )
@@ -472,11 +444,11 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
     one = JudgedLists(
         test.dataset, test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     )
-    told = one_list.overview(item)
+    told = attention.overview(item)
     changed = ListEdit.parse(text).of(one)
     record, own = record_maps(ranker, changed), origins(one, changed).tolist()
     weights = unpack_array(
-        one_list.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
+        attention.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
     )
     for at, row in enumerate(one.lists.rows.tolist()):
         if row in own:
@@ -493,7 +465,7 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
 
 def test_a_pair_of_documents_by_json(trained_sample):
     item, _, workbench = question(trained_sample, "dlcm", documents=[0, 2])
-    found = one_list.pair(item)["features"]
+    found = attention.pair(item)["features"]
     test = workbench.prepared.test
     lists = test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     values = test.dataset.features[lists.rows].astype(np.float64)
@@ -503,7 +475,7 @@ def test_a_pair_of_documents_by_json(trained_sample):
         if feature in by_id:
             assert by_id[feature] == pytest.approx(due[at], rel=1e-5)
     assert abs(found[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
-    alone = one_list.pair(item | {"documents": [1, 1]})["features"]
+    alone = attention.pair(item | {"documents": [1, 1]})["features"]
     due = (values[1] - values.mean(axis=0)) / values.std(axis=0)
     assert abs(alone[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
 
@@ -549,142 +521,43 @@ def test_arrays_travel_whole():
     assert np.array_equal(unpack_array(json.loads(json.dumps(pack_array(array)))), array)
 
 
+def test_the_block_of_the_largest_change_is_told_where_there_are_several():
+    change = ListEdit.parse("-initial")
+    both = [("paths", 0, 0.1), ("paths", 1, 0.2)]
+    said = sentences.verdict("dlcm", ("order",), change, both).text
+    assert said.startswith("After re-indexing the largest change of a weight is 0.200 (")
+    assert ", block 2)" in said
+    assert "block" not in sentences.verdict("dlcm", ("order",), change, both[:1]).text
+
+
+def test_a_list_without_relevant_documents_has_no_relevant_mass():
+    heads = pd.DataFrame({"map": ["paths"], "neighbours": [2.0], "relevant": [np.nan]})
+    assert sentences.summary("dlcm", heads.assign(chance=np.nan), 3) == (
+        "DLCM draws on 2.0 of 3 documents (effective neighbours). The list has no relevant "
+        "document."
+    )
+
+
 def test_verdicts():
     shown, ranking = ListEdit.parse("shuffled:1"), ListEdit.parse("transpositions:5:0")
     flat, moved = [("documents", 0, 1e-8)], [("documents", 1, 0.2), ("phi", 0, 9.0)]
     reads = ("features", "neighbours", "ranks")
-    assert "plays no part" in sections.verdict("setrank-msab", (), shown, flat).text
-    assert "is part of what" in sections.verdict("setrank-msab-init", reads, ranking, moved).text
-    assert "0.200" in sections.verdict("setrank-msab-init", reads, ranking, moved).text
-    assert "code is wrong" in sections.verdict("setrank-msab", reads, shown, moved).text
-    assert "changes nothing here" in sections.verdict("dlcm", ("order",), shown, flat).text
+    assert "plays no part" in sentences.verdict("setrank-msab", (), shown, flat).text
+    assert "is part of what" in sentences.verdict("setrank-msab-init", reads, ranking, moved).text
+    assert "0.200" in sentences.verdict("setrank-msab-init", reads, ranking, moved).text
+    assert "code is wrong" in sentences.verdict("setrank-msab", reads, shown, moved).text
+    assert "changes nothing here" in sentences.verdict("dlcm", ("order",), shown, flat).text
 
 
-@pytest.fixture(scope="module")
-def study(trained_sample, tmp_path_factory):
-    """The study of both trained rankers in a store of its own, and its workbench."""
-    root = tmp_path_factory.mktemp("attention")
-    (root / "artefacts").mkdir()
-    for artefact in trained_sample[0].artefacts():
-        (root / "artefacts" / str(artefact.key)).symlink_to(artefact.path)
-    workbench = replace(trained_sample[1], store=Store(root))
-    names = [
+def test_the_lines_of_python_print_the_map(trained_sample):
+    store, workbench = trained_sample
+    (name,) = [
         f"{artefact.facts['name']}#{artefact.key.digest[:8]}"
-        for artefact in workbench.store.artefacts("ranker")
-        if artefact.facts["name"] in {"dlcm", "setrank-imsab-init"}
+        for artefact in store.artefacts("ranker")
+        if artefact.facts["name"] == "setrank-imsab-init"
     ]
-    steps = Attention(tuple(sorted(names)), 70, 0.5).run(workbench)
-    first = next(steps)
-    begun = list(engine.running_studies(workbench.store, "attention"))
-    for _ in range(3):
-        next(steps)
-    partly = begun[0].result(workbench.store)
-    steps.close()
-    artefact = run_to_end(Attention(tuple(sorted(names)), 70, 0.5).run(workbench))
-    return workbench, artefact, (first, partly), sorted(names)
-
-
-def test_the_study_is_resumed_and_can_be_drawn_while_it_runs(study):
-    workbench, artefact, (first, partly), names = study
-    assert (first.done, first.total) == (1, 4)
-    result = StudyResult.open(artefact.path)
-    known = ~np.isnan(partly.values).all(axis=(0, 1))
-    assert 0 < known.sum() <= 70
-    assert len(result.query_ids) == 70
-    assert set(result.trials.ranker) == set(names)
-    before = artefact.created
-    assert run_to_end(Attention(tuple(names), 70, 0.5).run(workbench)).created == before
-
-
-def test_the_study_agrees_with_every_single_list(study):
-    workbench, artefact, _, names = study
-    result = StudyResult.open(artefact.path)
-    ranker = run_to_end(workbench.train(names[1])).ranker
-    test = workbench.prepared.test
-    for at in (0, 65):
-        lists = test.lists.select(np.array([at]))
-        record = record_maps(ranker, JudgedLists(test.dataset, lists))
-        labels = test.dataset.labels[lists.rows]
-        weights = record.block("through", 1)[0]
-        shares = weights / weights.sum(-1, keepdims=True)
-        rows = result.trials
-        row = np.flatnonzero(
-            (rows.ranker == names[1]) & (rows["map"] == "through") & (rows.block == 1)
-            & (rows["head"] == 0)
-        )  # fmt: skip
-        (values,) = result.values[row, :, at]
-        assert values[0] == pytest.approx(-(shares * np.log(shares)).sum(-1).mean(), rel=1e-4)
-        if labels.any():
-            assert values[2] == pytest.approx(shares[:, labels > 0].sum(-1).mean(), rel=1e-4)
-            assert values[3] == pytest.approx((labels > 0).mean(), rel=1e-5)
-        received = record.block("spread", 0).mean(axis=1)  # [heads, points]
-        point = np.flatnonzero(
-            (rows.ranker == names[1]) & (rows["map"] == "point") & (rows.block == 0)
-            & (rows["head"] == 3)
-        )  # fmt: skip
-        (values,) = result.values[point, :, at]
-        assert values[5] == pytest.approx(received[:, 3].mean(), rel=1e-4)
-        assert values[6] == pytest.approx((received[:, 3] < 0.5 / 8).mean())
-
-
-def test_its_table_summary_and_sentences(study):
-    _, artefact, _, names = study
-    result = StudyResult.open(artefact.path)
-    frame = sections.table(result)
-    assert (frame["lift"].dropna() > 0).all()
-    summary = stored_summary(artefact.path)
-    assert {"mean", "low", "high", "n"} <= set(summary.columns)
-    assert (summary["low"] <= summary["mean"]).all()
-    for name in names:
-        words = sections.finding(result, name)
-        assert "n = " in words
-        assert ("induced points" in words) == name.startswith("setrank")
-    points = sections.points(result, names[1])
-    assert len(points) == 16
-    assert points.groupby("block")["received"].sum().tolist() == pytest.approx([1, 1], rel=1e-3)
-
-
-def test_what_has_no_weights_is_refused_before_anything_runs(study):
-    workbench, _, _, names = study
-    with pytest.raises(UsageError, match="choose a SetRank"):
-        next(Attention(("lambdamart",)).run(workbench))
-    with pytest.raises(UsageError, match="at least one ranker"):
-        next(Attention(()).run(workbench))
-    with pytest.raises(ParameterError):
-        Attention(tuple(names), dead_below=2.0)
-
-
-def test_the_job_answers_with_the_artefact(study):
-    workbench, artefact, _, names = study
-    lists = {"initial": ["feature:3"], "scores": "in-sample"}
-    work = jobs.KINDS["attention"](
-        workbench.store, data="sample", rankers=names, queries=70, dead_below=0.5, lists=lists
-    )
-    assert run_to_end(work)["artefact"].startswith(str(artefact.key))
-
-
-def test_the_lines_of_python_print_the_map(study):
-    workbench, _, _, names = study
     facts = {"data": "sample", "lists": workbench.recipe.plain()}
     which = {"kind": "spread", "block": 1, "head": None, "change": "cut:0.5:0"}
-    ended = in_process(list_python(names[1], "503", which, facts), workbench.store.root)
+    ended = in_process(export.list_python(name, "503", which, facts), store.root)
     assert ended.stdout.startswith("[["), ended.stderr[-2000:]
     assert "nan" in ended.stdout
-
-
-def test_the_command_tells_one_list_as_the_page_does(study, capsys):
-    workbench, _, _, names = study
-    facts = {"data": "sample", "lists": workbench.recipe.plain()}
-    which = {"kind": "gather", "block": 1, "head": 1, "change": "shuffled:3"}
-    words = shlex.split(list_command(names[1], "503", which, facts))[1:]
-    assert main([*words, "--store", str(workbench.store.root), "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["rows"]
-    item = question((workbench.store, workbench), "setrank-imsab-init", **which)[0]
-    drawn = one_list.chosen_map(item)
-    np.testing.assert_allclose(told["before"], unpack_array(drawn["before"]), atol=1e-6)
-    np.testing.assert_allclose(told["after"], unpack_array(drawn["after"]), atol=1e-6)
-    assert told["documents"] == one_list.overview(item)["documents"]
-    assert "plays no part in" in told["said"]
-    assert {head["map"] for head in told["heads"]} == {"through", "gather", "spread", "rollout"}
-    assert main([*words, "--block", "3", "--store", str(workbench.store.root)]) == 2
-    assert "1 to 2" in capsys.readouterr().err

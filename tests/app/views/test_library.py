@@ -1,7 +1,6 @@
-"""The library's page: filters, comparing, naming, tags, taking along, bringing in, deleting."""
+"""The library's page: filters, naming, taking along, bringing in, deleting."""
 
 import io
-import re
 import zipfile
 from functools import partial
 
@@ -20,7 +19,6 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.store.tags import Tags
 from tests import app_pages
 from tests import app_sizes as made
 from tests import app_tables as tables
@@ -43,7 +41,6 @@ def filled(folder, fold):
     data = tables.data_set(store, fold)
     rankers = [ranker_in(store, fold, trees=trees) for trees in ("3", "4")]
     studies = [made.sizes_in(store, fold), made.rankings_in(store, fold)]
-    Tags(store.root).put(rankers[0].key, ["for the paper"])
     return store, data, rankers, studies
 
 
@@ -89,7 +86,6 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     assert set(keys(data, *rankers, *studies)) <= set(table.index)
     row = table.loc[str(rankers[0].key)]
     assert (row["name"], row["kind"], row["data"]) == ("MART", "ranker", tables.DATA)
-    assert row["tags"] == ["for the paper"]
     assert row["seconds"] == 1.5
     assert "trees 3" in row["what"]
     cells = len(made.sizes_plan(tables.fold()).cells())
@@ -103,7 +99,6 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     ("wanted", "names"),
     [
         (Filter(kind="study"), {"set-size", "initial-rankings"}),
-        (Filter(tags=("for the paper",)), {"mart"}),
         (Filter(text="TREES 4 ranker"), {"mart"}),
         (Filter(text="initial-rank"), {"initial-rankings"}),
         (Filter(data=tables.DATA, kind="data"), {tables.DATA}),
@@ -154,21 +149,6 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     assert "Needed by:" in words(test)
 
 
-def test_several_are_laid_side_by_side_with_only_what_differs(shown):
-    _, _, rankers, _ = shown
-    test = opened(chosen=keys(*rankers))
-    table = next(one.value for one in test.dataframe if "field" in one.value).set_index("field")
-    assert sorted(table.loc["ranker.trees"]) == ["3", "4"]
-    assert "ranker.leaves" not in table.index
-    assert "2 entries side by side" in words(test)
-    test = opened(chosen=keys(*shown[3]))
-    table = next(one.value for one in test.dataframe if "field" in one.value).set_index("field")
-    assert set(table.loc["study"]) == {"set-size", "initial-rankings"}
-    assert len(table) <= 16
-    assert not {"stored", "rows", "lists"} & set(table.index)
-    assert not any(re.search(r"[\[{]|[0-9a-f]{32}", cell) for cell in table.to_numpy().ravel())
-
-
 def test_a_ranker_says_its_command(shown):
     _, _, rankers, _ = shown
     test = opened(chosen=keys(rankers[1]))
@@ -176,13 +156,8 @@ def test_a_ranker_says_its_command(shown):
     assert any(code.value == command for code in test.code)
 
 
-def test_tags_and_names_are_given(own):
-    store, _, rankers, studies = own
-    test = opened(chosen=keys(rankers[1]))
-    test.multiselect(key=f"tags {rankers[1].key}").set_value(["checked"])
-    test.button(key="tags now").click().run()
-    assert not test.exception
-    assert Tags(store.root).of(rankers[1].key) == ("checked",)
+def test_names_are_given(own):
+    store, _, _, studies = own
     test = opened(chosen=keys(studies[0]))
     test.text_input(key=f"name {studies[0].key}").set_value("Table 3")
     next(one for one in test.button if one.label == "Rename").click().run()

@@ -118,14 +118,12 @@ CALLS = {
     "study invariance": f"study invariance --permutations 2 {TWO}",
     "study card": f"study card --draws 1 {TWO} --out {{f}}/card.json",
     "check": "check --baseline {f}/card.json --junit {f}/o/gate.xml --markdown {f}/gate.md",
-    "study attention": "study attention --rankers setrank-imsab --queries 2",
     "study benchmark": f"study benchmark --seeds 1 {TWO}",
     "study set-size": f"study set-size --sizes 5,10 {TWO}",
     "study initial-rankings": f"study initial-rankings {TWO}",
     "study perturbations": f"study perturbations --families shuffle-shown --draws 1 {TWO}",
     "study worst-case": f"study worst-case --budgets 1 --draws 1 --queries 2 {TWO}",
     "library list": "library list",
-    "library compare": "library compare planted sample",
     "library show": "library show planted",
     "library show RANKER@NAME": "library show ranksvm@mine",
     "library export": "library export {f}/all.zip planted",
@@ -133,7 +131,6 @@ CALLS = {
     "library verify": "library verify",
     "library clean": "library clean",
     "library rename": "library rename planted other",
-    "library tag": "library tag other mine",
     "export": "export other {f}/other.csv",
     "study preferences": "study preferences --aggregators goa --draws 1 --queries 2 --sizes 9",
     "study retrieval": "study retrieval --retrievers bm25,ql --seeds 1 --queries 6",
@@ -144,7 +141,7 @@ CALLS = {
 }
 TWO_OF_SAMPLE = "--rankers feature:1,feature:2"
 ASKED_DRY = {
-    "attention": "--rankers setrank-imsab", "ablation": "", "group-shuffles": "",
+    "ablation": "", "group-shuffles": "",
     "perturbations": f"{TWO_OF_SAMPLE} --families shuffle-shown",
 }  # fmt: skip
 CALLS |= {f"study {kind} --dry-run": f"study {kind} --dry-run" for kind in LISTLESS}

@@ -180,8 +180,7 @@ MISTAKES = """
 2 | study worst-case --rankers dlcm --budgets 0 | '0' | at least 1
 2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
-2 | study attention --rankers lambdamart | lambdamart | choose a SetRank
-2 | study attention --rankers setrank-imsab --query 9999 | 9999 | one of its 150, such as 501
+2 | study worst-case --rankers setrank-imsab --map 9999 | 9999 | one of its 150, such as 501
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
 2 | study benchmark --rankers dlcm --marks stars | 'stars' | known: letters
 2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
@@ -276,7 +275,6 @@ MISTAKES = """
 1 | search nowhere text | nowhere | list stored
 2 | export sample x.pdf --size 100000x100000 | '100000x100000' | 100 to 10000 pixels
 1 | library show sampel | sampel | list stored
-2 | library compare sample | two entries | library compare A B
 1 | library import nowhere.zip | nowhere.zip | Give a file
 2 | library list --kind rankers | 'rankers' | did you mean ranker
 """

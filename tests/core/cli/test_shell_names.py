@@ -268,7 +268,7 @@ def test_every_help_shows_lines_that_its_own_flags_take():
 NOUNS = "queries|lists|documents|draws|levels|trials|rankers|artefacts|folds|rows|features"
 SEVERAL = {
     "core/cli/data.py", "core/cli/open.py", "core/facade/studies.py", "core/studies/methods.py",
-    "core/studies/kinds/attention/sections.py", "app/views/benchmark/form.py",
+    "app/views/benchmark/form.py",
     "core/data/letor/errors.py", "core/data/benchmarks.py", "app/benchmarks.py",
     "app/study/perturbed_queries.py", "core/answers/shown_order.py", "core/gate/card_file.py",
     "core/rankers/neural/ranker.py", "core/studies/headline.py", "core/data/lists.py",

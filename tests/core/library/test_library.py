@@ -1,8 +1,7 @@
-"""The library: what needs what, names and tags, and archives that another machine opens."""
+"""The library: what needs what, names, and archives that another machine opens."""
 
 import json
 import os
-import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -13,16 +12,14 @@ import pytest
 from shuffleproof.core.answers import scoring
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
-from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.experiment import list_sources
 from shuffleproof.core.library import entries as library
-from shuffleproof.core.library import side_by_side
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies import query_answers as tables_query
 from shuffleproof.core.studies.query_answers import replay_trial
 from shuffleproof.core.studies.result import StudyResult
@@ -175,9 +172,8 @@ def test_every_entry_says_what_it_is_and_what_it_needs(made):
     assert needed == {data.key, ranker.key, study.key}
 
 
-def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
-    store, ranker, study, _ = made
-    Tags(store.root).put(ranker.key, ["for the paper", "checked"])
+def test_an_archive_opens_in_an_empty_store_with_names(made, tmp_path):
+    store, _, study, _ = made
     chosen = library.with_dependencies(library.entries(store), [study.key])
     out = tmp_path / "all.zip"
     run_to_end(archive.write(store, [entry.artefact for entry in chosen], out))
@@ -187,7 +183,6 @@ def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
     for one in taken:
         other.verify(one)
     assert other.names()["mine"].kind == "data"
-    assert Tags(other.root).of(ranker.key) == ("checked", "for the paper")
     before, after = StudyResult.open(study.path), StudyResult.open(other.find(study.key).path)
     np.testing.assert_array_equal(before.values, after.values)
     workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), other, "small"))
@@ -216,6 +211,19 @@ def altered(source, target, change):
             found = change(entry.filename, old.read(entry))
             if found is not None:
                 new.writestr(*found)
+
+
+def test_an_archive_of_an_earlier_version_with_tags_opens(made, tmp_path):
+    store, ranker, *_ = made
+    run_to_end(archive.write(store, [ranker], tmp_path / "new.zip"))
+    tags = {"tags": {str(ranker.key): ["for the paper"]}}
+    altered(tmp_path / "new.zip", tmp_path / "old.zip", lambda name, content: (
+        name, json.dumps(json.loads(content) | tags) if name == archive.HEAD else content
+    ))  # fmt: skip
+    other = Store(tmp_path / "other")
+    (taken,) = run_to_end(archive.read_archive(tmp_path / "old.zip", other))
+    assert taken.key == ranker.key
+    assert library.damaged_entries(other) == []
 
 
 def flipped(name, content):
@@ -264,7 +272,7 @@ def test_a_bomb_and_a_text_are_refused(tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-def test_renaming_tagging_and_deleting(made, tmp_path):
+def test_renaming_and_deleting(made, tmp_path):
     store, ranker, study, _ = made
     chosen = library.with_dependencies(library.entries(store), [study.key])
     run_to_end(archive.write(store, [entry.artefact for entry in chosen], tmp_path / "a.zip"))
@@ -277,42 +285,18 @@ def test_renaming_tagging_and_deleting(made, tmp_path):
     assert "my trees" not in own.names()
     with pytest.raises(ArtefactError, match="name of"):
         library.rename(own, by_key[study.key], "best trees")
-    with pytest.raises(ParameterError):
-        Tags(own.root).put(ranker.key, ["a/b"])
     gone = [by_key[ranker.key], *library.dependents(by_key.values(), ranker.key)]
     freed = library.remove(own, gone)
     assert freed == sum(entry.artefact.size for entry in gone)
     assert {entry.key.kind for entry in library.entries(own)} == {"data"}
-    assert Tags(own.root).of(ranker.key) == ()
 
 
-def test_only_what_differs_is_laid_side_by_side(made):
-    store, *_ = made
-    workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), store, "small"))
-    run_to_end(workbench.train("mart", {"trees": "4"}))
-    rankers = [entry for entry in library.entries(store) if entry.key.kind == "ranker"]
-    table = side_by_side.differing_fields(rankers)
-    assert sorted(table["ranker.trees"]) == [3, 4]
-    assert "ranker.leaves" not in table
-
-
-def test_two_studies_are_compared_by_what_a_person_compares(made, fitted, capsys):
-    first, other = (next(entry for entry in library.entries(one[0]) if entry.key == one[2].key)
-                    for one in (made, fitted))  # fmt: skip
-    table = side_by_side.differing_fields([first, other])
-    assert len(table) <= 20
-    assert table["initial ranker"] == [["feature:1"], ["mart@small"]]
-    assert table["levels"] == [["transpositions 0"], ["transpositions 5"]]
-    assert table["draws"] == [10, 2]
-    assert [value[:2] for value in table["NDCG@10 of initial ranking"]] == ["0.", "0."]
-    assert "seconds of its trials, added up" in table
-    assert not {"stored", "lists", "rows", "fingerprints"} & set(table)
-    assert not re.search(r"[0-9a-f]{32}", str(table))
-    assert len(side_by_side.differing_fields([first, first])) == 0
-    place = ["--store", str(fitted[0].root)]
+def test_a_study_is_listed_and_shown_in_short_lines(fitted, capsys):
+    store, _, other, _ = fitted
+    place = ["--store", str(store.root)]
     assert main(["library", "list", *place]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["name", "key", "what", "tags", "made", "MB", "seconds", "needs"]
+    assert head.split() == ["name", "key", "what", "made", "MB", "seconds", "needs"]
     assert max(map(len, lines)) <= 140
     assert next(line for line in lines if str(other.key) in line).split()[-1] == "4"
     assert main(["library", "show", str(other.key), *place]) == 0
@@ -322,9 +306,6 @@ def test_two_studies_are_compared_by_what_a_person_compares(made, fitted, capsys
     (stored,) = (line for line in told.splitlines() if line.startswith("  stored: "))
     assert stored.endswith("in all)")
     assert len(stored) <= 112
-    keys = [str(one.key) for one in fitted[0].artefacts("ranker")][:2]
-    assert main(["library", "compare", *keys, *place]) == 0
-    assert len({len(line.split("  ")[0]) for line in capsys.readouterr().out.splitlines()}) > 1
 
 
 def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
@@ -340,7 +321,7 @@ def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
     assert names == ["sample"]
 
 
-def test_the_commands_show_one_and_compare_several(made, capsys):
+def test_the_commands_show_one(made, capsys):
     store, ranker, study, _ = made
     place = ["--json", "--store", str(store.root)]
     assert main(["library", "show", str(study.key), *place]) == 0
@@ -356,12 +337,6 @@ def test_the_commands_show_one_and_compare_several(made, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["command"] == "shuffleproof train mart@small --data mine --set trees=3"
     assert str(study.key) in told["needed_by"]
-    rankers = [str(one.key) for one in store.artefacts("ranker")]
-    assert main(["library", "compare", *rankers[:2], *place]) == 0
-    fields = {row["field"] for row in json.loads(capsys.readouterr().out)["rows"]}
-    assert "ranker.leaves" not in fields
-    assert main(["library", "compare", rankers[0], rankers[0], "--store", str(store.root)]) == 0
-    assert "do not differ" in capsys.readouterr().out
 
 
 def test_long_cells_of_the_list_are_cut_at_44_letters(made, capsys):
@@ -388,14 +363,3 @@ def test_only_cross_fitted_scores_have_models_of_parts(scores, parts):
     (source,) = list_sources.sources(recipe, ["train", "valid", "test"])
     assert (source.initial, len(source.parts)) == ("ranksvm@small", parts)
     assert len({source.ranker, *source.parts}) == 1 + parts
-
-
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (None, True), (1.5, True), (True, True), ("words", True), ("0" * 64, False), ({}, False),
-        (["a", 1], True), ([["a"]], False), (["0" * 64], False), (("a",), True),
-    ],
-)  # fmt: skip
-def test_a_line_holds_numbers_words_and_short_lists_of_them(value, told):
-    assert side_by_side._in_a_line(value) == told

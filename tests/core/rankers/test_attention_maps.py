@@ -373,9 +373,9 @@ def test_kinds_say_which_axes_are_documents():
 def test_a_heads_numbers_mean_nothing_where_there_is_nothing_to_attend_to():
     """Rows that look at points, and lists without a relevant document, have no relevant mass."""
     weights = np.full((2, 3, 3), 1 / 3, np.float32)
-    found = _head_measures("documents", weights, np.float32([0, 2, 1]), 0.1)
+    found = _head_measures("documents", weights, np.float32([0, 2, 1]))
     assert found[:, :4] == pytest.approx(np.tile([np.log(3), 3, 2 / 3, 2 / 3], (2, 1)), rel=1e-6)
-    assert np.isnan(_head_measures("documents", weights, np.float32([0, 0, 0]), 0.1)[:, 2:4]).all()
+    assert np.isnan(_head_measures("documents", weights, np.float32([0, 0, 0]))[:, 2:4]).all()
     points = np.full((2, 3, 5), 1 / 5, np.float32)
-    assert np.isnan(_head_measures("spread", points, np.float32([0, 2, 1]), 0.1)[:, 2:4]).all()
-    assert _head_measures("spread", points, np.float32([0, 2, 1]), 0.1)[:, 6].tolist() == [0, 0]
+    assert np.isnan(_head_measures("spread", points, np.float32([0, 2, 1]))[:, 2:4]).all()
+    assert _head_measures("spread", points, np.float32([0, 2, 1]))[:, 5].tolist() == [0, 0]

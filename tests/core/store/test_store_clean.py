@@ -15,8 +15,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import locks, manifest
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.store.verified import BackgroundVerification
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
@@ -137,8 +135,8 @@ def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("[]")
     young = {one.what for one in cleaning.waste(store)}
-    assert young == {"unfinished files of killed processes", "damaged names and tags",
-                     "names and tags of what is gone"}  # fmt: skip
+    assert young == {"unfinished files of killed processes", "damaged names",
+                     "tags of earlier versions"}  # fmt: skip
     aged(store.root, 40 * 86_400)
     assert main(["library", "clean", "--store", str(store.root), "--yes"]) == 0
     assert not [path for path in left if path.exists()]
@@ -194,22 +192,17 @@ def test_damaged_records_are_verified_and_deleted_by_name(store, capsys):
     assert main(["library", "verify", *place]) == 0
 
 
-def test_flipped_bytes_of_large_files_are_found_in_the_background_and_by_verify(store, capsys):
+def test_flipped_bytes_of_large_files_are_found_by_verify(store, capsys):
     keys = [key_of("thing", {"number": number}) for number in range(2)]
     size = manifest.CHECKED_ON_FIND + 10
     for key in keys:
         store.add(key, {}, lambda place: (place / "x").write_bytes(b"x" * size) and None)
-    Tags(store.root).put(keys[0], ["kept"])
     command = ["library", "verify", "--store", str(store.root)]
     assert main([*command, str(keys[0])]) == 0
     assert "as it was stored" in capsys.readouterr().out
     path = store.root / "artefacts" / str(keys[1]) / "x"
     path.write_bytes(b"y" + path.read_bytes()[1:])
     assert store.find(keys[1]) is not None  # opening does not see it
-    watched = BackgroundVerification(store)
-    watched.run()
-    assert (watched.done, watched.total) == (2, 2)
-    assert [one.name for one in watched.damaged] == [str(keys[1])]
     assert main(command) == 1
     said = capsys.readouterr().out
     assert str(keys[1]) in said

@@ -59,8 +59,6 @@ CHANGED = [
         "all together, and the first is exchanged for c; candidates",
     ),
     ({"kind": "initial-rankings", "initial": ["a", "b"]}, "one by one and all together; candida"),
-    ({"kind": "attention", "queries": 1, "dead_below": 0.1}, "scores of 1 test list is computed"),
-    ({"kind": "attention", "queries": 2, "dead_below": 0.1}, "scores of 2 test lists are computed"),
     (
         {"kind": "initial-ranking", "perturbations": [["cut", 0.2], ["sample", 0.4], ["cut", 0.4]]}
         | {"draws": 2, "seed": 5},

@@ -134,14 +134,12 @@ JOBS = {
 """Parameters of jobs that name something, with a misspelt name."""
 
 REQUIRED = {"rankers": ["mart"], "perturbations": [["shuffle", 1.0]]}
-SPECIAL = {"attention": {"rankers": ["dlcm"]}}
-"""What a job of a kind must be given, where `REQUIRED` is nothing for it."""
 
 
 def given(kind):
     """What a job of a kind must be given beside its data set."""
     needed = [one.name for one in parameters(STUDIES[kind]) if one.is_required]
-    return {name: REQUIRED[name] for name in needed} | SPECIAL.get(kind, {})
+    return {name: REQUIRED[name] for name in needed}
 
 
 GIVEN = {kind: {"ranker": "mart"} for kind in ("train", "doctor", "tune")} | {

@@ -38,7 +38,6 @@ SPECIAL = {
     },
     "set-size": {"trained_on": (5,), "sizes": (5, 20)},
     "initial-rankings": {"swaps": ("oracle", "feature:2")},
-    "attention": {"rankers": ("setrank-msab",), "dead_below": 0.25},
     "worst-case": {
         "search": {"method": "beam", "unit": "exchanges", "hot": 0.25}, "measures": ("NDCG@5",)
     },

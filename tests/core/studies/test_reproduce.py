@@ -90,7 +90,7 @@ def test_what_no_flag_says_is_refused(studies):
     lists = dict(artefact.facts["lists"]) | {"folds": 3}
     with pytest.raises(UsageError, match="folds"):
         reproduce.study_command(artefact.recipe, dict(artefact.facts) | {"lists": lists})
-    with pytest.raises(UsageError, match="no study is of the kind"):
+    with pytest.raises(UsageError, match="this version has no study"):
         reproduce.study_command({"kind": "nothing of the kind"}, {})
     part = {"ranker": registry.spec("mart", "small").recipe(), "lists": {"without part": 1}}
     with pytest.raises(UsageError, match="cross-fitting"):

@@ -46,11 +46,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "> → >=: np.nansum(differences, axis=1) > 0",
     ): "a difference of 0 has a p value of 1 and no mark",
     (
-        "core/studies/kinds/attention/sections.py",
-        'told = "more than" if mean > 0 else "less than"',
-        "> → >=: mean > 0",
-    ): "a mean of 0 is not beyond its half width",
-    (
         "core/studies/kinds/group_shuffles/sections.py",
         'error, tau = row["error"].iloc[0], row["tau"].iloc[0]',
         "0 → -1: 0",

@@ -21,15 +21,11 @@ class Growth(CollectionQuestion):
     summary = "retrievers of a text collection that grows after training"
     doing = "Let the collection grow"
     tested = True
+    printing = "changes(result)"
     answers: ClassVar[Mapping[str, str]] = {
-        "summary": "a row a retriever, learnt (before the documents came, or with them), share and "
-        "measure: mean over queries and seeds, 95 % bootstrap interval (low, high), queries (n)",
-        "changes": "a row a retriever, documents (seen, unseen, all), share and measure: learnt "
-        "with all of them and before, mean change, its interval and p (paired t by query, adjusted "
-        "by Holm), queries (n)",
-        "gates": "a row a retriever with an inverted index and share: the gates of the grown index",
-        "words": "a row a share: the share of words in later documents that no earlier one has",
-        "findings": "sentences, failed sparsity checks first",
+        "changes": "a row a retriever, condition (seen, unseen, all documents), level (share that "
+        "came later) and measure: baseline (learnt with them), mean (learnt before), change with "
+        "interval and p (paired t by query, Holm), queries (n)",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("bm25", "lsi", "snrm@small"), "withheld": (0.0, 0.1, 0.3), "seeds": 2,

@@ -1,96 +1,53 @@
-"""A study of a growing collection, told: what being unseen costs documents, paired by query."""
+"""Sections of a study of a growing collection: changes of recall and of measures."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import ALPHA
-from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.growth.study import BEFORE, NEW_WORDS, SEEN, UNSEEN, WITH
-from shuffleproof.core.studies.listless import retrievers
-from shuffleproof.core.studies.listless.collection_study import DEPTH
-from shuffleproof.core.studies.listless.retrievers import label, names, with_display_names
-from shuffleproof.core.studies.paired_differences import mean_differences
+from shuffleproof.core.studies.listless import retrievers, varied
+from shuffleproof.core.studies.listless.retrievers import names
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
+from shuffleproof.core.studies.sections import Headline, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, interval, number, p_value, percent, signed
+from shuffleproof.core.words import counted, percent
 
 ALL = "all"
-SHARE = Column("share", "Came later", ".0%", "Share of the documents that came after training.")
-SUMMARY = (
-    retrievers.RETRIEVER,
-    Column("learnt", "Learnt", help="Before the later documents came, or with them."),
-    SHARE,
-    *retrievers.MEANS,
-)
-CHANGES = (
-    retrievers.RETRIEVER,
-    Column("documents", "Documents", help="Whose recall: those that were there, or came later."),
-    SHARE,
-    retrievers.MEASURE,
-    Column("known", "Learnt with them", tables.VALUE, "Mean, what is learnt of all documents."),
-    Column("mean", "Learnt before", tables.VALUE, "Mean, what is learnt before they came."),
-    Column("change", "Change", tables.CHANGE, "Mean over queries."),
-    *retrievers.TESTED,
-)
-WORDS = (
-    SHARE,
-    Column("unknown", "New words", tables.SHARE, "Of the words of later documents, mean."),
-)
-GATES = (retrievers.RETRIEVER, SHARE, *retrievers.GATES)
+COLUMNS = varied.columns_of(
+    "Documents", "Came later", "Relevant documents that were there, came later, or all.",
+    "Share of the documents that came after training; baseline: learnt with them.",
+)  # fmt: skip
 
 
 def headline(result: StudyResult, _view: View) -> Headline:
-    """The documents that lose most, seen or unseen, unless an index is not sparse."""
-    if dense := retrievers.dense_retrievers(gates(result)):
+    """The documents that lose most at the largest share, unless an index is not sparse."""
+    if dense := _dense(result):
         return retrievers.dense_headline(dense)
-    worst = _recall_at_largest_share(result).sort_values("change", kind="stable")
-    last = worst.iloc[0]
-    if last["change"] >= 0 or not last["p"] <= ALPHA:
-        return Headline("No retriever finds seen or unseen documents worse beyond chance.")
-    return Headline(
-        f"{label(last['retriever'])} loses most: {last['measure']} of {last['documents']} "
-        f"documents {signed(last['change'])} where {percent(last['share'])} came later."
+    frame = changes(result)
+    at_largest = frame[(frame["level"] == max(_shares(result))) & (frame["condition"] != ALL)]
+    return varied.headline(
+        at_largest,
+        lambda row: f"for {row['condition']} documents where {percent(row['level'])} came later",
+        "No retriever loses recall significantly (p ≤ .05, Holm).",
     )
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
-    frame = with_display_names(changes(result))
-    yield from map(Finding, findings(result))
-    yield Picture("growth", (frame[frame["measure"] == _recall(result)], _recall(result)))
-    for measure in result.measures:
-        yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
-    yield Table(frame, CHANGES, "What being unseen costs")
-    yield Table(words(result), WORDS, "Words that no earlier document has")
-    yield Table(
-        with_display_names(gates(result)),
-        GATES,
-        "What the grown index reads and matches",
+    """Picture, conventions, table."""
+    yield from varied.sections(
+        result, changes(result), COLUMNS, _recall(result), [new_words(result)]
     )
-    yield Table(with_display_names(summary(result)), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
-    return {
-        "summary": records(summary(result)),
-        "changes": records(changes(result)),
-        "gates": records(gates(result)),
-        "words": records(words(result)),
-        "findings": findings(result),
-    }
+    """The command's answer in JSON."""
+    return {"changes": records(changes(result))}
 
 
 def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
+    """Methods paragraph for a paper."""
     compared = retrievers.compared_retrievers(recipe)
     shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
     return (
@@ -104,14 +61,8 @@ def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     )
 
 
-def summary(result: StudyResult) -> pd.DataFrame:
-    """Retriever, when it learnt, share, measure, mean, interval and number of queries."""
-    names_ = {"ranker": "retriever", "family": "learnt", "level": "share"}
-    return result.summary().rename(columns=names_)[tables.keys(SUMMARY)]
-
-
 def _recall(result: StudyResult) -> str:
-    """What recall is called.
+    """The name of recall.
 
     Not a measure of the whole list: its relevant documents are of a part of the collection.
     """
@@ -124,94 +75,38 @@ def _shares(result: StudyResult) -> list[float]:
 
 
 def changes(result: StudyResult) -> pd.DataFrame:
-    """What learning before the later documents came changes, tested together by measure."""
+    """Changes by learning before the later documents came, as `varied.changes`."""
     recall = _recall(result)
-    stored_as = [(recall, SEEN, SEEN), (recall, UNSEEN, UNSEEN)]
-    stored_as += [(measure, ALL, measure) for measure in result.measures]
-    frames = []
-    for measure in dict.fromkeys(measure for measure, _, _ in stored_as):
-        rows, differences = [], []
-        for name, share in product(names(result), _shares(result)):
-            for of_measure, documents, stored in stored_as:
-                if of_measure == measure:
-                    known, before = _pair(result, name, share, stored)
-                    means = (known_mean(_over_seeds(values)) for values in (known, before))
-                    rows.append((name, documents, share, measure, *means))
-                    differences.append(_over_seeds(before - known))
-        columns = ["retriever", "documents", "share", "measure", "known", "mean"]
-        tested = mean_differences(np.stack(differences)).rename(columns={"mean": "change"})
-        frames.append(pd.DataFrame(rows, columns=columns).join(tested))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _pair(
-    result: StudyResult, name: str, share: float, stored: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a share learnt with all documents and before, a row a seed that both have."""
-    known, before = (
-        result.draws(name, when, share, stored).astype(np.float64) for when in (WITH, BEFORE)
+    stored = [(recall, SEEN, SEEN), (recall, UNSEEN, UNSEEN)]
+    stored += [(measure, ALL, measure) for measure in result.measures]
+    return varied.changes(
+        (
+            (name, documents, share, measure),
+            result.draws(name, WITH, share, values),
+            result.draws(name, BEFORE, share, values),
+        )
+        for name, share in product(names(result), _shares(result))
+        for measure, documents, values in stored
     )
-    seeds = min(len(known), len(before))
-    return known[:seeds], before[:seeds]
 
 
-def _over_seeds(values: np.ndarray) -> np.ndarray:
-    """The mean of every query over the seeds that know it; NaN where none does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a query that no seed knows
-        return np.asarray(np.nanmean(values, axis=0))
-
-
-def words(result: StudyResult) -> pd.DataFrame:
-    """Of every share, how many words of the later documents are new."""
+def new_words(result: StudyResult) -> str:
+    """The share of words of later documents that no earlier one has, by share of documents."""
     name = names(result)[0]
-    rows = [
-        {"share": share, "unknown": known_mean(result.per_query(name, BEFORE, share, NEW_WORDS))}
+    shares = [
+        f"{percent(known_mean(result.per_query(name, BEFORE, share, NEW_WORDS)), 1)} where "
+        f"{percent(share)} came later"
         for share in _shares(result)
     ]
-    return pd.DataFrame(rows, columns=tables.keys(WORDS))
+    return f"Words of later documents that no earlier document has: {', '.join(shares)}."
 
 
-def gates(result: StudyResult) -> pd.DataFrame:
-    """The gates of every grown index that reads postings."""
+def _dense(result: StudyResult) -> list[str]:
+    """Learnt retrievers whose grown index fails a sparsity check."""
     rows = [
-        {"retriever": name, "share": share} | index_gates
+        {"retriever": name} | gates
         for name, share in product(names(result), _shares(result))
-        if (index_gates := retrievers.gates_of(result, name, BEFORE, share))
+        if (gates := retrievers.gates_of(result, name, BEFORE, share))
     ]
-    return pd.DataFrame(rows, columns=tables.keys(GATES))
-
-
-def _recall_at_largest_share(result: StudyResult) -> pd.DataFrame:
-    """Of every retriever, recall of seen and of unseen documents at the largest share."""
-    frame = changes(result)
-    at_largest = frame["share"] == max(_shares(result))
-    return frame[at_largest & (frame["documents"] != ALL) & (frame["n"] > 0)]
-
-
-def findings(result: StudyResult) -> list[str]:
-    """The findings in words; failed sparsity checks first."""
-    dense, frame = retrievers.dense_retrievers(gates(result)), changes(result)
-    sentences = [f"{label(name)} is not sparse." for name in dense]
-    for name in names(result):
-        at_largest = (frame["retriever"] == name) & (frame["share"] == max(_shares(result)))
-        for _, row in frame[at_largest & (frame["n"] > 0)].iterrows():
-            test = f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
-            if row["documents"] == UNSEEN or (row["documents"] == SEEN and row["p"] <= ALPHA):
-                sentences.append(
-                    f"{label(name)}, where {percent(row['share'])} came later: {row['measure']} of "
-                    f"{row['documents']} documents {number(row['mean'])} against "
-                    f"{number(row['known'])} had it learnt all, {signed(row['change'])} {test}."
-                )
-            elif row["documents"] == ALL:
-                measure = Measure.parse(str(row["measure"]))
-                sentences.append(
-                    f"{label(name)}: {measure} of all documents changes by "
-                    f"{signed(row['change'])} {test}."
-                )
-    last = words(result).sort_values("share").iloc[-1]
-    sentences.append(
-        f"{percent(last['unknown'], 1)} of the words of later documents are new where "
-        f"{percent(last['share'])} came later."
-    )
-    return sentences
+    columns = ["retriever", "dense_in_disguise"]
+    return retrievers.dense_retrievers(pd.DataFrame(rows, columns=columns))

@@ -24,14 +24,10 @@ class QueryNoise(CollectionQuestion):
     summary = "retrievers of a text collection under noisy queries"
     doing = "Disturb queries"
     tested = True
+    printing = "changes(result)"
     answers: ClassVar[Mapping[str, str]] = {
-        "summary": "a row a retriever, kind of noise, level and measure: mean over queries and "
-        "draws, 95 % bootstrap interval (low, high), queries (n); kind none: queries as they are",
-        "changes": "a row a retriever, kind of noise, level and measure: mean change against the "
-        "query as it is, its interval and p (paired t, adjusted by Holm), queries (n)",
-        "texts": "a row a kind of noise and level: shares of queries whose text changed and of "
-        "those left without any word that the collection knows",
-        "findings": "sentences: what costs each retriever most, what shuffling does, empty queries",
+        "changes": "a row a retriever, condition (kind of noise), level and measure: baseline "
+        "(the query without noise), mean, change with interval and p (paired t, Holm), queries (n)",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("bm25", "lsi", "snrm@small"), "levels": (0.2, 0.5), "seeds": 2,

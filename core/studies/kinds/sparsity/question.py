@@ -25,13 +25,11 @@ class Sparsity(CollectionQuestion):
     source = "SNRM (Zamani et al., CIKM 2018), figure of sparsity: L1 weight"
     summary = "SNRM of a text collection: penalties and pruning against sparsity"
     doing = "Train sparser networks"
+    printing = "points(result)"
     answers: ClassVar[Mapping[str, str]] = {
-        "summary": "a row a way to sparsity, level and measure: mean over queries and seeds, 95 % "
-        "bootstrap interval (low, high), queries (n); the level is λ, of pruning the dimensions "
-        "kept of a document",
-        "gates": "a row a way and level: non-zeros, postings read, largest document frequency, "
-        "documents matched, milliseconds a query, and whether it fails a check",
-        "findings": "sentences, failed sparsity checks first",
+        "points": "a row a way to sparsity, level (λ; of pruning the dimensions kept) and measure: "
+        "mean over queries and seeds with interval, queries (n), the numbers of the sparsity "
+        "checks, milliseconds a query, and the checks that fail",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "preset": "small", "strengths": (1e-3, 1e-1), "keep": (10, 40), "seeds": 1,

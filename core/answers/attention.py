@@ -1,38 +1,120 @@
-"""The weights of one list before and after a change, by JSON: what a resident process works.
+"""The attention weights of one list before and after a change, as the resident process gives them.
 
-The functions here are named in questions to `core.execution.resident` and use the data sets and
-rankers that `answers.scoring` holds. Maps come back by document, in the order of the initial
-ranking, whatever the order shown; arrays travel as base64 of their float32 bytes.
+`core.execution.resident` calls the functions here by name. They use the data sets and rankers that
+`answers.scoring` holds. Maps are by document, in the order of the initial ranking, whatever the
+input order; arrays travel as base64 of their float32 bytes.
 """
 
 import base64
 import json
-import shlex
-import time
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from shuffleproof.core.answers import scoring
+from shuffleproof.core.answers.list_edit import ListEdit
 from shuffleproof.core.answers.shown_order import document_names
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.numerals import finite
-from shuffleproof.core.studies.kinds.attention.question import Attention
-from shuffleproof.core.studies.kinds.attention.study import (
-    NO_CHANGE,
-    AttendedList,
-    ListEdit,
-    attention_after,
-)
-from shuffleproof.core.studies.reproduce import changed_lists, command_of, opening_lines
+from shuffleproof.core.perturb.base import origins, sources
+from shuffleproof.core.rankers.attention import measures
+from shuffleproof.core.rankers.attention.kinds import AttentionRecord
+from shuffleproof.core.rankers.attention.order import bin_means, bounds, largest_change
+from shuffleproof.core.rankers.attention.summary import Summary, summary
+from shuffleproof.core.rankers.base import Ranker
 
+NO_CHANGE = "initial"
 MOST_FEATURES = 8
+THUMBNAIL = 16
+"""Rows and columns of a head's small picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttendedList:
+    """The attention weights of a ranker for one list.
+
+    Attributes:
+        record: the weights; NaN of a document that is not there.
+        ranks: under the initial ranking that it read; −1 of a document that is not there.
+        labels: of the documents.
+        shown: the document at each position, those that are not there last.
+        came: how many documents it saw that the list as it is does not hold.
+    """
+
+    record: AttentionRecord
+    ranks: Int64[np.ndarray, " docs"]
+    labels: Float32[np.ndarray, " docs"]
+    shown: Int64[np.ndarray, " docs"]
+    came: int
+
+    @cached_property
+    def numbers(self) -> Summary:
+        """Every head in numbers."""
+        return summary(self.record, self.labels)
+
+    @cached_property
+    def small(self) -> list[Float32[np.ndarray, "heads rows columns"]]:
+        """A picture of each head of the first kind, by block."""
+        kind = self.record.kinds[0]
+        if kind != "through":
+            return [_thumbnails(weights) for weights in self.record.weights[kind]]
+        spread, gather = (self.record.weights[step] for step in ("spread", "gather"))
+        return [  # the mean of a product is the product of the means
+            measures.through(
+                _thumbnails(scattered, of_points=-1), _thumbnails(gathered, of_points=-2)
+            )
+            for scattered, gathered in zip(spread, gather, strict=True)
+        ]
+
+    def changes(self, after: "AttendedList") -> list[tuple[str, int, float]]:
+        """(kind, block, largest change of a weight) of all that the ranker computed."""
+        return [
+            (kind, block, largest_change(left, right))
+            for (kind, block, left), (_, _, right) in zip(
+                self.record.network_maps(), after.record.network_maps(), strict=True
+            )
+        ]
+
+
+def attention_after(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> AttendedList:
+    """Look at one list after a change.
+
+    Raises:
+        UsageError: the ranker has no weights to show.
+    """
+    from shuffleproof.core.rankers.attention.maps import by_document, record_maps  # noqa: PLC0415 (torch)
+
+    changed = change.of(judged)
+    places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
+    remaining, docs = places[places >= 0], len(judged.lists.rows)
+    ranks = np.full(docs, -1, dtype=np.int64)
+    ranks[remaining] = changed.lists.ranks[places >= 0, 0]
+    return AttendedList(
+        by_document(record_maps(ranker, changed), places, docs),
+        ranks,
+        judged.dataset.labels[judged.lists.rows],
+        np.concatenate([remaining, np.flatnonzero(ranks < 0)]),
+        len(places) - len(remaining),
+    )
+
+
+def _thumbnails(
+    weights: Float32[np.ndarray, "heads rows columns"], of_points: int | None = None
+) -> Float32[np.ndarray, "heads _rows _columns"]:
+    """Means of cells; an axis of induced points is not pooled."""
+    edges = [
+        bounds(size, size if axis == of_points else THUMBNAIL)
+        for axis, size in zip((-2, -1), weights.shape[1:], strict=True)
+    ]
+    return np.stack([bin_means(head, *edges) for head in weights]).astype(np.float32)
 
 
 def overview(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What there is to see of a list's weights: what the maps are of, and what the change did.
+    """Kinds of maps, documents, scores and the effect of the change, without the maps.
 
     Args:
         item: `store`, `data`, `recipe`, `query`, `ranker` (an artefact key) and `change`, a text
@@ -42,10 +124,9 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         `kinds` (name, blocks, heads), `documents` (names), `labels`, `ranks` (by the initial
         ranking, 0-based) and `scores` before and after, `shown` (the document at each position)
         before and after, `changes` (largest change of a weight by kind and block), `reads` (what
-        the ranker declares), `came` (documents that the change added) and `seconds`. A document
-        that the change took out has rank −1 and score NaN after it, and is shown last.
+        the ranker declares) and `came` (documents that the change added). A document that the
+        change took out has rank −1 and score NaN after it, and is shown last.
     """
-    began = time.perf_counter()
     judged, (before, after) = scoring.list_for(item), _looks(item)
     lists, record = judged.lists, before.record
     return {
@@ -58,12 +139,11 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         "changes": before.changes(after),
         "reads": sorted(scoring.ranker_for(item).reads),
         "came": after.came,
-        "seconds": time.perf_counter() - began,
     }
 
 
 def heads(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Every head of a list as it is, at a glance.
+    """Numbers and small pictures of every head, before a change.
 
     Args:
         item: as for `overview`; there is no change.
@@ -138,7 +218,7 @@ def unpack_array(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
 
 
 def _looks(item: Mapping[str, Any]) -> tuple[AttendedList, AttendedList]:
-    """What is seen of a list before and after the change."""
+    """The weights of a list before and after the change."""
     return _look(item, NO_CHANGE), _look(item, str(ListEdit.parse(item["change"])))
 
 
@@ -153,53 +233,3 @@ def _cached_look(question: str, digest: str, change: str) -> AttendedList:
     del digest  # part of the memory's key alone
     item = json.loads(question)
     return attention_after(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))
-
-
-Facts = Mapping[str, Any]
-
-
-def list_command(ranker: str, query: str, which: Mapping[str, Any], facts: Facts) -> str:
-    """The command that looks at one list.
-
-    Args:
-        ranker: `ranker` or `ranker@preset`.
-        query: its id.
-        which: `kind`, `block` and `head` of the map (from 0; None: the mean) and `change`.
-        facts: `data`, `lists`, `preset`.
-
-    Raises:
-        UsageError: no flags say how the lists are made.
-
-    >>> list_command("dlcm", "7", {"kind": "phi", "block": 0, "head": None, "change": "-initial"},
-    ...              {"data": "sample"})
-    'shuffleproof study attention --rankers dlcm --query 7 --change=-initial --map phi'
-    """
-    words = shlex.split(command_of(Attention((ranker,)), facts))
-    words += ["--query", query, f"--change={which['change']}", "--map", which["kind"]]
-    words += ["--block", str(which["block"] + 1)] if which["block"] else []
-    words += [] if which["head"] is None else ["--head", str(which["head"] + 1)]
-    return shlex.join(words)
-
-
-def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts) -> str:
-    """The lines that print one map of one query, before and after a change."""
-    lines = ["import numpy as np", "", "from shuffleproof.core.data.lists import JudgedLists"]
-    if changed_lists(facts):
-        lines.append("from shuffleproof.core.rankers.initial import ListRecipe")
-    lines += [
-        "from shuffleproof.core.studies.kinds.attention.one_list import ListEdit",
-        "from shuffleproof.core.studies.kinds.attention.study import attention_after",
-        "from shuffleproof.core.progress import run_to_end",
-        "from shuffleproof.core.studies.workbench import Workbench",
-        "",
-        f"workbench = {opening_lines(facts)}",
-        f"ranker = run_to_end(workbench.train({ranker!r})).ranker",
-        "test = workbench.prepared.test",
-        f"query = test.dataset.query_ids.index({query!r})",
-        "one = test.lists.select(np.flatnonzero(test.lists.queries == query))",
-        "judged = JudgedLists(test.dataset, one)",
-        f"for change in ('initial', {which['change']!r}):  # as it is, and after the change",
-        "    seen = attention_after(ranker, judged, ListEdit.parse(change))",
-        f"    print(seen.record.map_of({which['kind']!r}, {which['block']!r}, {which['head']!r}))",
-    ]
-    return "\n".join(lines) + "\n"

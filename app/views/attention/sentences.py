@@ -1,0 +1,93 @@
+"""Sentences of the page Attention: the effect of a change, and a summary of one list."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from shuffleproof.core.answers.list_edit import WORDS, ListEdit
+from shuffleproof.core.answers.one_list import amount
+from shuffleproof.core.rankers.attention.kinds import KINDS
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies.headline import BREAKS, SURVIVES
+from shuffleproof.core.studies.sections import Headline
+from shuffleproof.core.words import counted
+
+MAIN = ("documents", "through", "paths")
+"""The map that says most of a ranker, whichever it has."""
+
+ROUNDING = 1e-5
+"""Weights lie in [0, 1]; differences below this are arithmetic in float32."""
+
+WEIGHTS = f"survives: no weight changes by more than rounding ({ROUNDING:g}); breaks: some do"
+READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
+"""What a ranker reads that a change touches."""
+
+
+def summary(ranker: str, heads: pd.DataFrame, documents: int) -> str:
+    """Number of documents that a ranker draws on in one list, and the mass on relevant ones.
+
+    Args:
+        ranker: its label.
+        heads: a row a head: map, and the numbers of `rankers.attention.summary.MEASURES`.
+        documents: length of the list.
+
+    >>> heads = pd.DataFrame({"map": ["documents", "documents", "rollout"],
+    ...                       "neighbours": [4.0, 6.0, 9.0], "relevant": [0.3, 0.5, 0.2],
+    ...                       "chance": [0.25, 0.25, 0.25]})
+    >>> summary("setrank-msab", heads, 10)[:64]
+    'SetRank MSAB draws on 5.0 of 10 documents (effective neighbours,'
+    >>> summary("setrank-msab", heads, 10)[64:]
+    ' mean over 2 heads). Relevant documents get 0.400 of the weight; equal weights give 0.250.'
+    """
+    main = heads[heads["map"].isin(MAIN)]
+    over = f", mean over {counted(len(main), 'head')}" if len(main) > 1 else ""
+    text = (
+        f"{RankerName.of(ranker).display} draws on {main['neighbours'].mean():.1f} of "
+        f"{counted(documents, 'document')} (effective neighbours{over})."
+    )
+    if main["relevant"].isna().all():
+        return f"{text} The list has no relevant document."
+    return (
+        f"{text} Relevant documents get {main['relevant'].mean():.3f} of the weight; equal weights "
+        f"give {main['chance'].mean():.3f}."
+    )
+
+
+def verdict(
+    ranker: str, reads: Sequence[str], change: ListEdit, changes: Sequence[tuple[str, int, float]]
+) -> Headline:
+    """The effect of a change on the weights of one list, matched by document.
+
+    Args:
+        ranker: its label.
+        reads: what of the input it declares to read.
+        change: what happened to the list.
+        changes: (kind, block, largest change of one cell) of everything that was computed; what
+            is no distribution (single gates, parts of a score) is left to the pictures.
+
+    >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
+    ...                [("documents", 0, 3e-8)])
+    >>> said.text.partition(": ")[2], said.tier
+    ('the order shown plays no part in SetRank MSAB.', 'survives')
+    """
+    weights = [change_of for change_of in changes if KINDS[change_of[0]].distribution]
+    kind, block, largest = max(weights, key=lambda change_of: change_of[2])
+    name, what = RankerName.of(ranker).display, change.change_name
+    finding = f"After re-indexing the largest change of a weight is {amount(largest)}"
+    many = what == WORDS["features"]
+    reads_it = any(READ_AS[touched] in reads for touched in change.touches)
+    if largest < ROUNDING:
+        part = "change nothing here for" if many else "changes nothing here for"
+        text = f"{finding}: the {what} {part if reads_it else 'plays no part in'} {name}."
+        return Headline(text, SURVIVES, WEIGHTS)
+    several = {at for name, at, _ in changes if name == kind} != {0}
+    place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
+    if reads_it:
+        is_part = "are part" if many else "is part"
+        text = f"{finding}{place}: the {what} {is_part} of what {name} reads."
+    else:
+        text = (
+            f"{finding}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to "
+            f"read the {what}: the declaration or the code is wrong."
+        )
+    return Headline(text, BREAKS, WEIGHTS)
