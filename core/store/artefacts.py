@@ -145,19 +145,6 @@ class Store:
             existing = manifest.read_manifest(self._directory(key))
         return existing
 
-    def copy_in(self, directory: Path, key: ArtefactKey) -> None:
-        """Copy a finished, checked directory of any disk; one that is there already is kept.
-
-        Raises:
-            ArtefactError: the disk is full or may not be written to.
-        """
-        with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as incoming:
-            target = self._directory(key)
-            if target.is_dir() and not (target / manifest.MANIFEST).exists():
-                shutil.rmtree(target)  # earlier versions copied file by file, and were killed
-            shutil.copytree(directory, incoming / "content")
-            self._publish(incoming / "content", key)
-
     def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
         """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out."""
         yielded: set[ArtefactKey] = set()

@@ -247,12 +247,12 @@ def test_a_failure_is_news_with_its_reason(table):
 
 def test_a_worker_that_cannot_be_started_is_a_sentence_on_the_page(table, monkeypatch):
     def refused(_store):
-        raise JobError("jobs", "no supervisor could be started", "Start one by hand.")
+        raise JobError("jobs", "no process could be started", "Start one by hand.")
 
     table.train("dlcm")
     monkeypatch.setattr(work, "start_waiting", refused)
     said = words(opened(jobs_script))
-    assert "no supervisor could be started. Start one by hand." in said
+    assert "no process could be started. Start one by hand." in said
 
 
 def test_remaining_time_forgets_a_pause():
