@@ -40,7 +40,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
         "shuffleproof certify dlcm",
         "shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",
     ),
-    "bench": ("python -c 'import ranx, pytrec_eval, sklearn, polars, bm25s'",),
     "cluster": (f"{TRAIN} --executor ray --workers 1",),
     "dev": (
         *(f"{program} --version" for program in ("ruff", "mypy", "pytest", "pre-commit")),
@@ -49,7 +48,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
     ),
     "kemeny": (f"python -c '{BOUND}'",),
     "s3": ("python -c 'import s3fs'",),
-    "seismic": ("python -c 'import seismic'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),

@@ -109,7 +109,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "export mq2008 letor --part test",
         "export cranfield --run f.run --by bm25",
     ),
-    "bench": ("bench --quick", "bench ndcg lambdamart", "bench gpu"),
     "demo": ("demo", "demo --out report.html"),
     "sample": ("sample sample_data",),
     "worker": ("worker", "worker --slots 1 --idle 600", "worker --until-empty --take 8"),
