@@ -21,9 +21,9 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	$(PIP) -c constraints.txt -e '.[dev]'
 	touch $@
 
-# Ray is large: only the tests of clusters need it, and of object stores a server of S3.
+# Ray is large: only the tests of clusters need it.
 $(VENV)/.ready-cluster: $(VENV)/.ready-dev
-	$(PIP) -c constraints.txt -e '.[cluster,s3]' 'moto[s3]' flask flask-cors
+	$(PIP) -c constraints.txt -e '.[cluster]'
 	touch $@
 
 app: setup
@@ -32,9 +32,9 @@ app: setup
 test: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 
-# What `test` skips where these are not installed: a cluster of two nodes, S3 on this machine.
+# What `test` skips where Ray is not installed: a cluster of two nodes.
 test-cluster: $(VENV)/.ready-cluster
-	$(BIN)/python -m pytest tests/core/execution/test_execution.py tests/core/test_sharing.py -k "ray or cluster or node or object_store"
+	$(BIN)/python -m pytest tests/core/execution/test_execution.py tests/core/test_workers.py -k "ray or cluster or node"
 
 # Each extra in a fresh environment of its own, from a wheel: half an hour, gigabytes.
 test-extras: setup-dev

@@ -26,7 +26,6 @@ from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.sharing import ASKED, AWAITED
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.words import counted, duration
@@ -250,14 +249,6 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
     if job.progress is None:
         return JobProgress(0.0, " · ".join(["starting", *again]))
     progress = job.progress
-    if str(progress["unit"]).startswith(ASKED):
-        where = str(progress["unit"]).removeprefix(ASKED)
-        kind, _, count = where.partition(":")
-        whom = f"{count} {kind}" if count.isdecimal() else f"workers of {where}"
-        return JobProgress(0.0, " · ".join([*again, f"waiting for {whom}"]))
-    if str(progress["unit"]).startswith(AWAITED):
-        maker = str(progress["unit"]).removeprefix(AWAITED)
-        return JobProgress(0.0, " · ".join([*again, f"waiting for what {maker}"]))
     words, values = [*again, _far(job)], progress.get("values") or {}
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")

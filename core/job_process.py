@@ -1,18 +1,14 @@
 """The program of the processes that do jobs: `work ROOT JOB TOKEN`, `supervise ROOT IDLE_SECONDS`.
 
-A job is done in its own process, or, where SHUFFLEPROOF_EXECUTOR names an executor, by workers
-there: the process then asks them for what is missing, tells how far they are as if it were at work
-itself, and makes the result of what lies in the store. Cancelling takes the question back.
+A job is done in its own process. Where SHUFFLEPROOF_EXECUTOR names an executor, its workers do the
+trainings, trials and cells of the job; cancelling the job ends them.
 """
 
-import logging
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core import sharing
 from shuffleproof.core.execution import jobs_supervisor, jobs_worker
 from shuffleproof.core.execution.early_end import EarlyEnd
 from shuffleproof.core.execution.executor import configured
@@ -20,30 +16,23 @@ from shuffleproof.core.job_kinds import KINDS, SHORT, Reports
 from shuffleproof.core.jobs import WORKER
 from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.workers import workers_of
 
-LOG = logging.getLogger("shuffleproof.jobs")
-
-SHARED = frozenset({"train", "tune", *EVERY})
-"""Kinds whose trainings, trials and cells workers may make; the others are done where they are."""
+BY_WORKERS = frozenset({"train", "tune", *EVERY})
+"""Kinds whose trainings, trials and cells workers may do."""
 
 
 def do_job(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
-    """Do a job here, or let workers do what can be shared of it; result: as the kind has it.
+    """Do a job; workers do its tasks where an executor is configured; result: as the kind has it.
 
     Raises:
         UsageError: the executor that is configured is none, or cannot be reached.
     """
-    place, units = configured() if kind in SHARED else None, 0
-    if place is not None:
-        start = time.monotonic()
-        LOG.info("asking %s for what is missing", place.where)
-        reports = sharing.share_work(store, kind, parameters, place.where, workers=place.workers)
-        failures, units = yield from reports
-        for why in dict.fromkeys(failures):
-            LOG.warning("a worker ended early: %s", why)
-        parameters = sharing.afterwards(parameters, time.monotonic() - start)
-    result = yield from KINDS[kind](store, **parameters)
-    if units and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
+    place = configured() if kind in BY_WORKERS else None
+    where, count = (place.where, place.workers) if place else (None, None)
+    with workers_of(store, where, count):
+        result = yield from KINDS[kind](store, **parameters)
+    if place and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
         return {**result, "cached": False}
     return result
 

@@ -1,7 +1,7 @@
 """How long work reports on its way: a generator yields Progress and returns its answer."""
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -73,6 +73,16 @@ def run_to_end(
             return stop.value
         if watch is not None:
             watch(progress)
+
+
+def in_turn(
+    works: Iterable[Generator[Progress, None, Answer]],
+) -> Generator[Progress, None, list[Answer]]:
+    """The answers of works, one after the other."""
+    answers = []
+    for work in works:
+        answers.append((yield from work))  # noqa: PERF401 (no comprehension reports)
+    return answers
 
 
 def with_reports(

@@ -29,10 +29,10 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     UsageError,
 )
-from shuffleproof.core.execution import claims
+from shuffleproof.core.execution import tasks
 from shuffleproof.core.parameters import Parameter, check, parameter
 from shuffleproof.core.parameters import text_of as written
-from shuffleproof.core.progress import Progress, with_reports
+from shuffleproof.core.progress import Progress, in_turn, with_reports
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker, FitGivenUp, quality
 from shuffleproof.core.rankers.name import Kind, RankerName
@@ -159,29 +159,22 @@ class Search:
         return None if stored is None else dict(stored[0])
 
     def digest(self, proposal: "Proposal") -> str:
-        """What a trial's row is filed under, and claimed."""
+        """What a trial's row is filed under."""
         facts = {"kind": "tune", "asked": self.identity, "pruned": proposal.trial is not None}
         recipe = registry.spec(proposal.name, **proposal.texts).recipe()
         return key_of("trial", facts | {"ranker": recipe}).digest
 
     @property
     def _records(self) -> Records:
-        return Records(self.scope.store.root / RECORDS, self.scope.store.remote)
+        return Records(self.scope.store.root / RECORDS)
 
     def trial(self, proposal: "Proposal") -> Generator[Progress, None, dict[str, Any]]:
-        """One trial: trained on every fold, or found; its row of the history.
-
-        Raises:
-            ClaimTakenError: work is shared, and another worker is at it.
-        """
+        """One trial: trained on every fold, or found; its row of the history."""
         row = self.stored_row(proposal)
         if row is None:
             digest = self.digest(proposal)
-            with claims.claim_unit(claim_of(digest)):
-                row = self.stored_row(proposal)  # who had the claim before may be done
-                if row is None:
-                    row = yield from self._worked(proposal, Curve(self._begun / f"{digest}.json"))
-                    self._records.put(digest, row, {})
+            row = yield from self._worked(proposal, Curve(self._begun / f"{digest}.json"))
+            self._records.put(digest, row, {})
         elif proposal.trial is not None:
             for step, value in row["curve"]:
                 proposal.trial.report(value, step)
@@ -238,11 +231,6 @@ class Proposal:
     def texts(self) -> dict[str, str]:
         """The fields as recipes take them."""
         return {field: written(value) for field, value in self.fields.items()}
-
-
-def claim_of(digest: str) -> str:
-    """The claim of a trial."""
-    return f"trial-{digest}"
 
 
 class Curve:
@@ -358,14 +346,12 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     refuse(tuning, scope)
     base = _named(tuning.ranker, scope.usual_preset)
     name, before = tuning.name or name_for(scope.data), stored_search(tuning, scope)
-    folds = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
+    folds = yield from in_turn(fold.open_workbench() for fold in scope.folds())
     search = Search(tuning, scope, base, space_of(base, tuning.search), folds)
     if before is not None:
         _refuse_other(before, search)
     wanted = tuning.trials or (TRIALS if tuning.budget is None else None)
     yield from _searched(search, wanted)
-    if claims.SHARING.get():  # a worker does its share; who asked makes the preset of the store
-        raise claims.SharingEnd
     best = max((row for row in search.history if row["state"] == DONE), key=_value, default=None)
     if best is None:
         why = next(row["why"] for row in search.history)
@@ -409,14 +395,11 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
     """The presets, then rounds of what Optuna proposes, until all are made or the time is up.
 
     A trial begins while there is time; those that were made before take none.
-
-    Raises:
-        ClaimTakenError: another worker is at a trial that the next round waits for.
     """
     declared = fields_with_values(registry.spec(search.base))
     drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
     tuning = search.tuning
-    study, search.start = _study(tuning.seed, tuning.at_once), claims.began()
+    study, search.start = _study(tuning.seed, tuning.at_once), time.monotonic()
     entry = registry.entry(search.base.base)
     names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
     presets = [Proposal(name, replace(search.base, preset=name)) for name in dict.fromkeys(names)]
@@ -447,31 +430,23 @@ def _round(
     """The rows of trials that do not need each other, up to the first for which no time is left.
 
     Time is left until `end`, by the monotonic clock; None: always.
-
-    Raises:
-        ClaimTakenError: another worker is at one of them; the others are done.
     """
-    rows, claimed, late = list[dict[str, Any]](), None, False
-    for proposal in proposals:
-        is_new = search.stored_row(proposal) is None
-        over = is_new and end is not None and time.monotonic() >= end
-        try:
-            if over:
-                claims.wait_for(claim_of(search.digest(proposal)))
-                late = True
-                continue
-            row = yield from _counted(search, wanted, search.trial(proposal))
-        except claims.ClaimTakenError as other:
-            claimed = other
-            continue
-        if not late:
-            rows.append(row)
-            search.history.append({"trial": len(search.history) + 1, **row})
-            if is_new:  # a store of what is stored may be read-only
-                named_presets.note_trials(search.scope.store, search.preset, search.history)
-            yield _reported(search, wanted)
-    if claimed is not None:
-        raise claimed
+    rows, new = list[dict[str, Any]](), [search.stored_row(one) is None for one in proposals]
+    if end is None or time.monotonic() < end:
+        missing = [one for one, is_new in zip(proposals, new, strict=True) if is_new]
+        for error in (yield from tasks.run_tasks(search.trial, missing)):
+            if error is not None:
+                raise error
+    for proposal, is_new in zip(proposals, new, strict=True):
+        over = end is not None and time.monotonic() >= end
+        if over and search.stored_row(proposal) is None:
+            break
+        row = yield from _counted(search, wanted, search.trial(proposal))
+        rows.append(row)
+        search.history.append({"trial": len(search.history) + 1, **row})
+        if is_new:  # a store of what is stored may be read-only
+            named_presets.note_trials(search.scope.store, search.preset, search.history)
+        yield _reported(search, wanted)
     return rows
 
 

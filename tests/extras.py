@@ -47,7 +47,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
         f"python -c 'import {', '.join(DEV)}'",
     ),
     "kemeny": (f"python -c '{BOUND}'",),
-    "s3": ("python -c 'import s3fs'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),

@@ -181,7 +181,6 @@ def test_flags_and_fields_are_decimal_numbers(place, text):
         ["ingest", "x", "--name", "x", "--seed", "1_0"],
         ["ingest", "x", "--name", "x", "--fold", "١"],
         ["certify", "random", "--permutations", "1_0"],
-        ["worker", "--idle", "nan"],
         ["app", "--port", "٨٥٠١"],
     ],
 )

@@ -12,7 +12,7 @@ from shuffleproof.app import jobs, services, state, study_access, uploads
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
-from shuffleproof.core import sharing
+from shuffleproof.core import workers
 from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.execution.jobs import STATES, Job, folder_of
 from shuffleproof.core.words import counted
@@ -63,8 +63,8 @@ def _where() -> None:
     """Who makes what trainings, searches and studies need, where that is not this machine alone."""
     place = configured(folder_of(services.store().root))
     if place is not None:
-        workers = counted(sharing.jobs_workers(services.store()), "worker")
-        parts.note(f"Trainings, searches and studies are made by {workers} of {place.where}.")
+        count = counted(workers.jobs_workers(services.store()), "worker")
+        parts.note(f"Trainings, searches and studies are made by {count} of {place.where}.")
 
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:

@@ -19,7 +19,7 @@ from shuffleproof.app.figures.tuning import (
 )
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
-from shuffleproof.core import search_space, sharing, tuning
+from shuffleproof.core import search_space, tuning, workers
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
@@ -237,7 +237,7 @@ def _form(data: str, names: Sequence[str]) -> None:
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": called,
-        "at_once": tuning.trials_at_once(before, sharing.jobs_workers(services.store())),
+        "at_once": tuning.trials_at_once(before, workers.jobs_workers(services.store())),
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)

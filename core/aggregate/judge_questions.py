@@ -247,7 +247,7 @@ class Ledger:
         cls, store: Store, material: Material, judge: LiveJudge, given: Mapping[Question, float]
     ) -> "Ledger":
         """The ledger of a store."""
-        return cls(material, judge.known_by, Records(store.root / FOLDER, store.remote), given)
+        return cls(material, judge.known_by, Records(store.root / FOLDER), given)
 
     def knows(self, question: Question) -> bool:
         """Whether it was answered; its answer is among `answers` then."""

@@ -318,15 +318,6 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "report": "the file", "seconds": "it took",
     },
     "sample": {"rows": "an artefact each: key and bytes"},
-    "worker": {
-        "ran": "false where another worker is at work",
-        "waiting": "jobs in this state", "done": "likewise", "failed": "likewise",
-        "cancelled": "likewise",
-    },
-    "worker --until-empty": {
-        "ran": "true", "units": "it did", "assignments": "it finished",
-        "failure": "why it ended early, or empty; the same with --take",
-    },
     "app": {},
 }  # fmt: skip
 """The keys by command; `app` serves and answers nothing."""

@@ -111,7 +111,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "demo": ("demo", "demo --out report.html"),
     "sample": ("sample sample_data",),
-    "worker": ("worker", "worker --slots 1 --idle 600", "worker --until-empty --take 8"),
     "app": ("app", "app --host 0.0.0.0 --port 8080 --allow-host ltr.example.org"),
 }
 """By command; a kind of study that has none of its own has those of `of`."""

@@ -63,8 +63,8 @@ def command(
     added.epilog = examples.help_lines(called)
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     added.add_argument(
-        "--store", type=_place, metavar="PLACE",
-        help="folder of the store, or an address such as s3://bucket/store (default: your own)",
+        "--store", type=_place, metavar="FOLDER",
+        help="folder of the store (default: your own)",
     )  # fmt: skip
     return added
 
@@ -185,8 +185,8 @@ def workers(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--executor",
         metavar="WHERE",
-        help="let workers make what is missing, on a store that all see: processes:4, "
-        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here); not with --max-seconds",
+        help="who does the trainings and cells that are missing: processes:4, ray[:ADDRESS], "
+        "slurm[:PARTITION] (slurm:local tries it here); not with --max-seconds",
     )
     command.add_argument(
         "--workers", type=count, help="with --executor: how many (default: the cores; 8 elsewhere)"

@@ -268,8 +268,7 @@ def delete(arguments: argparse.Namespace) -> Answer:
     entries, (chosen,) = _entries(store, [arguments.what])
     dependents = [entry for entry in library.dependents(entries, chosen.key) if not entry.bundled]
     if dependents and not arguments.with_dependents:
-        there = store.remote is not None
-        damaged = run_to_end(verify_files(store, [chosen.artefact], there=there))
+        damaged = run_to_end(verify_files(store, [chosen.artefact]))
         if damaged:  # what was made from it stays: it is made again with the same key
             freed = library.remove(store, [chosen])
             return Answer({"deleted": [str(chosen.key)], "bytes": freed})
@@ -330,7 +329,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
     keys = [store.meant(text) for text in arguments.what]
     chosen = [artefact for artefact in store.artefacts() if not keys or artefact.key in keys]
     broken = [] if keys else [*library.damaged_entries(store), *damaged_records(store)]
-    broken += run_shown("verify", verify_files(store, chosen, there=store.remote is not None))
+    broken += run_shown("verify", verify_files(store, chosen))
     rows = [_damaged_row(entry) for entry in broken]
     size = sum(artefact.size for artefact in chosen) / 1e6
     summary = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "

@@ -4,11 +4,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.flags_studies import question_of
@@ -25,7 +26,7 @@ from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
-from shuffleproof.core.studies.registry import LISTLESS, STUDIES
+from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown, stored_name
 from shuffleproof.core.words import duration
 
@@ -299,41 +300,45 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     def rehearsed() -> "DryRun":
         return rehearse(question, scope)
 
-    share_question(question, scope, arguments, lambda: rehearsed().is_stored)
-    return run_shown(
-        question.kind.replace("-", " "),
-        question.answer(scope, arguments.max_seconds),
-        rehearsed,
-        lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
-    )
+    with workers_of_command(arguments, scope.store, lambda: rehearsed().is_stored):
+        return run_shown(
+            question.kind.replace("-", " "),
+            question.answer(scope, arguments.max_seconds),
+            rehearsed,
+            lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
+        )
 
 
-def share_question(
-    question: Question,
-    scope: Scope,
-    arguments: argparse.Namespace,
-    stored: Callable[[], bool],
-) -> None:
-    """Let the workers of --executor, if there are any, make what a question needs.
+@contextmanager
+def workers_of_command(
+    arguments: argparse.Namespace, store: Store, stored: Callable[[], bool] = lambda: False
+) -> Iterator[bool]:
+    """Let the workers of --executor, if there are any, do the tasks of this block.
 
     Args:
-        question: that is asked.
-        scope: of what.
         arguments: of the command.
+        store: where everything is kept.
         stored: whether nothing is to be made, by a rehearsal; then no worker is started.
+
+    Yields:
+        Whether there are workers.
 
     Raises:
         UsageError: it is to stop after some seconds, no such executor, or it is not installed.
     """
     if arguments.executor is None:
+        yield False
         return
-    if arguments.max_seconds is not None:
+    if getattr(arguments, "max_seconds", None) is not None:
         raise UsageError("--executor works to the end: leave --max-seconds out")
-    values = {
-        parameter.name: getattr(question, parameter.name) for parameter in parameters(question)
-    }
-    if not is_stored(stored):
-        share(question.kind, values, scope, arguments)
+    if is_stored(stored):
+        yield False
+        return
+    from shuffleproof.core.workers import workers_of  # noqa: PLC0415 (who has work to do)
+
+    modules = getattr(arguments, "modules", None) or ()
+    with workers_of(store, arguments.executor, arguments.workers, modules):
+        yield True
 
 
 def is_stored(stored: Callable[[], bool]) -> bool:
@@ -342,27 +347,6 @@ def is_stored(stored: Callable[[], bool]) -> bool:
         return stored()
     except ShuffleproofError:  # which the work itself will say
         return False
-
-
-def share(
-    kind: str, values: Mapping[str, Any], scope: Scope, arguments: argparse.Namespace
-) -> None:
-    """Let the workers of --executor make what is missing; why some ended early is a warning.
-
-    Raises:
-        UsageError: no such executor, or what is needed for it is not installed.
-    """
-    from shuffleproof.core.sharing import share_work  # noqa: PLC0415 (who has work to do)
-
-    of_scope: dict[str, Any] = {"data": scope.data}
-    if kind not in LISTLESS:
-        of_scope |= {"lists": dict(scope.lists or {}), "preset": scope.usual_preset}
-    work = share_work(
-        scope.store, kind, {**values, **of_scope}, arguments.executor,
-        workers=arguments.workers, modules=getattr(arguments, "modules", None) or (),
-    )  # fmt: skip
-    for why in dict.fromkeys(run_shown(kind.replace("-", " "), work).failures):
-        warn(f"shuffleproof: a worker ended early: {why}")
 
 
 def dry_answer(rehearsal: "DryRun", arguments: argparse.Namespace) -> Answer:

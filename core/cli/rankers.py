@@ -11,15 +11,14 @@ from shuffleproof.core.cli.open import (
     changes_of,
     dry_answer,
     fold_scope_of,
-    is_stored,
     run_shown,
     scope_of,
-    share,
     store_of,
     trains_retriever,
     use_device,
     use_jobs,
     workbench_of,
+    workers_of_command,
 )
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import UsageError
@@ -196,12 +195,10 @@ def train(arguments: argparse.Namespace) -> Answer:
     def rehearsed() -> "DryRun":
         return rehearsed_training(scope, arguments.ranker, changes)
 
-    shares = arguments.executor is not None and not is_stored(lambda: rehearsed().is_stored)
-    if shares:
-        share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
     work = train_ranker(scope, arguments.ranker, changes)
-    trained = run_shown(arguments.ranker, work, rehearsed)
-    trained = replace(trained, cached=trained.cached and not shares)
+    with workers_of_command(arguments, scope.store, lambda: rehearsed().is_stored) as by_workers:
+        trained = run_shown(arguments.ranker, work, rehearsed)
+    trained = replace(trained, cached=trained.cached and not by_workers)
     facts = trained.artefact.facts
     answer = {
         "ranker": facts["name"],

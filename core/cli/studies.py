@@ -18,8 +18,8 @@ from shuffleproof.core.cli.open import (
     check_workers,
     dry_answer,
     run_shown,
-    share_question,
     store_of,
+    workers_of_command,
 )
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.manifest import Artefact
@@ -45,8 +45,8 @@ def listless(arguments: argparse.Namespace) -> Answer:
 
         return rehearsed_listless(question, scope).study is not None
 
-    share_question(question, scope, arguments, stored)
-    artefact = run_shown(question.kind, question.answer(scope, arguments.max_seconds))
+    with workers_of_command(arguments, scope.store, stored):
+        artefact = run_shown(question.kind, question.answer(scope, arguments.max_seconds))
     return print_study(artefact, arguments)
 
 

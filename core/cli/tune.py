@@ -1,29 +1,26 @@
 """The command that searches for a recipe: `tune`."""
 
 import argparse
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import run_shown, scope_of, share, use_device
+from shuffleproof.core.cli.open import run_shown, scope_of, use_device, workers_of_command
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.words import counted
 
 
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
-    from shuffleproof.core.sharing import afterwards, workers_of  # noqa: PLC0415 (who has work to do)
     from shuffleproof.core.tuning import (  # noqa: PLC0415 (who has work to do)
         Tuning,
-        refuse,
         stored_search,
         trials_at_once,
         tune,
     )
 
     use_device(arguments)
-    scope, start = scope_of(arguments), time.monotonic()
+    scope = scope_of(arguments)
     tuning = Tuning(
         arguments.ranker,
         tuple(arguments.search),
@@ -34,14 +31,14 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.at_once or 1,
     )
     if not arguments.at_once:
-        shared = arguments.executor is not None
-        workers = workers_of(arguments.executor, arguments.workers) if shared else 1
+        workers = 1
+        if arguments.executor is not None:
+            from shuffleproof.core.workers import workers_by_default  # noqa: PLC0415 (likewise)
+
+            workers = workers_by_default(arguments.executor, arguments.workers)
         tuning = replace(tuning, at_once=trials_at_once(stored_search(tuning, scope), workers))
-    if arguments.executor is not None:
-        refuse(tuning, scope)
-        share("tune", asdict(tuning), scope, arguments)
-        tuning = Tuning(**afterwards(asdict(tuning), time.monotonic() - start))
-    preset, cached = run_shown(f"tune {arguments.ranker}", tune(tuning, scope))
+    with workers_of_command(arguments, scope.store):
+        preset, cached = run_shown(f"tune {arguments.ranker}", tune(tuning, scope))
     return Answer(plain(preset, cached=cached), preset_lines(preset))
 
 

@@ -1,9 +1,7 @@
-"""Commands `demo`, `worker` and `app`."""
+"""Commands `demo` and `app`."""
 
 import argparse
-import logging
 import os
-import platform
 import socket
 import sys
 import time
@@ -15,17 +13,11 @@ from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.executor import configured, keep_settings
 from shuffleproof.core.execution.jobs import folder_of
-from shuffleproof.core.execution.jobs_supervisor import supervise
-from shuffleproof.core.job_kinds import SHORT
-from shuffleproof.core.jobs import WORKER, is_running, jobs_of
 from shuffleproof.core.perturb.levels import levels_of
-from shuffleproof.core.sharing import address_of, work
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.board import folder_seen_by_all
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
-from shuffleproof.core.words import counted
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 FAMILY = "transpositions"
@@ -55,56 +47,6 @@ def demo(arguments: argparse.Namespace) -> Answer:
         "seconds": time.perf_counter() - start,
     }
     return Answer(answer)
-
-
-def worker(arguments: argparse.Namespace) -> Answer:
-    """`worker`: do the store's jobs until Ctrl+C, or until there was nothing to do for so long.
-
-    With --until-empty or --take it does units of what `--executor` shared, and touches no jobs.
-    """
-    store = store_of(arguments)
-    if arguments.until_empty or arguments.take:
-        return _shared_work(store, arguments)
-    if arguments.store:
-        _check_there(store)
-    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
-    if not is_running(store):  # else another worker does the jobs, as it was told
-        keep_settings(folder_of(store.root))
-    warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
-    ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
-    jobs = jobs_of(store)
-    counts = {state: len(jobs.list(state)) for state in ("waiting", "done", "failed", "cancelled")}
-    if not ran:
-        text = f"another worker is doing the jobs of {store.root} already"
-        return Answer({"ran": False, **counts}, text)
-    return Answer({"ran": True, **counts})
-
-
-def _check_there(store: Store) -> None:
-    """Refuse a store whose folder is not there: nobody hands work in where a slip makes one."""
-    folder = folder_seen_by_all(store)
-    if folder and not folder.is_dir():
-        raise UsageError(
-            f"there is no folder {folder} on this machine ({platform.node()}): name that of a "
-            "store on a disk that all workers see (--store)"
-        )
-
-
-def _shared_work(store: Store, arguments: argparse.Namespace) -> Answer:
-    """Units of what `--executor` shared, told line by line."""
-    if arguments.slots:
-        raise UsageError("--slots is for jobs: not with --until-empty or --take")
-    _check_there(store)
-    logging.basicConfig(format="%(asctime)s %(message)s")
-    logging.getLogger("shuffleproof").setLevel(logging.INFO)
-    item = {"store": address_of(store), "take": arguments.take, "idle": arguments.idle}
-    warn(f"Doing what --executor shares in {item['store']} (Ctrl+C ends it)")
-    outcome = work(item | {"until_empty": arguments.until_empty})
-    if outcome["failure"]:
-        warn(f"shuffleproof: {outcome['failure']}")
-    units, finished = outcome["units"], outcome["assignments"]
-    text = f"{counted(units, 'unit')} of work done here, {counted(finished, 'question')} finished"
-    return Answer({"ran": True, **outcome}, text, exit_code=1 if outcome["failure"] else 0)
 
 
 def _check_free(host: str, port: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -128,7 +129,17 @@ def open_fold(directory: Path) -> Fold:
     fold = Fold(*(open_(directory / f"{name}.safetensors") for name in PARTS))
     if list(fold.fingerprints) != expected:
         raise _damage_error(directory, "parts of different folds")
+    for name in PARTS:
+        _PLACES[getattr(fold, name)] = (directory, name)
     return fold
+
+
+_PLACES: "WeakKeyDictionary[RankingDataset, tuple[Path, str]]" = WeakKeyDictionary()
+
+
+def place_of(dataset: RankingDataset) -> tuple[Path, str] | None:
+    """The folder of the fold that a data set was opened from, and its part; None: it was not."""
+    return _PLACES.get(dataset)
 
 
 def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:

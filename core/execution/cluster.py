@@ -1,32 +1,30 @@
-"""Items worked by a Ray cluster; Ray is imported only here and only when chosen."""
+"""Tasks done by a Ray cluster; Ray is imported only here and only when chosen."""
 
-import json
 import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from typing import Any
+from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.jobs_slots import THREADS
-from shuffleproof.core.execution.work import Failure, do_item, outcome
+from shuffleproof.core.execution.work import Failure
 
-RETRIES = 1
+RETRIES = 3
 PATIENCE = 5.0
 LOOK = 0.2
-"""Seconds between two looks at whether to stop."""
+"""Seconds between two looks at what has ended."""
 
 
 @dataclass(frozen=True)
 class Ray:
     """Tasks of a Ray cluster, which needs the extra `shuffleproof[cluster]`.
 
-    The cluster's machines must be able to import the function, from an installation of their own.
+    Its machines have Shuffleproof installed. No shared disk is needed.
 
     Attributes:
         workers: tasks at a time; None takes as many as the cluster has CPUs.
@@ -35,15 +33,17 @@ class Ray:
         gpus: of a task; a part of one lets several tasks share it.
     """
 
+    elsewhere: ClassVar[bool] = True
+
     workers: int | None = None
     address: str | None = None
     cpus: int = 1
     gpus: float = 0.0
 
     def map(
-        self, function: str, items: Sequence[Any], stop: Event | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Work the items as tasks, yielding as they finish; see Executor.
+        self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
+    ) -> Generator[tuple[int, Any] | None, None, None]:
+        """Do `work(common, item)` for every item; see `core.execution.executor.Executor`.
 
         Raises:
             UsageError: Ray is not installed, no cluster answers, or none of its nodes has what a
@@ -53,19 +53,23 @@ class Ray:
         if not ray.is_initialized():
             self._join(ray)
         self._check(ray)
-        task = ray.remote(max_retries=RETRIES, num_cpus=self.cpus, num_gpus=self.gpus)(do_item)
-        threads = dict.fromkeys(THREADS, str(self.cpus))
-        every = int(ray.cluster_resources().get("CPU", 1))
-        limit = self.workers or max(1, every // self.cpus)
-        waiting = list(enumerate(items))[::-1]
+        environment = {"env_vars": dict.fromkeys(THREADS, str(self.cpus))}
+        task = ray.remote(
+            max_retries=RETRIES, num_cpus=self.cpus, num_gpus=self.gpus, runtime_env=environment
+        )(work)
+        limit = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)) // self.cpus)
+        sent, waiting = ray.put(common), list(enumerate(items))[::-1]
         running: dict[Any, int] = {}
         try:
             with redirect_stdout(sys.stderr):  # where Ray says that a worker died
-                while (waiting or running) and not (stop and stop.is_set()):
+                while waiting or running:
                     while waiting and len(running) < limit:
                         index, item = waiting.pop()
-                        running[task.remote(function, json.dumps(item), threads)] = index
-                    for reference in ray.wait(list(running), num_returns=1, timeout=LOOK)[0]:
+                        running[task.remote(sent, item)] = index
+                    ended = ray.wait(list(running), num_returns=1, timeout=LOOK)[0]
+                    if not ended:
+                        yield None
+                    for reference in ended:
                         yield running.pop(reference), _fetched(ray, reference)
         finally:
             for reference in running:
@@ -127,13 +131,13 @@ def _imported() -> Any:
     try:
         import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
     except ImportError as error:
-        remedy = "pip install 'shuffleproof[cluster]', or choose serial or processes"
+        remedy = "pip install 'shuffleproof[cluster]', or choose processes"
         raise UsageError(f"executor ray: Ray is not installed; {remedy}") from error
     return ray
 
 
 def _fetched(ray: Any, reference: Any) -> Any:
     try:
-        return outcome(ray.get(reference))
+        return ray.get(reference)
     except ray.exceptions.RayError as error:
-        return Failure(f"its Ray task died, {RETRIES + 1} times", str(error))
+        return Failure(f"its Ray task died {RETRIES + 1} times", str(error))

@@ -1,21 +1,18 @@
-"""Where independent items are worked: one protocol, four places (here, processes, two clusters)."""
+"""Executors: processes of this machine, Ray and Slurm, named by a text such as `processes:4`."""
 
 import importlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError, quoted
-from shuffleproof.core.execution.work import do_item, outcome
 from shuffleproof.core.numerals import is_count, number
 
 EXECUTORS: dict[str, str] = {
-    "serial": "one after the other in this process",
     "processes": "worker processes on this machine",
     "ray": "a Ray cluster, or this machine where none is named (shuffleproof[cluster])",
     "slurm": "jobs of a Slurm cluster, by submitit (shuffleproof[slurm])",
@@ -28,40 +25,30 @@ MOST_PROCESSES = 1024
 
 @runtime_checkable
 class Executor(Protocol):
-    """Works items that do not depend on each other."""
+    """Does tasks that do not need each other.
 
-    def map(
-        self, function: str, items: Sequence[Any], stop: Event | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Apply a function to every item, yielding (index, result) as they finish.
-
-        An item whose function raised, or that killed its worker twice, yields a
-        `core.execution.work.Failure` in place of its result; the others go on. Closing the
-        iterator ends the work, and so does `stop`, by another thread.
-
-        Args:
-            function: `module:function`, importable wherever the work is done.
-            items: plain JSON values; results are plain JSON values as well.
-            stop: once it is set, items that wait or are under way are given up.
-        """
-
-
-@dataclass(frozen=True)
-class Serial:
-    """In this process, in order.
-
-    >>> list(Serial().map("math:sqrt", [4, 9]))
-    [(0, 2.0), (1, 3.0)]
+    Attributes:
+        elsewhere: on other machines.
     """
 
+    elsewhere: ClassVar[bool]
+
     def map(
-        self, function: str, items: Sequence[Any], stop: Event | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Work the items in order; see Executor."""
-        for index, item in enumerate(items):
-            if stop and stop.is_set():
-                return
-            yield index, outcome(do_item(function, json.dumps(item)))
+        self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
+    ) -> Generator[tuple[int, Any] | None, None, None]:
+        """Do `work(common, item)` for every item.
+
+        Closing the iterator ends the work.
+
+        Args:
+            work: a function of an importable module; both its arguments and its result are pickled.
+            common: what all tasks read.
+            items: one a task.
+
+        Yields:
+            The index of an item and its result, or a `core.execution.work.Failure` where its
+            process died; None at times while nothing has ended.
+        """
 
 
 def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Executor:
@@ -80,12 +67,10 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
     """
     place, *of_task = text.split(",")
     name, colon, argument = place.partition(":")
-    if name not in EXECUTORS or (colon and (not argument or name == "serial")):
+    if name not in EXECUTORS or (colon and not argument):
         raise UnknownNameError("executor", text, EXECUTORS)
-    if name in {"serial", "processes"} and of_task:
+    if name == "processes" and of_task:
         raise ParameterError("executor", text, "ray or slurm, whose tasks have cpus and gpus")
-    if name == "serial":
-        return Serial()
     if name == "processes":
         if colon and not (is_count(argument) and 1 <= int(argument) <= MOST_PROCESSES):
             allowed = f"processes:N with a whole number from 1 to {MOST_PROCESSES:,}"

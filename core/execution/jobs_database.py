@@ -126,9 +126,7 @@ class Database:
                 str(self.path),
                 f"it would lie on {system}, a network file system, where SQLite's write-ahead log "
                 "and its locks do not hold",
-                "Keep the dashboard's store on a local disk, or name this folder as an address "
-                "(--store file:///…): jobs stay on the local disk then. Workers of --executor and "
-                "`worker --until-empty` need no table of jobs.",
+                "Keep the dashboard's store on a local disk; commands need no table of jobs.",
             )
         if self.create:
             self.path.parent.mkdir(parents=True, exist_ok=True)

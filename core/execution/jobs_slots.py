@@ -3,7 +3,8 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,6 +83,21 @@ def threads_allowed() -> int:
     """
     threads = os.environ.get(THREADS[0], "")
     return min(int(threads), cores()) if threads.isdecimal() and int(threads) else cores()
+
+
+@contextmanager
+def threads_set(count: int) -> Iterator[None]:
+    """Let processes that are started in this block have so many numeric threads."""
+    ours = {name: os.environ.get(name) for name in THREADS}
+    os.environ |= dict.fromkeys(THREADS, str(count))  # libraries read them when they are loaded
+    try:
+        yield
+    finally:
+        for name, value in ours.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def gpus() -> tuple[str, ...]:

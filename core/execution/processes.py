@@ -1,125 +1,80 @@
-"""Items worked by processes of this machine, which may die without taking the others along."""
+"""Tasks done by processes of this machine."""
 
-import json
-import logging
-import queue
-import threading
-from collections.abc import Iterator, Sequence
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
-from shuffleproof.core.execution.jobs_slots import cores, threads_allowed
-from shuffleproof.core.execution.work import Failure, outcome
-from shuffleproof.core.execution.worker_process import WorkerProcess, worker_environment
+from shuffleproof.core.execution.early_end import end_with_parent
+from shuffleproof.core.execution.jobs_slots import cores, threads_allowed, threads_set
+from shuffleproof.core.execution.work import Failure
 
 ATTEMPTS = 2
-"""How many workers an item may cost before it counts as failed."""
+"""Pools that a task may cost before it counts as failed: a process that dies ends its pool."""
 
 LOOK = 0.2
-"""Seconds between two looks at whether to stop."""
-
-LOG = logging.getLogger("shuffleproof.jobs")
-
-Waiting: TypeAlias = queue.SimpleQueue[tuple[int, str]]
-ResultQueue: TypeAlias = queue.SimpleQueue[tuple[int, Any] | BaseException]
+"""Seconds between two looks at what has ended."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Worker processes started as `python -m core.execution.worker`.
-
-    An item whose worker dies is tried once more on a fresh worker, then reported as failed.
+    """A pool of processes.
 
     Attributes:
         workers: how many; None takes one a core.
-        threads: numeric threads of each worker; None shares the cores out evenly, and gives none
-            more than this process may have.
-        paths: folders in which workers look for modules, beside the usual ones.
     """
 
+    elsewhere: ClassVar[bool] = False
+
     workers: int | None = None
-    threads: int | None = None
-    paths: tuple[Path, ...] = ()
 
     def map(
-        self, function: str, items: Sequence[Any], stop: threading.Event | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Work the items on all workers, yielding as they finish; see Executor."""
-        waiting: Waiting = queue.SimpleQueue()
-        for index, item in enumerate(items):
-            waiting.put((index, json.dumps([function, json.dumps(item)])))
-        finished: ResultQueue = queue.SimpleQueue()
-        workers = min(self.workers or cores(), len(items))
-        threads = self.threads or min(threads_allowed(), max(1, cores() // max(workers, 1)))
-        environment = worker_environment(threads, self.paths)
-        lanes = [_Lane(waiting, finished, environment) for _ in range(workers)]
-        try:
-            for lane in lanes:
-                lane.thread.start()
-            left = len(items)
-            while left and not (stop and stop.is_set()):
-                try:
-                    answer = finished.get(timeout=LOOK)
-                except queue.Empty:
-                    continue
-                if isinstance(answer, BaseException):
-                    raise answer
-                left -= 1
-                yield answer
-        finally:
-            for lane in lanes:
-                lane.stop()
-
-
-class _Lane:
-    """A thread that feeds one worker at a time and starts a fresh one when it dies."""
-
-    def __init__(
-        self, waiting: Waiting, finished: ResultQueue, environment: dict[str, str]
-    ) -> None:
-        self.waiting, self.finished, self.environment = waiting, finished, environment
-        self.worker: WorkerProcess | None = None
-        self.stopped = False
-        self.guard = threading.Lock()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-
-    def stop(self) -> None:
-        """End the worker, whatever it is doing, and the thread."""
-        with self.guard:
-            self.stopped = True
-            if self.worker:
-                self.worker.process.kill()
-        if self.thread.ident:
-            self.thread.join()
-
-    def _run(self) -> None:
-        try:
-            while not self.stopped:
-                index, request = self.waiting.get_nowait()
-                self.finished.put((index, self._worked(request)))
-        except queue.Empty:
-            pass  # nothing is left to do
-        except BaseException as error:  # noqa: BLE001 (raised again where the results are read)
-            self.finished.put(error)
-        finally:
-            if self.worker:
-                self.worker.close()
-
-    def _worked(self, request: str) -> Any:
-        failure = Failure("was stopped")
+        self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
+    ) -> Generator[tuple[int, Any] | None, None, None]:
+        """Do `work(common, item)` for every item; see `core.execution.executor.Executor`."""
+        left = set(range(len(items)))
         for _ in range(ATTEMPTS):
-            with self.guard:
-                if self.stopped:
-                    break
-                self.worker = self.worker or WorkerProcess(self.environment)
-            answer = self.worker.ask(request)
-            if answer is not None:
-                return outcome(answer)
-            if self.stopped:  # it was us who killed it
-                break
-            how, words = self.worker.last_words()
-            LOG.warning("a worker process %s", how)
-            failure = Failure(f"its worker process died ({how}), {ATTEMPTS} times", words)
-            self.worker = None
-        return failure
+            workers = min(self.workers or cores(), len(left))
+            threads = min(threads_allowed(), max(1, cores() // max(1, workers)))
+            with _pool(workers) as pool:
+                with threads_set(threads):  # a process starts when it is first needed
+                    running = {
+                        pool.submit(work, common, items[index]): index for index in sorted(left)
+                    }
+                while running:
+                    ended, _ = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
+                    if not ended:
+                        yield None
+                    for future in ended:
+                        index = running.pop(future)
+                        if not isinstance(future.exception(), BrokenExecutor):
+                            left.discard(index)
+                            yield index, future.result()
+            if not left:
+                return
+        for index in sorted(left):
+            yield index, Failure(f"its process, or one beside it, died {ATTEMPTS} times")
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool whose processes end with the block."""
+    spawn = multiprocessing.get_context("spawn")  # a copy of a process with threads may hang
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin)
+    try:
+        yield pool
+    finally:
+        for process in multiprocessing.active_children():
+            process.kill()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that started this one, and end when that one ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)  # the answer of a command is printed by the command alone
+    end_with_parent()

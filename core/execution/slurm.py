@@ -1,22 +1,23 @@
-"""Items worked as jobs of Slurm, by submitit, which is imported only here and only when chosen."""
+"""Tasks done as jobs of Slurm, by submitit, which is imported only here and only when chosen."""
 
 import errno
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from typing import Any
+from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.jobs_slots import THREADS, threads_allowed
-from shuffleproof.core.execution.work import Failure, do_item, outcome
+from shuffleproof.core.execution.jobs_slots import threads_allowed, threads_set
+from shuffleproof.core.execution.work import Failure
 
 ARRAY = 500
 """Jobs of an array at most; clusters refuse larger ones."""
 
 ATTEMPTS = 2
+LOOK = 0.2
+"""Seconds between two looks at what has ended."""
+
 ENDING = 5.0
 """Seconds in which a local job ends that was cancelled."""
 
@@ -28,7 +29,7 @@ WITHOUT_SLURM = frozenset({"local", "debug"})
 class Slurm:
     """Jobs of a Slurm cluster, which needs the extra `shuffleproof[slurm]`.
 
-    An item whose job dies is handed in once more, then reported as failed.
+    A task whose job dies is submitted once more, then reported as failed.
 
     Attributes:
         folder: for logs and results of jobs; on a disk that all nodes share.
@@ -38,6 +39,8 @@ class Slurm:
         gpus: of a job.
     """
 
+    elsewhere: ClassVar[bool] = True
+
     folder: Path
     partition: str | None = None
     minutes: int = 24 * 60
@@ -45,45 +48,35 @@ class Slurm:
     gpus: int = 0
 
     def map(
-        self, function: str, items: Sequence[Any], stop: Event | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Work the items as arrays of jobs, yielding as they finish; see Executor.
+        self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
+    ) -> Generator[tuple[int, Any] | None, None, None]:
+        """Do `work(common, item)` for every item; see `core.execution.executor.Executor`.
 
         Raises:
             UsageError: submitit is not installed, there is no Slurm here, or it refuses the jobs.
         """
-        executor = self._executor()
-        texts = [json.dumps(item) for item in items]
-        threads = {} if self.partition == "debug" else dict.fromkeys(THREADS, str(self._cpus))
-        running: dict[int, tuple[Any, int]] = {}
+        executor, running = self._executor(), dict[int, tuple[Any, int]]()
         try:
-            for start in range(0, len(texts), ARRAY):
-                part = texts[start : start + ARRAY]
-                more = [[each] * len(part) for each in (function, threads)]
-                jobs = _handed_in(executor.map_array, do_item, more[0], part, more[1])
+            for start in range(0, len(items), ARRAY):
+                part = items[start : start + ARRAY]
+                jobs = _submitted(self._cpus, executor.map_array, work, [common] * len(part), part)
                 running |= {start + at: (job, 1) for at, job in enumerate(jobs)}
-            while running and not (stop and stop.is_set()):
+            while running:
                 for index, (job, attempts) in list(running.items()):
                     if not job.done():
                         continue
+                    del running[index]
                     error = job.exception()
                     if error is None:
-                        del running[index]
-                        yield index, outcome(job.result())
+                        yield index, job.result()
                     elif attempts < ATTEMPTS:
-                        retry = _handed_in(
-                            executor.submit, do_item, function, texts[index], threads
-                        )
-                        running[index] = (retry, attempts + 1)
+                        again = _submitted(self._cpus, executor.submit, work, common, items[index])
+                        running[index] = (again, attempts + 1)
                     else:
-                        del running[index]
-                        yield (
-                            index,
-                            Failure(
-                                f"its job died, {ATTEMPTS} times; logs: {self.folder}", str(error)
-                            ),
-                        )
-                time.sleep(0.1)
+                        message = f"its job died {ATTEMPTS} times; logs: {self.folder}"
+                        yield index, Failure(message, str(error))
+                yield None
+                time.sleep(LOOK)
         finally:
             self._cancel([job for job, _ in running.values()])
 
@@ -126,12 +119,13 @@ class Slurm:
         return executor
 
 
-def _handed_in(hand_in: Callable[..., Any], *given: Any) -> Any:
+def _submitted(threads: int, submit: Callable[..., Any], *given: Any) -> Any:
     """Hand work to a cluster and return what it gives; its refusal becomes a sentence."""
     from submitit.core.utils import FailedJobError  # noqa: PLC0415 (as submitit itself)
 
     try:
-        return hand_in(*given)
+        with threads_set(threads):
+            return submit(*given)
     except (FailedJobError, OSError) as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise  # the folder's disk is full, which its own sentence tells

@@ -16,12 +16,11 @@ from typing import Any
 
 from shuffleproof.core.data import catalogue, display_texts, examination
 from shuffleproof.core.errors import JobError
-from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.library.entries import STRANGE
 from shuffleproof.core.library.entries import damaged_entries as undescribed
-from shuffleproof.core.store import board, locks, manifest, plain_json
+from shuffleproof.core.store import locks, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import damaged_entries, size_of
 from shuffleproof.core.studies.engine import plan_of, running_studies
@@ -67,7 +66,7 @@ def waste(store: Store) -> list[Waste]:
     """Everything that can go, by why and where; damaged artefacts are deleted by name instead."""
     now = _clock(store.root)
     removable = [
-        *_records(store, now), *_left_behind(store, now), *_shared(store),
+        *_records(store, now), *_left_behind(store, now), *_earlier(store),
         *_uploads(store, now),
         *_labels(store), *_examinations(store),
     ]  # fmt: skip
@@ -154,25 +153,14 @@ def _left_behind(store: Store, now: float) -> Iterator[Waste]:
             yield Waste(path, "archives that a page wrote (it writes them again)", size_of(path))
 
 
-def _shared(store: Store) -> Iterator[Waste]:
-    """What killed workers claimed, and what killed commands with `--executor` asked of workers."""
-    root = board.folder_seen_by_all(store)
-    if root is None:  # the next worker removes such objects
-        return
-    now, claimed = _clock(root), root / claims.FOLDER
-    for path in claimed.glob("*"):
-        if _age(path, now) > FORGOTTEN_SECONDS:
-            yield Waste(path, "claims of killed workers", size_of(path))
-    assignments: dict[str, list[Path]] = {}
-    for path in [*(root / board.FOLDER).glob("*"), *(root / board.LOGS).glob("*")]:
-        if ".json" in path.name:
-            name = path.name.partition(".json")[0] + ".json"
-            assignments.setdefault(name, []).append(path)
-    for name, paths in assignments.items():
-        touched = [*paths, claimed / board.asker(name)]
-        if all(_age(path, now) > FORGOTTEN_SECONDS for path in touched if path.exists()):
-            for path in paths:
-                yield Waste(path, "what killed commands asked of workers", size_of(path))
+EARLIER = ("claims", "shared", "copies", "manifests")
+"""Folders by which workers of earlier versions found each other, and copies of object stores."""
+
+
+def _earlier(store: Store) -> Iterator[Waste]:
+    for path in (store.root / name for name in EARLIER):
+        if path.is_dir():
+            yield Waste(path, "what earlier versions kept for workers", size_of(path))
 
 
 def _uploads(store: Store, now: float) -> Iterator[Waste]:

@@ -17,7 +17,6 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.measure import Measure
@@ -57,6 +56,14 @@ class CachedRanker:
     artefact: Artefact
     cached: bool
     fitted: Ranker | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: one that is stored is opened again where it is needed."""
+        stored = self.artefact.path != Path()
+        return {
+            "artefact": self.artefact, "cached": self.cached,
+            "fitted": None if stored else self.fitted,
+        }  # fmt: skip
 
     def __repr__(self) -> str:
         """Its name, its quality and where it is kept."""
@@ -108,16 +115,14 @@ def fit_or_load(
     stored = store.find(key)
     if stored is not None:
         return CachedRanker(stored, cached=True)
-    with claims.claim_unit(str(key)) as patience, store.lock(key, patience) as alone:
+    with store.lock(key):
         stored = store.find(key)
         if stored is not None:
             return CachedRanker(stored, cached=True)
         try:
-            workspace = store.workspace(key) if alone else None
-            ranker, facts = yield from _fit_with_facts(spec, train, valid, workspace)
+            ranker, facts = yield from _fit_with_facts(spec, train, valid, store.workspace(key))
         except FitGivenUp:
-            if alone:
-                store.end_workspace(key)
+            store.end_workspace(key)
             raise
         artefact = store.add(key, recipe, ranker.save, facts)
         return CachedRanker(artefact, cached=False, fitted=ranker)

@@ -7,8 +7,8 @@ training queries.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, MissingRankingError, ParameterError, UsageError
-from shuffleproof.core.execution import claims
+from shuffleproof.core.execution import tasks
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import preset_digests, registry, univariate
@@ -234,8 +234,7 @@ def _scores(
         return {part: _scores_of_all(spec.ranker, getattr(fold, part)) for part in PARTS}, None
     scores_recipe, fitted = _scores_recipe(spec, recipe), None
     key = scores_key(spec, recipe, fold.fingerprints)
-    shared = claims.SHARING.get() is not None  # then fits are claimed
-    with nullcontext(store.find(key)) if shared else store.found_or_locked(key) as found:
+    with store.found_or_locked(key) as found:
         artefact = found
         if artefact is None:
             scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
@@ -255,20 +254,30 @@ def fit_on_documents(
 def _fitted_scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
-    works: list[Generator[Progress, None, Any]] = []
-    works.append(with_words(fit_on_documents(spec, fold, store), f"of {spec.name}"))
+    parts: list[int | None] = [None]  # None: of all training queries
     if recipe.scores == "cross-fitted":
-        works.append(_cross_fitted(spec, fold, recipe, store))
-    trained, *crossed = yield from claims.values_of(works)
+        parts += range(_cross_fits(spec, fold, recipe))
+    fits = partial(_fit_without, spec, fold, recipe, store)
+    trained, *crossed = yield from tasks.values_of(fits, parts)
     ranker, fitted = trained.ranker, None if trained.cached else trained.artefact.key
     scores = {part: _scores_of_all(ranker, getattr(fold, part)) for part in ("valid", "test")}
-    train = crossed[0] if crossed else _scores_of_all(ranker, fold.train)
+    if not crossed:
+        return scores | {"train": _scores_of_all(ranker, fold.train)}, fitted
+    of_query = part_of_query(fold.train.query_ids, len(crossed), recipe.seed)
+    everything = CandidateLists.all_documents(fold.train)
+    train = np.empty(fold.train.documents, dtype=np.float32)
+    for part, other in enumerate(crossed):
+        held_out = everything.select(np.flatnonzero(of_query == part))
+        train[held_out.rows] = other.ranker.score(fold.train, held_out)
     return scores | {"train": train}, fitted
 
 
-def _cross_fitted(
-    spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
-) -> Generator[Progress, None, Float32[np.ndarray, " docs"]]:
+def _cross_fits(spec: RankerSpec, fold: Fold, recipe: ListRecipe) -> int:
+    """The number of parts of cross-fitting.
+
+    Raises:
+        DataError: fewer than two training queries.
+    """
     folds = min(recipe.folds, fold.train.queries)
     if folds < 2:
         raise DataError(
@@ -278,20 +287,23 @@ def _cross_fitted(
             f"{counted(fold.train.queries, 'query')}",
             "Take --scores in-sample, or --initial feature:1 or another that is not fitted.",
         )
-    parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
-    everything, valid = CandidateLists.all_documents(fold.train), _all_documents(fold.valid)
-    scores = np.empty(fold.train.documents, dtype=np.float32)
+    return folds
 
-    def filled(part: int) -> Generator[Progress, None, None]:
-        other_parts = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
-        lists_recipe = {"without part": part, "of": folds, "seed": recipe.seed}
-        fitting = fit_or_load(spec, other_parts, valid, lists_recipe, store)
-        trained = yield from with_words(fitting, f"of {spec.name}, part {part + 1} of {folds}")
-        held_out = everything.select(np.flatnonzero(parts == part))
-        scores[held_out.rows] = trained.ranker.score(fold.train, held_out)
 
-    yield from claims.values_of(map(filled, range(folds)))
-    return scores
+def _fit_without(
+    spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store, part: int | None
+) -> Generator[Progress, None, CachedRanker]:
+    """The ranker fitted on all training queries but those of a part of cross-fitting, or on all."""
+    if part is None:
+        return (yield from with_words(fit_on_documents(spec, fold, store), f"of {spec.name}"))
+    folds = _cross_fits(spec, fold, recipe)
+    others = np.flatnonzero(part_of_query(fold.train.query_ids, folds, recipe.seed) != part)
+    lists = CandidateLists.all_documents(fold.train).select(others)
+    fitting = fit_or_load(
+        spec, JudgedLists(fold.train, lists), _all_documents(fold.valid),
+        {"without part": part, "of": folds, "seed": recipe.seed}, store,
+    )  # fmt: skip
+    return (yield from with_words(fitting, f"of {spec.name}, part {part + 1} of {folds}"))
 
 
 def _all_documents(dataset: RankingDataset) -> JudgedLists:

@@ -94,8 +94,6 @@ def save(preset: NamedPreset, store: Store) -> None:
         path.parent.mkdir(exist_ok=True)
         fresh = path.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(preset), indent=1), encoding="utf-8")
-        if store.remote:
-            store.remote.write(f"{FOLDER}/{path.name}", fresh.read_bytes())
         fresh.replace(path)
     _KNOWN[preset.ranker, preset.name] = preset
 
@@ -120,8 +118,6 @@ def remove(store: Store, preset: str) -> int | None:
         return None
     with manifest.disk_errors(preset, store.root):
         size = path.stat().st_size
-        if store.remote:
-            store.remote.remove(f"{FOLDER}/{path.name}")
         path.unlink(missing_ok=True)
         forget_trials(store, preset)
     for place in [place for place, known in _KNOWN.items() if str(known) == preset]:
@@ -177,8 +173,6 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
     Raises:
         ArtefactError: its file is damaged.
     """
-    if store.remote:
-        store.remote.mirror(FOLDER)
     path = _path(store, ranker, name)
     return _read(path) if path.is_file() else None
 
@@ -252,8 +246,6 @@ def _read_all(store: Store) -> tuple[list[NamedPreset], dict[str, Path]]:
 
 def _paths(store: Store) -> list[Path]:
     """The files of the presets of a store."""
-    if store.remote:
-        store.remote.mirror(FOLDER)
     return [*(store.root / FOLDER).glob("*.json")]
 
 

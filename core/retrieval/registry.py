@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -99,6 +99,10 @@ class IndexedCollection:
     store: Store
     training: tuple[int, ...] | None = None
     seed: int = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: its terms are opened from the store where they are needed."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def tokens(self) -> TokenisedCollection:

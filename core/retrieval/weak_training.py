@@ -14,7 +14,6 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
-from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
 from shuffleproof.core.parameters import check, parameter, parameters, unknown_field, with_changes
@@ -309,18 +308,17 @@ class Learner(Generic[R, M]):
         artefact = store.find(key)
         if artefact is not None:
             return artefact
-        with claims.claim_unit(str(key)) as patience, store.lock(key, patience) as alone:
+        with store.lock(key):
             artefact = store.find(key)
             if artefact is not None:
                 return artefact
-            workspace = store.workspace(key) if alone else None
+            workspace = store.workspace(key)
             trainer = self.trainer(indexed, recipe)
-            if workspace:
-                trainer.restore(workspace)
+            trainer.restore(workspace)
             values: dict[str, float] = {}
             while trainer.step < recipe.training.steps:
                 values = trainer.advance()
-                if workspace and trainer.step % every == 0 and trainer.step < recipe.training.steps:
+                if trainer.step % every == 0 and trainer.step < recipe.training.steps:
                     trainer.save(workspace)
                 yield Progress(trainer.step, recipe.training.steps, "steps", values)
             save, more = yield from trainer.product(indexed)

@@ -9,12 +9,11 @@ process as long as its lock is held; every `add` and `remove` clears the folders
 import errno
 import json
 import os
-import re
 import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ from shuffleproof.core.store.manifest import Artefact
 
 if TYPE_CHECKING:
     from shuffleproof.core.store.records import Records
-    from shuffleproof.core.store.remote import Remote
 
 CALLED = {
     "data": "a data set", "collection": "a text collection", "study": "a study",
@@ -47,19 +45,6 @@ class Store:
     root: Path
     bundled: Sequence[Path] = ()
 
-    @property
-    def remote(self) -> "Remote | None":
-        """The object store that the root is a copy of; None: the root is the store itself.
-
-        Raises:
-            ArtefactError: the root's mark is damaged.
-        """
-        if not (self.root / manifest.REMOTE).is_file():
-            return None
-        from shuffleproof.core.store.remote import remote_of  # noqa: PLC0415 (few have one)
-
-        return remote_of(self.root)
-
     def find(self, key: ArtefactKey) -> Artefact | None:
         """The artefact of a key, or None; files up to 1 MiB are digested, sizes always checked.
 
@@ -74,26 +59,13 @@ class Store:
                 artefact = manifest.read_manifest(directory)
                 manifest.check(directory, manifest.CHECKED_ON_FIND)
             except (ArtefactError, FileNotFoundError):
-                if root == self.root and self.remote:
-                    self._drop_copy(key)  # what was stored is there
-                elif directory.is_dir():
+                if directory.is_dir():
                     raise
                 continue  # another process removed it meanwhile
             if artefact.key != key:
                 raise ArtefactError(str(key), "another digest begins alike", f"See {directory}.")
             return artefact
-        remote = self.remote
-        if remote is not None:
-            with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
-                if remote.pull(key, directory / str(key)):
-                    self._publish(directory / str(key), key)
-                    return manifest.read_manifest(self._directory(key))
         return None
-
-    def _drop_copy(self, key: ArtefactKey) -> None:
-        """Remove what lies here of an artefact in an object store."""
-        with self.incoming(str(key)) as directory, suppress(FileNotFoundError):
-            self._directory(key).rename(directory / "content")
 
     @contextmanager
     def lock(self, key: ArtefactKey, patience: float = float("inf")) -> Iterator[bool]:
@@ -154,7 +126,6 @@ class Store:
                 write(content)
                 manifest.write(content, key, recipe, facts or {})
                 existing = replace(manifest.read_manifest(content), path=self._directory(key))
-                self._send(key, content)
                 self._publish(content, key)
         self.end_workspace(key)
         return existing
@@ -170,7 +141,6 @@ class Store:
         existing = self.find(key)
         if existing is None:
             with manifest.disk_errors(str(key), self.root), self.lock(key):
-                self._send(key, directory)
                 self._publish(directory, key)
             existing = manifest.read_manifest(self._directory(key))
         return existing
@@ -189,10 +159,7 @@ class Store:
             self._publish(incoming / "content", key)
 
     def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
-        """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out.
-
-        The files of one that lies in an object store alone are here when `find` found it.
-        """
+        """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out."""
         yielded: set[ArtefactKey] = set()
         for root in (self.root, *self.bundled):
             for directory in sorted((root / "artefacts").glob("*")):
@@ -203,9 +170,6 @@ class Store:
                 if artefact.key not in yielded and kind in {None, artefact.key.kind}:
                     yielded.add(artefact.key)
                     yield artefact
-        for artefact in self.remote.artefacts() if self.remote else ():
-            if artefact.key not in yielded and kind in {None, artefact.key.kind}:
-                yield replace(artefact, path=self._directory(artefact.key))
 
     def _names_of(self, kind: str | None) -> str:
         """What could have been meant, as a sentence."""
@@ -256,24 +220,6 @@ class Store:
         """
         manifest.check(artefact.path)
 
-    def verify_there(self, artefact: Artefact) -> None:
-        """The same of what lies in the object store, where there is one; all of it is fetched.
-
-        A copy here that differs is removed.
-
-        Raises:
-            ArtefactError: likewise.
-        """
-        if not self.remote or artefact.path != self._directory(artefact.key):
-            self.verify(artefact)
-            return
-        with self.incoming(str(artefact.key)) as directory:
-            self.remote.pull(artefact.key, directory / str(artefact.key))
-        try:
-            self.verify(artefact)
-        except ArtefactError:
-            self._drop_copy(artefact.key)
-
     def remove(self, key: ArtefactKey) -> None:
         """Remove an artefact with its names and workspace; processes reading it may go on.
 
@@ -317,8 +263,6 @@ class Store:
         with manifest.disk_errors(str(key), self.root), self.incoming("name") as directory:
             entry = directory / "name"
             entry.write_text(json.dumps({"kind": key.kind, "digest": key.digest}))
-            if self.remote:
-                self.remote.write(f"names/{name}", entry.read_bytes())
             (self.root / "names").mkdir(exist_ok=True)
             entry.replace(self.root / "names" / name)
 
@@ -329,8 +273,6 @@ class Store:
             ParameterError: it is no name.
         """
         names.check(name)
-        if self.remote:
-            self.remote.remove(f"names/{name}")
         (self.root / "names" / name).unlink(missing_ok=True)
 
     def names(self) -> dict[str, ArtefactKey]:
@@ -339,8 +281,6 @@ class Store:
         Damaged names mean nothing; `core.store.damaged_entries` says what is wrong with them.
         """
         merged: dict[str, ArtefactKey] = {}
-        if self.remote:
-            self.remote.mirror("names")
         for root in (*reversed(self.bundled), self.root):
             merged.update(names.names_in(root))
         return dict(sorted(merged.items()))
@@ -350,7 +290,7 @@ class Store:
         """Small results of finished trials, by digest."""
         from shuffleproof.core.store.records import Records  # noqa: PLC0415 (NumPy)
 
-        return Records(self.root / "records", self.remote)
+        return Records(self.root / "records")
 
     def _directory(self, key: ArtefactKey) -> Path:
         return self.root / "artefacts" / str(key)
@@ -360,23 +300,16 @@ class Store:
 
     def _remove_own(self, key: ArtefactKey) -> bool:
         """Remove an own artefact, its names and workspace; False when it is not there."""
-        removed_remotely = self.remote is not None and self.remote.drop(key)
         with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
             try:
                 self._directory(key).rename(directory / "content")
             except FileNotFoundError:
-                if not removed_remotely:
-                    return False
+                return False
         for name, named_key in names.names_in(self.root).items():
             if named_key == key:
                 self.remove_name(name)
         self.end_workspace(key)
         return True
-
-    def _send(self, key: ArtefactKey, content: Path) -> None:
-        """Put a finished artefact into the object store, where there is one."""
-        if self.remote:
-            self.remote.push(key, content)
 
     def _publish(self, content: Path, key: ArtefactKey) -> None:
         target = self._directory(key)
@@ -418,43 +351,29 @@ class Store:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 
 
-_NO_PLACE = re.compile(r"(?i)$|[a-z]\w+:/(?!/.)|file://(?!/)|memory:/")
-"""What a slip leaves of an address, a folder of another host, memory that ends with a process."""
-
-
 def default_store() -> Store:
     """The user's store: `SHUFFLEPROOF_HOME` or the platform's data folder, and the sample's.
 
     Raises:
-        UsageError, ArtefactError: SHUFFLEPROOF_HOME is an address that cannot be used.
+        UsageError: SHUFFLEPROOF_HOME is an address.
     """
     setting = os.environ.get("SHUFFLEPROOF_HOME")
     return store_at(setting) if setting else Store(_own_folder(), _bundled_roots())
 
 
 def store_at(place: str | Path) -> Store:
-    """The store in a folder or at the address of an object store, with what is shipped.
+    """The store in a folder, with what is shipped.
 
     Raises:
-        UsageError, ArtefactError: no address, or the folder for its copies cannot be made.
+        UsageError: the text is empty, or an address.
     """
-    if _NO_PLACE.match(str(place)):
-        raise UsageError(
-            f"{str(place)!r} is no place of a store: name a folder, or an address such as "
-            "s3://bucket/store or file:///shared/store"
-        )
-    if "://" not in str(place):
-        return Store(Path(place).expanduser(), _bundled_roots())
-    from shuffleproof.core.store.remote import copy_of  # noqa: PLC0415 (few have one)
-
-    return Store(copy_of(str(place), _own_folder().absolute()), _bundled_roots())
+    if not str(place) or "://" in str(place):
+        raise UsageError(f"{str(place)!r} is no folder: a store lies on a disk of this machine")
+    return Store(Path(place).expanduser(), _bundled_roots())
 
 
 def _own_folder() -> Path:
     """The folder on this machine for a user's own data."""
-    setting = os.environ.get("SHUFFLEPROOF_HOME", "")
-    if setting and "://" not in setting:
-        return Path(setting).expanduser()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "shuffleproof"
     home = os.environ.get("XDG_DATA_HOME")

@@ -25,8 +25,6 @@ from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.keys import DIGEST, FORMAT, KIND, ArtefactKey
 
 MANIFEST = "manifest.json"
-REMOTE = "remote.json"
-"""File of a folder that is a copy of an object store (`core.store.remote`)."""
 
 CHECKED_ON_FIND = 1 << 20
 """Files of at most this many bytes (1 MiB) are digested whenever their artefact is opened."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -19,9 +19,6 @@ from shuffleproof.core.errors import ArtefactError, ParameterError
 from shuffleproof.core.store import private
 from shuffleproof.core.store.keys import canonical_json
 from shuffleproof.core.store.manifest import disk_errors
-
-if TYPE_CHECKING:
-    from shuffleproof.core.store.remote import Remote
 
 DIGEST = re.compile(r"[0-9a-f]{16,128}")
 ABANDONED_AFTER = 3600.0
@@ -34,11 +31,9 @@ class Records:
 
     Attributes:
         directory: made when the first record is put.
-        remote: the object store that it is a copy of, if any.
     """
 
     directory: Path
-    remote: "Remote | None" = None
 
     def get(self, digest: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """The plain values and the arrays of a record, or None where there is none.
@@ -47,10 +42,6 @@ class Records:
             ArtefactError: the file is there but is not what was put.
         """
         path = self._path(digest)
-        if self.remote and not path.exists():
-            content = self.remote.read(self._name(digest))
-            if content is not None:
-                self._write(digest, content)
         try:
             with safe_open(path, framework="np") as file:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
@@ -83,16 +74,11 @@ class Records:
             name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()
         }
         content = save(plain, {"meta": text, "sha256": _digest(text, plain)})
-        if self.remote:
-            self.remote.write(self._name(digest), content)
         self._write(digest, content)
 
     def __contains__(self, digest: str) -> bool:
         """Whether there is a record, without opening it."""
-        if self._path(digest).exists():
-            return True
-        name = self._name(digest).partition("/")[2]
-        return self.remote is not None and name in self.remote.listed(self.directory.name)
+        return self._path(digest).exists()
 
     def _write(self, digest: str, content: bytes) -> None:
         path = self._path(digest)
@@ -102,10 +88,6 @@ class Records:
             self.directory.mkdir(mode=private.MODE, exist_ok=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(path, content, self.directory / "incoming")
-
-    def _name(self, digest: str) -> str:
-        """What the object store calls it."""
-        return self._path(digest).relative_to(self.directory.parent).as_posix()
 
     def _path(self, digest: str) -> Path:
         if not DIGEST.fullmatch(digest):

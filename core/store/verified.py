@@ -21,21 +21,20 @@ RECORDS = "records", "tunings", "judgments"
 
 
 def verify_files(
-    store: Store, artefacts: list[Artefact], *, there: bool = False
+    store: Store, artefacts: list[Artefact]
 ) -> Generator[Progress, None, list[DamagedEntry]]:
     """Digest every file of these artefacts; yields one report each, returns what is damaged.
 
     Args:
         store: that they are of.
         artefacts: some of its own or shipped ones.
-        there: whether to read what lies in its object store, and not the copies here.
     """
     damaged = []
     for index, artefact in enumerate(artefacts):
         try:
-            (store.verify_there if there else store.verify)(artefact)
+            store.verify(artefact)
         except ArtefactError as error:
-            if there or artefact.path.is_dir():  # and not removed meanwhile
+            if artefact.path.is_dir():  # and not removed meanwhile
                 damaged.append(
                     DamagedEntry(artefact.path, "artefact", error.finding, artefact.size)
                 )

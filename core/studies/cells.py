@@ -5,16 +5,18 @@ cell's queries stand side by side along the last axis, in the folds' order.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from shuffleproof.core.errors import DataError, DivergedError, ShuffleproofError
-from shuffleproof.core.execution import claims
+from shuffleproof.core.execution import tasks
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies.engine import Work
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import (
@@ -42,9 +44,7 @@ class Cell:
 
 
 class CellPlan(DescribedPlan):
-    """A plan whose records are cells, each of which another worker may do."""
-
-    shares: ClassVar[bool] = True
+    """A plan whose records are cells."""
 
     def cells(self) -> Sequence[Cell]:
         """All cells in the order of work."""
@@ -72,12 +72,17 @@ Compute = Callable[[Cell], Generator[Progress, None, CellResult]]
 """A cell's facts and its arrays: `values` f32[measures, queries], and what else is to be kept."""
 
 
-def run_cells(
+def run_cells(  # noqa: PLR0913, PLR0917 (the plan, where results go, and what differs between kinds)
     cells: Sequence[Cell],
     records: TrialRecords,
     compute: Compute,
     failed: dict[str, ShuffleproofError] | None = None,
     unit: str = "cells",
+    together: Callable[[Cell], Hashable] = lambda cell: (
+        cell.row.ranker,
+        cell.row.draw,
+        cell.part,
+    ),
 ) -> Generator[Progress, None, dict[str, CellResult]]:
     """Compute what is not stored yet, in order; yields what is being done, returns all by digest.
 
@@ -88,40 +93,73 @@ def run_cells(
         failed: takes the error of each ranker that diverged or whose data cannot be used, by its
             label; its further cells are passed over. Without it the first such error ends the run.
         unit: what cells are called on the way.
-
-    Raises:
-        ClaimTakenError: work is shared, and another worker is at one of the cells; the others
-            are done.
-    """
+        together: what cells have in common that one worker does, since they share a training.
+    """  # fmt: skip
+    met = dict[str, ShuffleproofError]() if failed is None else failed
+    if isinstance(records, Records):
+        met |= yield from _by_workers(cells, records, compute, together)
     by_digest: dict[str, CellResult] = {}
-    claimed: claims.ClaimTakenError | None = None
     for at, cell in enumerate(cells):
         stored = records.get(cell.digest)
         if stored is None:
-            if failed is not None and cell.row.ranker in failed:
-                continue
-            start = time.perf_counter()
             try:
-                with claims.claim_unit(f"cell-{cell.digest}"):
-                    stored = records.get(cell.digest)  # who had the claim before may be done
-                    if stored is None:
-                        facts, arrays = yield from compute(cell)
-                        facts |= {"seconds": time.perf_counter() - start}
-                        stored = (as_stored(facts), arrays)
-                        records.put(cell.digest, *stored)
-            except claims.ClaimTakenError as claim:
-                claimed = claim
-                continue
-            except (DivergedError, DataError) as error:
+                if cell.row.ranker in met:
+                    raise met[cell.row.ranker]
+                stored = yield from _stored_cell(cell, records, compute)
+            except FAILURES as error:
                 if failed is None:
                     raise
                 failed[cell.row.ranker] = error
                 continue
         by_digest[cell.digest] = stored
         yield Progress(at + 1, len(cells), unit)
-    if claimed is not None:
-        raise claimed
     return by_digest
+
+
+FAILURES = (DivergedError, DataError)
+"""What a ranker may fail with while the others go on."""
+
+
+def _stored_cell(
+    cell: Cell, records: TrialRecords, compute: Compute
+) -> Generator[Progress, None, CellResult]:
+    """Compute a cell and store it."""
+    start = time.perf_counter()
+    facts, arrays = yield from compute(cell)
+    stored = (as_stored(facts | {"seconds": time.perf_counter() - start}), arrays)
+    records.put(cell.digest, *stored)
+    return stored
+
+
+def _by_workers(
+    cells: Sequence[Cell],
+    records: Records,
+    compute: Compute,
+    together: Callable[[Cell], Hashable],
+) -> Generator[Progress, None, dict[str, ShuffleproofError]]:
+    """Let workers, if there are any, compute the missing cells; rankers that failed, by label."""
+    groups: dict[Hashable, list[Cell]] = {}
+    for cell in cells:
+        if cell.digest not in records:
+            groups.setdefault(together(cell), []).append(cell)
+    groups_of_cells = list(groups.values())
+    errors = yield from tasks.run_tasks(partial(_group, records, compute), groups_of_cells)
+    failed = dict[str, ShuffleproofError]()
+    for group, error in zip(groups_of_cells, errors, strict=True):
+        if isinstance(error, FAILURES):
+            failed[group[0].row.ranker] = error
+        elif error is not None:
+            raise error
+    return failed
+
+
+def _group(
+    records: Records, compute: Compute, group: Sequence[Cell]
+) -> Generator[Progress, None, None]:
+    """Compute those of a group of cells that are not stored yet."""
+    for cell in group:
+        if cell.digest not in records:
+            yield from _stored_cell(cell, records, compute)
 
 
 def by_cells(
@@ -129,12 +167,12 @@ def by_cells(
     records: TrialRecords,
     query_ids: Sequence[str],
     compute: Compute,
-    unit: str = "cells",
+    **more: Any,
 ) -> Work:
     """The work of a study whose records are cells; arguments as those of `run_cells`."""
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
-        results = yield from run_cells(plan.cells(), records, compute, unit=unit)
+        results = yield from run_cells(plan.cells(), records, compute, **more)
         return plan.assemble(results, query_ids, facts)
 
     return work

@@ -15,7 +15,6 @@ from threading import Lock
 from typing import Any, TypeGuard
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.store import manifest
@@ -60,10 +59,6 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
     """
     recipe = plan.recipe()
     key = key_of("study", recipe)
-    if claims.SHARING.get():  # a worker does its share; who asked makes the result of the store
-        if store.find(key) is None and getattr(plan, "shares", False):
-            yield from work(dict(facts()))
-        raise claims.SharingEnd
     stored = store.find(key)
     if is_whole(stored):  # nothing is written: the store may be another's
         return stored

@@ -8,6 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
-from shuffleproof.core.execution import claims
-from shuffleproof.core.progress import Progress, run_to_end, with_words
+from shuffleproof.core.execution import tasks
+from shuffleproof.core.progress import Progress, in_turn, run_to_end, with_words
 from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Combining
@@ -226,7 +227,13 @@ class Workbench:
         self, names: Sequence[str]
     ) -> Generator[Progress, None, dict[str, IdentifiedRanker]]:
         """Rankers to be studied, by name; each as `identified` takes it."""
-        rankers = yield from claims.values_of(map(self.identified, names))
+        parsed = [RankerName.parse(name) for name in names]
+        trained = [
+            str(name) for name in parsed
+            if all(leaf.kind is Kind.REGISTERED for leaf in name.leaves)
+        ]  # fmt: skip
+        yield from tasks.values_of(self.train, trained)
+        rankers = yield from in_turn(map(self.identified, names))
         return dict(zip(names, rankers, strict=True))
 
     def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
@@ -390,9 +397,12 @@ def train_ranker(
         spec = registry.spec(parsed, scope.usual_preset, **(changes or {}))
         if spec.fits_documents:
             fold = resolve(scope.pinned or scope.data, scope.store)
-            return (yield from initial.fit_on_documents(spec, fold, scope.store))
+            fit = partial(initial.fit_on_documents, fold=fold, store=scope.store)
+            (trained,) = yield from tasks.values_of(fit, [spec])
+            return trained
     workbench = yield from scope.open_workbench()
-    return (yield from workbench.train(name, changes))
+    (trained,) = yield from tasks.values_of(partial(workbench.train, changes=changes), [name])
+    return trained
 
 
 def ask(  # noqa: PLR0913 (what, of what, where, and how long)

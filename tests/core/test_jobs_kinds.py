@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import os
 import signal
 import subprocess
@@ -181,22 +180,6 @@ def test_the_table_loads_neither_torch_nor_lightgbm():
     )
     assert KINDS
     assert not set(answer.stdout.decode().split()) & {"torch", "lightgbm", "numba", "pandas"}
-
-
-def test_the_worker_command_does_what_waits_and_says_how_it_ended(store):
-    """What only the data can tell fails with its reason."""
-    wanted = {"data": "sample", "ranker": "dlcm", "lists": {"initial": ["feature:7777"]}}
-    job = submit(store, "train", wanted)
-    command = [sys.executable, "-m", "shuffleproof", "worker", "--idle", "0.3", "--json"]
-    ran = subprocess.run(
-        [*command, "--store", str(store.root)], cwd=HOME, check=True, capture_output=True
-    )
-    counts = {"ran": True, "waiting": 0, "done": 0, "failed": 1, "cancelled": 0}
-    head = {"schema": "shuffleproof worker", "version": 1}
-    assert json.loads(ran.stdout) == head | counts
-    failed = jobs_of(store).get(job.id)
-    assert failed.state == "failed"
-    assert "7777" in failed.reason
 
 
 @pytest.mark.slow

@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
-from shuffleproof.core import search_space, sharing, tuning
+from shuffleproof.core import search_space, tuning
 from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
@@ -28,6 +28,7 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.tuning import Tuning, stored_search, table, trials_at_once, tune
+from shuffleproof.core.workers import workers_of
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
@@ -156,29 +157,12 @@ def rounds(tmp_path_factory):
     return without_times(preset.history)
 
 
-def test_a_search_is_the_same_whoever_works_it_and_whoever_dies(rounds, tmp_path, monkeypatch):
-    """Each of two workers makes some of its trials, one is cut off in the middle of one."""
-    store, asked = Store(tmp_path), {**asdict(ROUNDS), "data": "sample", "lists": LISTS}
-    work, begun = sharing.share_work(store, "tune", asked, "processes:2"), tmp_path / "claims"
-    assert run_to_end(work).failures == ()
-    assert not [*begun.iterdir()]
+def test_a_search_is_the_same_whoever_works_it(rounds, tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning.Search, "_worked", None)  # this process makes no trial
+    with workers_of(Store(tmp_path), "processes:2"):
+        preset, _ = run_to_end(tune(ROUNDS, scope(tmp_path)))
     assert len([*(tmp_path / "tunings").glob("*/*.safetensors")]) == 8
-    monkeypatch.setattr(tuning.Search, "_worked", None)  # whoever asked makes none anew
-    shared, _ = run_to_end(tune(ROUNDS, scope(tmp_path)))
-    assert without_times(shared.history) == rounds
-
-
-def test_workers_of_one_search_pass_over_what_others_are_at(tmp_path, rounds):
-    asked = {**asdict(ROUNDS), "data": "sample", "lists": LISTS}
-    name = sharing._hand_out(sharing.board_of(Store(tmp_path)), "tune", asked, ())
-    item = {"store": str(tmp_path), "assignment": name}
-    assert sharing.work(item | {"take": 4})["units"] == 4
-    made = len([*(tmp_path / "tunings").glob("*/*.safetensors")])
-    assert 1 <= made <= 4
-    other = sharing.work(item)
-    assert (other["failure"], other["assignments"]) == ("", 1)
-    again, _ = run_to_end(tune(ROUNDS, scope(tmp_path)))
-    assert without_times(again.history) == rounds
+    assert without_times(preset.history) == rounds
 
 
 def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -24,8 +25,9 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.cells import CellPlan, Compute, by_cells
+from shuffleproof.core.studies.cells import Cell, CellPlan, Compute, by_cells
 from shuffleproof.core.studies.listless.question import ListlessQuestion
+from shuffleproof.core.studies.study import CellResult
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
@@ -197,7 +199,7 @@ def run(
     judged = JudgedQueries.of(indexed, data, vars(question)["queries"])
     plan: CollectionPlan = question.module("study").Plan.of_question(question, indexed)
     records = indexed.store.records
-    work = by_cells(plan, records, judged.ids, plan.worker(indexed, judged))
+    work = by_cells(plan, records, judged.ids, partial(_compute, plan, indexed, judged))
 
     def facts() -> dict[str, Any]:
         from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
@@ -206,6 +208,12 @@ def run(
         return {**judged.facts, "gates_of_words": asdict(Gates.of_words(indexed, texts))}
 
     return (yield from engine.run(indexed.store, plan, judged.ids, facts, work))
+
+
+def _compute(
+    plan: CollectionPlan, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
+) -> Generator[Progress, None, CellResult]:
+    return (yield from plan.worker(indexed, judged)(cell))
 
 
 def measure_folds(

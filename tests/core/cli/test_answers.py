@@ -141,8 +141,6 @@ CALLS = {
     "study growth": "study growth --retrievers bm25,ql --withheld .3 --seeds 1 --queries 6",
     "study sparsity": "study sparsity --preset small --penalties l1 --strengths 1 --keep 9",
     "library delete": "library delete other --with-dependents",
-    "worker": "worker --idle 0.1",
-    "worker --until-empty": "worker --until-empty",
 }
 TWO_OF_SAMPLE = "--rankers feature:1,feature:2"
 ASKED_DRY = {

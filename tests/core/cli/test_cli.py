@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core import sharing
+from shuffleproof.core import workers
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.open import preset_of
 from shuffleproof.core.data.letor import read as letor
@@ -96,10 +96,10 @@ def test_what_is_stored_is_answered_without_workers(tmp_path, monkeypatch, capsy
         code = main(["train", "ranknet", "--data", "sample", "--store", store, "--json", *more])
         return code, *capsys.readouterr()
 
-    def share_work(*_, **__):
+    def workers_of(*_, **__):
         raise UsageError("workers are asked")
 
-    monkeypatch.setattr(sharing, "share_work", share_work)
+    monkeypatch.setattr(workers, "workers_of", workers_of)
     code, printed, _ = told("--executor", "processes:2")
     assert (code, json.loads(printed)["cached"]) == (0, True)
     assert "no executor is called 'rya'" in told("--executor", "rya")[2]

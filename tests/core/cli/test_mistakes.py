@@ -49,7 +49,6 @@ MISTAKES = """
 2 | dance | 'dance' | known: ingest
 2 | trian dlcm | 'trian' | did you mean train
 2 | benchmark --rankers dlcm | 'benchmark' | did you mean study benchmark
-2 | worker --slots -1 | '-1' | from 1 on
 1 | runs binary.bin --qrels a.qrels | binary.bin | A data set is LETOR text
 2 | study crad | 'crad' | did you mean card
 2 | study ini | 'ini' | did you mean initial-ranking
@@ -100,14 +99,11 @@ MISTAKES = """
 2 | tune mart --name paper | 'paper' | none of paper
 2 | train ranksvm --executor cloud | 'cloud' | known: processes
 2 | study retrieval --executor cloud | 'cloud' | known: processes
-2 | study preferences --executor serial --max-seconds 5 | leave --max-seconds out | works to the end
+2 | study preferences --executor processes --max-seconds 5 | leave --max-seconds out | to the end
 2 | train ranksvm --executor processes:none | 'processes:none' | processes:N
 2 | tune ranksvm --executor cloud | 'cloud' | known: processes
 2 | tune ranksvm --at-once 0 | '0' | from 1 on
 2 | train ranksvm --workers 0 --executor serial | '0' | from 1 on
-2 | worker --take none | 'none' | whole number
-2 | worker --until-empty --store misspelt | no folder misspelt | all workers see
-2 | worker --until-empty --slots 2 | --slots | not with --until-empty
 2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper
 2 | certify dlcm --permutations 0 | '0' | from 1 on
 2 | certify dlcm --permutations ten | 'ten' | whole number
@@ -202,7 +198,6 @@ MISTAKES = """
 1 | library show nosuch | nosuch | list stored
 1 | library import words.txt | words.txt | Give a file that the library exported
 2 | app --port 0 | '0' | 1 to 65535
-2 | worker --idle soon | 'soon' | seconds above 0
 2 | study initial-ranking --rankers dlcm mart | mart | one word, with commas: dlcm,mart
 2 | study initial-ranking --rankers feature:1 --queries 99999999999999999999 | --queries | 18 digits
 2 | study initial-ranking --rankers feature:1 --draws 99999999999999999999 | --draws | 18 digits

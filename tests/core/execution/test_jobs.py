@@ -11,8 +11,8 @@ from threading import Timer
 import pytest
 
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
+from shuffleproof.core.execution import jobs_database, jobs_slots
 from shuffleproof.core.execution import jobs_lease as lease
-from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
@@ -293,3 +293,34 @@ def test_the_same_job_at_another_time_is_the_same_job(jobs):
     job = jobs.submit("train", {"ranker": "dlcm"})
     assert replace(job, created=1.0, started=2.0, finished=3.0) == job
     assert replace(job, attempts=1) != job
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:40 / /home rw,relatime shared:2 - nfs4 server:/home rw
+31 30 8:2 / /home/local rw shared:3 - xfs /dev/sdb rw
+32 22 0:41 / /my\\040share rw shared:3 - cifs //nas rw
+"""
+
+
+def test_a_table_of_jobs_on_a_network_file_system_is_refused_with_the_reason(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(MOUNTS)
+    for place, system in (
+        ("/home/me/store/jobs.sqlite", "nfs4"), ("/home/local/store", None), ("/homes/x", None),
+        ("/srv/store", None), ("/my share/store", "cifs"),
+    ):  # fmt: skip
+        path = type(tmp_path)(place)
+        assert jobs_database.shared_file_system(path, mounts) == system
+    mounts.write_text(f"22 1 8:1 / {tmp_path} rw shared:1 - nfs server:/x rw\n")
+    monkeypatch.setattr(jobs_database, "MOUNTS", mounts)
+    with (
+        pytest.raises(JobError, match=r"nfs, a network file system.*local disk"),
+        jobs_database.Database(tmp_path / "jobs.sqlite").reading(),
+    ):
+        pass
+    assert not (tmp_path / "jobs.sqlite").exists()
+    (tmp_path / "elsewhere").mkdir()
+    mounts.write_text(f"22 1 8:1 / {tmp_path}/elsewhere rw shared:1 - nfs server:/x rw\n")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert jobs_database.shared_file_system(tmp_path / "link" / "jobs.sqlite") == "nfs"

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from shuffleproof.core.execution import claims
 from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, in_turn
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question, Scope
 
@@ -69,7 +68,7 @@ class Benchmark(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open every fold; train and measure on each."""
-        workbenches = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
+        workbenches = yield from in_turn(fold.open_workbench() for fold in scope.folds())
         path, stored_names = Path(scope.data), scope.store.names()
         data_name = path.name if scope.data not in stored_names and path.is_dir() else scope.data
         return (yield from self.module("study").run(workbenches, self, data_name))

@@ -12,7 +12,7 @@ RankBoost as further columns, as in the paper's Table 4. All other rows keep the
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -125,7 +125,7 @@ def run(
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         failed: dict[str, ShuffleproofError] = {}
         computed = yield from cells.run_cells(
-            plan.cells(), records, lambda cell: _compute(workbenches, plan, cell), failed
+            plan.cells(), records, partial(_compute, workbenches, plan), failed
         )
         order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
         if failed:

@@ -9,6 +9,7 @@ but for rounding, and each list is really scored in every order.
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,9 +129,7 @@ def run(workbench: Workbench, question: GroupShuffles) -> Generator[Progress, No
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         scored = base, _spreads(plan.cells(), workbench, rankers, base)
-        computation = by_cells(
-            plan, records, ids, lambda cell: _compute(plan, rankers, scored, cell)
-        )
+        computation = by_cells(plan, records, ids, partial(_compute, plan, rankers, scored))
         result = yield from computation(facts)
         return result if ids else None
 

@@ -7,6 +7,7 @@ condition (`kinds.multi_ranking.ranking_conditions`); a condition is scored on t
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from shuffleproof.core.data.lists import JudgedLists
@@ -186,7 +187,7 @@ def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, Non
     plan = plan_conditions(workbench, question)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
     records = workbench.records_of(row.label for row in plan.rows)
-    work = by_cells(plan, records, ids, lambda cell: _compute(plan, lists, cell))
+    work = by_cells(plan, records, ids, partial(_compute, plan, lists))
 
     trains = (_compute(plan, lists, cell) for cell in missing_cells(plan, records))
 

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, no_type_check
@@ -267,17 +267,18 @@ def run(
     plan = plan_of(material, question)
     work = _Work(material, question.seed)
 
-    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
-        values = yield from work.values(cell.row)
-        sizes = [pairs.items for pairs in material.pairs]
-        return {"queries": len(sizes), "set_size": float(np.mean(sizes))}, {"values": values}
-
     return (
         yield from engine.run(
             store, plan, list(material.queries), lambda: _facts(material),
-            by_cells(plan, store.records, material.queries, compute),
+            by_cells(plan, store.records, material.queries, partial(_compute, work)),
         )
     )  # fmt: skip
+
+
+def _compute(work: "_Work", cell: Cell) -> Generator[Progress, None, CellResult]:
+    values = yield from work.values(cell.row)
+    sizes = [pairs.items for pairs in work.material.pairs]
+    return {"queries": len(sizes), "set_size": float(np.mean(sizes))}, {"values": values}
 
 
 def _facts(material: Material) -> dict[str, Any]:

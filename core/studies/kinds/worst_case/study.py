@@ -8,6 +8,7 @@ rearranged needs no search: its damage is 0, and real permutations prove that it
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -173,9 +174,7 @@ def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, 
             for label, ranker in rankers.items()
         }
         order = plan.cells(len(ids))
-        results = yield from cells.run_cells(
-            order, records, lambda cell: compute_part(attacks[cell.row.ranker], plan, cell)
-        )
+        results = yield from cells.run_cells(order, records, partial(compute_part, attacks, plan))
         result = plan.assemble(results, ids, facts)
         return result and replace(result, files={ORDERS: _orders(order, results)})
 
@@ -234,8 +233,11 @@ def _orders(work: Sequence[Cell], results: Mapping[str, CellResult]) -> dict[str
     return {label: np.concatenate(parts, axis=1) for label, parts in by_ranker.items()}
 
 
-def compute_part(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, CellResult]:
+def compute_part(
+    attacks: Mapping[str, Attack], plan: Plan, cell: Cell
+) -> Generator[Progress, None, CellResult]:
     """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found."""
+    attack = attacks[cell.row.ranker]
     count = len(attack.base.lists)
     part = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
     proof = attack.certificate

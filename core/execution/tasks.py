@@ -1,0 +1,65 @@
+"""Tasks that do not need each other: done here one by one, or by the workers of an executor.
+
+A task stores what it makes under a content key. Workers therefore return nothing: whoever asked
+finds it in the store.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.progress import Progress, in_turn
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+Errors = list[ShuffleproofError | None]
+"""What each task failed with; None: its result is stored."""
+
+
+@runtime_checkable
+class Workers(Protocol):
+    """Processes here or on other machines that do tasks."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """They run on other machines, so that even a single task is sent to them."""
+
+    def run_tasks(
+        self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
+    ) -> Generator[Progress, None, Errors]:
+        """Run a function on every item, each to its end; see `run_tasks`."""
+
+
+WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
+"""The workers of the command or job that runs; None: it does all tasks itself."""
+
+
+def run_tasks(
+    function: Callable[[Item], Generator[Progress, None, Any]], items: Sequence[Item]
+) -> Generator[Progress, None, Errors]:
+    """Let the workers, if there are any, run a function on every item.
+
+    Args:
+        function: stores what it makes; whoever asked calls it again and finds that.
+        items: of the tasks, in the order of work.
+    """
+    workers = WORKERS.get()
+    if workers is None or len(items) < (1 if workers.elsewhere else 2):
+        return [None] * len(items)
+    return (yield from workers.run_tasks(function, items))
+
+
+def values_of(
+    function: Callable[[Item], Generator[Progress, None, Value]], items: Sequence[Item]
+) -> Generator[Progress, None, list[Value]]:
+    """The values of a function for every item, in order; workers make what it stores.
+
+    Raises:
+        ShuffleproofError: what the first failing task raised.
+    """
+    for error in (yield from run_tasks(function, items)):
+        if error is not None:
+            raise error
+    return (yield from in_turn(map(function, items)))
