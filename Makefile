@@ -26,11 +26,6 @@ $(VENV)/.ready-cluster: $(VENV)/.ready-dev
 	$(PIP) -c constraints.txt -e '.[cluster]'
 	touch $@
 
-# Peers that only the benchmarks need.
-$(VENV)/.ready-bench: $(VENV)/.ready-dev
-	$(PIP) -c constraints.txt -e '.[bench]'
-	touch $@
-
 app: setup
 	$(BIN)/python -m shuffleproof app
 
@@ -54,8 +49,8 @@ check: setup-dev
 demo: setup
 	$(BIN)/python -m shuffleproof demo
 
-bench: $(VENV)/.ready-bench
-	$(BIN)/python -m shuffleproof bench --page BENCHMARKS.md
+bench: setup-dev
+	$(BIN)/python -m tests.bench --page BENCHMARKS.md
 
 # How many files, lines and imports the upper floors have.
 house: setup-dev

@@ -40,7 +40,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
         "shuffleproof certify dlcm",
         "shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",
     ),
-    "bench": ("python -c 'import ranx, pytrec_eval, sklearn, polars, bm25s'",),
     "cluster": (f"{TRAIN} --executor ray --workers 1",),
     "dev": (
         *(f"{program} --version" for program in ("ruff", "mypy", "pytest", "pre-commit")),
@@ -48,7 +47,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
         f"python -c 'import {', '.join(DEV)}'",
     ),
     "kemeny": (f"python -c '{BOUND}'",),
-    "seismic": ("python -c 'import seismic'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),

@@ -35,7 +35,6 @@ NAMELESS = set(
 )
 
 NOUNS = {
-    "core/bench/tuned.py": {"tuned"},  # `bench tuned`: the rows about the presets of that name
     "core/errors.py": {"shown"},  # a change of its argument, as `quoted`
     "core/job_kinds.py": {"exported"},  # the name of a kind of job, which stored jobs hold
     "core/perturb/permutations.py": {"inverted"},  # a change of its argument

@@ -311,7 +311,6 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "out": "the file", "bytes": "its size",
         "part": "of a data set, where one is; of a collection `retriever` and `rows` written",
     },
-    "bench": {"rows": "a measured job each, with the peer's time and the ratio"},
     "demo": {
         "certificates": "as `study invariance`", "summary": "as `study initial-ranking`",
         "report": "the file", "seconds": "it took",

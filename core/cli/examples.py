@@ -107,7 +107,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "export mq2008 letor --part test",
         "export cranfield --run f.run --by bm25",
     ),
-    "bench": ("bench --quick", "bench ndcg lambdamart", "bench gpu"),
     "demo": ("demo", "demo --out report.html"),
     "sample": ("sample sample_data",),
     "app": ("app", "app --host 0.0.0.0 --port 8080 --allow-host ltr.example.org"),

@@ -1,24 +1,16 @@
-"""The commands around the core: benchmarks, the demo, the dashboard."""
+"""Commands `demo` and `app`."""
 
 import argparse
-import importlib
 import os
-import pkgutil
 import socket
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from shuffleproof.core import bench as benchmarks
-from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.flags_work import BENCH_JOBS, LONG_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
-from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
@@ -26,76 +18,10 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
 
-if TYPE_CHECKING:
-    from shuffleproof.core.bench.page import Slower
-
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 FAMILY = "transpositions"
 DRAWS = 10
 PERMUTATIONS = 20
-
-
-def bench(arguments: argparse.Namespace) -> Answer:
-    """`bench`: every job's rows; a ratio below its floor, or a slower job, makes the status 1."""
-    named = arguments.jobs or [job for job in BENCH_JOBS if job not in LONG_JOBS]
-    chosen = dict.fromkeys(job for name in named for job in _named(name))
-    jobs, limits = _jobs(), {}
-    if arguments.page:
-        from shuffleproof.core.bench import machine, page  # noqa: PLC0415 (loads torch)
-
-        page.check_place(arguments.page)
-        limits = machine.limits()
-    done: dict[str, list[BenchRow]] = {}
-    for name in chosen:
-        start = time.perf_counter()
-        try:
-            done[name] = jobs[name](arguments.quick)
-        except ModuleNotFoundError as error:
-            peer = error.name or ""
-            if peer.partition(".")[0] == "shuffleproof":
-                raise
-            note = f"{peer} is not installed: pip install 'shuffleproof[bench]'"
-            done[name] = [BenchRow(name, None, None, peer, None, None, note=note)]
-            warn(f"{name}: {note}")
-        warn(f"{name}: {time.perf_counter() - start:.0f} s")
-        if arguments.page:  # what ends half-way leaves what it measured
-            page.write_page(page.Run.of(done, limits, quick=arguments.quick), arguments.page)
-    rows = [row for rows_of_job in done.values() for row in rows_of_job]
-    missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
-    for row in missed:
-        warn(f"{row.job} beside {row.peer_name}: {row.ratio:.2f}, below its floor of {row.floor}")
-    slower = _on_page(done, limits, arguments) if arguments.page else []
-    return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
-
-
-def _named(name: str) -> list[str]:
-    """The job of a name, or all whose names begin with it: gpu means gpu-train and the others."""
-    jobs = [job for job in BENCH_JOBS if job == name or job.startswith(f"{name}-")]
-    if not jobs:
-        raise UnknownNameError("bench job", name, BENCH_JOBS)
-    return jobs
-
-
-def _on_page(
-    jobs: dict[str, list[BenchRow]], limits: dict[str, float], arguments: argparse.Namespace
-) -> "list[Slower]":
-    """The rows on a page, beside the machine's limits; what has become slower."""
-    from shuffleproof.core.bench import page  # noqa: PLC0415 (loads torch)
-
-    run = page.Run.of(jobs, limits, quick=arguments.quick)
-    before = page.last_run(run, arguments.page)
-    slower = page.record_run(run, arguments.page)
-    warn(f"{arguments.page}: {page.summary(run, slower, before)}")
-    for slow in slower:
-        warn(slow.text)
-    return slower
-
-
-def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:
-    jobs: dict[str, Callable[[bool], list[BenchRow]]] = {}
-    for module in pkgutil.iter_modules(benchmarks.__path__, f"{benchmarks.__name__}."):
-        jobs |= getattr(importlib.import_module(module.name), "JOBS", {})
-    return jobs
 
 
 def demo(arguments: argparse.Namespace) -> Answer:

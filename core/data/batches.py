@@ -253,14 +253,6 @@ def training_plan(
     return [batches[index] for index in generator.permutation(len(batches))]
 
 
-def waste_of(
-    lengths: Int64[np.ndarray, " lists"], batches: list[Int64[np.ndarray, " _batch"]]
-) -> float:
-    """Padded documents over real documents of these batches."""
-    padded = sum(int(lengths[batch].max(initial=0)) * len(batch) for batch in batches)
-    return padded / max(1, sum(int(lengths[batch].sum()) for batch in batches))
-
-
 def _cut_into_batches(
     order: Int64[np.ndarray, " ordered"],
     lengths: Int64[np.ndarray, " lists"],

@@ -23,11 +23,11 @@ FEATURE = "feature:<id>"
 HELD_OUT = (
     "chosen with each of five data sets left out in turn; on the set left out, NDCG@10 differs "
     "from paper's by −0.006 to +0.111 (ranksvm) and −0.006 to +0.077 (irsvm), and nothing is "
-    "significantly lower (paired t, Holm over the cut-offs; bench tuned)"
+    "significantly lower (paired t, Holm over the cut-offs)"
 )
 WITHDRAWN = (
     "the same recipe as paper: settings that gain on four data sets lose on a fifth that was left "
-    "out of the choice (bench tuned)"
+    "out of the choice"
 )
 ON_VALIDATION = "chosen on a few hundred validation queries, not on held-out ones of several sets"
 NOT_SELECTED = (

@@ -136,7 +136,7 @@ class RankBoostSpec(TabularSpec):
         "paper": {},  # SetRank, section 5: 1000 rounds; FRank names no number
         "released": {},  # no such ranker was released
         # The same as paper: settings that gain on four data sets lose on the fifth, which was left
-        # out of the choice (`bench tuned`).
+        # out of the choice.
         "tuned": {},
         "small": {"rounds": 100},
     }

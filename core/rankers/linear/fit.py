@@ -78,7 +78,7 @@ class RankSVMSpec(TabularSpec):
         "paper": {},  # SetRank, section 5: C = 200, SVMrank's
         "released": {},  # no such ranker was released
         # Chosen on held-out queries of several sets, and checked with each set left out of the
-        # choice (`bench tuned`). C chosen on a few dozen validation queries, by their NDCG@10, was
+        # choice. C chosen on a few dozen validation queries, by their NDCG@10, was
         # luck: it lost at rank 1.
         "tuned": {"cost": 0.002, "normalisation": "quantile"},
         "small": {"tolerance": 1e-3},

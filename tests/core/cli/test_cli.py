@@ -398,7 +398,6 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
         (("doctor", "nowhere"), 1, "nowhere"),
         (("export", "study-00", "x.csv"), 1, "study-00"),
         (("export", "study-00", "x.docx"), 2, "--format"),
-        (("bench", "warp-drive"), 2, "no bench job"),
         (("train", "dlcm@small", "--device", "tpu"), 2, "cpu, cuda"),
         (("ingest", "x.txt", "--name", "sample"), 2, "the shipped set"),
         (

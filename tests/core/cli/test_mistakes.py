@@ -49,7 +49,6 @@ MISTAKES = """
 2 | dance | 'dance' | known: ingest
 2 | trian dlcm | 'trian' | did you mean train
 2 | benchmark --rankers dlcm | 'benchmark' | did you mean study benchmark
-2 | bench nosuch | 'nosuch' | known: cluster
 1 | runs binary.bin --qrels a.qrels | binary.bin | A data set is LETOR text
 2 | study crad | 'crad' | did you mean card
 2 | study ini | 'ini' | did you mean initial-ranking

@@ -13,11 +13,16 @@ from shuffleproof.core.data.batches import (
     scoring_plan,
     tied_blocks,
     training_plan,
-    waste_of,
 )
 from shuffleproof.core.data.lists import CandidateLists
 
 LENGTHS = st.lists(st.integers(0, 60), max_size=50).map(lambda some: np.array(some, dtype=np.int64))
+
+
+def waste_of(lengths, batches):
+    """Padded documents over real documents of these batches."""
+    padded = sum(int(lengths[batch].max(initial=0)) * len(batch) for batch in batches)
+    return padded / max(1, sum(int(lengths[batch].sum()) for batch in batches))
 
 
 def lists_of(lengths, rankings=1, grades=4, seed=0):

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.bench import figure3 as bench
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment import score_floor
@@ -28,6 +27,7 @@ from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import run_to_end
+from tests.bench import studies as bench
 
 LEVELS = (0.0, 1.0, 5.0, 20.0)
 
@@ -138,7 +138,7 @@ def test_carried_scores_equal_real_ones(judged):
 
 
 def test_rounding_that_float64_scores_explain_refutes_nothing():
-    ranker, base = bench._ranker("setrank-imsab", "paper"), bench._judged(20)
+    ranker, base = bench.untrained("setrank-imsab", "paper"), bench.random_lists(20)
     scores = ranker.score(base.dataset, base.lists)
     variants = [perturbation("shuffle", 1)(base.lists, generator(1, i)) for i in range(3)]
     scored = ScoreCache(ranker, base).score(variants)

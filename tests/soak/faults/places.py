@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-LEFT_OUT = ("core/bench/",)  # times us beside peers: nothing there is an answer
 QUIET_KEYWORDS = {
     "strict", "cache", "nogil", "copy", "stacklevel", "help", "width", "indent", "frozen", "repr",
     "ensure_ascii", "flush", "daemon", "allow_pickle", "kw_only",
@@ -64,8 +63,7 @@ def is_compiled(source: str) -> bool:
 
 def files() -> list[str]:
     """The files of `core` in which faults are put, sorted."""
-    found = (path.relative_to(ROOT).as_posix() for path in (ROOT / "core").rglob("*.py"))
-    return sorted(name for name in found if not name.startswith(LEFT_OUT))
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "core").rglob("*.py"))
 
 
 def drawn(

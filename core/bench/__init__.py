@@ -1,1 +1,0 @@
-"""Benchmarks: our speed beside a peer's, both measured in one run."""
