@@ -19,6 +19,7 @@ from tests.bench import (
     retrieval,
     start,
     studies,
+    tasks,
     training,
 )
 from tests.bench.page import page_text, summary
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[..., Iterable[Row]]] = {
     "mixed-lengths": networks.mixed_lengths,
     "gpu": gpu.gpu,
     "figure3": studies.figure3,
+    "tasks": tasks.tasks,
     "commands": start.commands,
     "page": start.page,
 }
