@@ -2,9 +2,8 @@
 
 import importlib
 import json
-import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +46,13 @@ def function_named(function: str) -> Callable[[Any], Any]:
     return target
 
 
-def do_item(function: str, item: str, environment: Mapping[str, str] | None = None) -> str:
+def do_item(function: str, item: str) -> str:
     """Do one item: the JSON text of its answer, whatever happens short of dying.
 
     Args:
         function: `module:function`.
         item: the function's argument as JSON text.
-        environment: variables that are set first, such as how many threads its slot has.
     """
-    os.environ.update(environment or {})
     try:
         return json.dumps({"result": function_named(function)(json.loads(item))})
     except ShuffleproofError as error:

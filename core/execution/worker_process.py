@@ -5,9 +5,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, cast
 
 from shuffleproof.core.execution.jobs_slots import THREADS
@@ -86,18 +84,10 @@ class WorkerProcess:
         self.stderr.close()
 
 
-def worker_environment(threads: int, paths: Iterable[Path] = ()) -> dict[str, str]:
-    """The environment variables of a worker.
-
-    Args:
-        threads: numeric threads.
-        paths: folders in which it looks for modules, beside the usual ones.
-    """
-    inherited = os.environ.get("PYTHONPATH")
-    folders = [*map(str, paths), *([inherited] if inherited else [])]
+def worker_environment(threads: int) -> dict[str, str]:
+    """The environment variables of a worker of so many numeric threads."""
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(folders),
         "OMP_WAIT_POLICY": "passive",
         **dict.fromkeys(THREADS, str(threads)),
     }

@@ -22,7 +22,6 @@ from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError
-from shuffleproof.core.execution import worker_process
 from shuffleproof.core.execution.resident import Resident
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
@@ -141,12 +140,6 @@ def test_closing_kills_whoever_is_asked(slow_module):
     asked.close()
     thread.join(5)
     assert failed == [True]
-
-
-def test_a_worker_looks_first_where_it_is_told_to(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "elsewhere")
-    paths = worker_process.worker_environment(1, [tmp_path])["PYTHONPATH"].split(os.pathsep)
-    assert paths == [str(tmp_path), "elsewhere"]
 
 
 @pytest.mark.parametrize(
