@@ -82,9 +82,12 @@ PROMPT = "prompt"
 
 VERDICT = re.compile(r"\[\[([^\[\]]*)\]\]")
 NEGATION = re.compile(
-    r"(?:\b(?:not|never|neither|nor|no|cannot)\b|n['’]t\b)[^.:;!?]*\Z", re.IGNORECASE
+    r"(?:\b(?:not|never|neither|nor|no|cannot)\b|n['’]t\b)[^.:;!?]*\Z"
+    r"|\b(?:loser|(?:wrong|worse|worst|weaker|inferior|incorrect|losing|rejected) (?!than\b)\w+)"
+    r"[^.,;!?]*\Z",
+    re.IGNORECASE,
 )
-"""A negation in the clause that ends here."""
+"""A negation, or a word for the answer that lost, in the clause that ends here."""
 
 SENTENCES = re.compile(rb"[^\s\[,;\"'][ \"']*\[\[|\]\][ \"']*[^\s\],;\"']")
 """Bytes of a verdict with other text around it."""

@@ -356,7 +356,9 @@ def _numbers(  # noqa: PLR0913 (what a column may hold, by name)
         empty = np.isnan(values)
         such = wrong & (empty == empty[wrong][0])
         more = f" ({such.sum():,} rows are such)" if such.sum() > 1 else ""
-        if empty[wrong][0]:
+        if empty[wrong][0] and label:
+            remedy = "Write a label, or leave the row out."
+        elif empty[wrong][0]:
             remedy = "Fill it in" + (", or say what is missing (--nulls)." if large else FILLED)
         else:
             remedy = "Write a finite number instead" + (NOT_NULL if large else AT_MOST)

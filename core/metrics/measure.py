@@ -32,6 +32,7 @@ class MeasureEntry:
         conventions: the fields of `Measure` that it listens to.
         kernel: the measure of KERNELS that computes it, where that is another one.
         over_queries: how values of queries become one: `mean`, `sum` or `geometric`.
+        cut: whether it takes a cut-off.
     """
 
     name: str
@@ -40,6 +41,7 @@ class MeasureEntry:
     conventions: tuple[str, ...]
     kernel: str = ""
     over_queries: str = "mean"
+    cut: bool = True
 
 
 _ENTRIES = (
@@ -137,7 +139,8 @@ _ENTRIES = (
         over_queries="geometric",
     ),
     *(
-        MeasureEntry(name, summary, f"trec_eval: {theirs}", (*own, "empty", "ties"))
+        MeasureEntry(name, summary, f"trec_eval: {theirs}", (*own, "empty", "ties"),
+                     cut=name in {"Success", "RelP"})
         for name, summary, theirs, own in (
             ("Rprec", "precision at R, the number of relevant documents, or at a multiple of it",
              "Rprec, Rprec_mult", ("relevant", "multiple")),
@@ -171,6 +174,7 @@ _ENTRIES = (
         "relevant documents retrieved minus the others retrieved",
         "trec_eval: utility",
         ("relevant", "ties"),
+        cut=False,
     ),
     MeasureEntry(
         "Unjudged",
@@ -180,7 +184,7 @@ _ENTRIES = (
     ),
     *(
         MeasureEntry(name, f"{what}; summed over queries", f"trec_eval: {theirs}", own,
-                     over_queries="sum")
+                     over_queries="sum", cut=False)
         for name, what, theirs, own in (
             ("NumQ", "queries", "num_q", ("ties",)),
             ("NumRet", "documents retrieved", "num_ret", ("ties",)),
@@ -348,6 +352,12 @@ class Measure:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
                 raise ParameterError(name, value, "a whole number")
+        if self.cutoff is not None and not self.entry.cut:
+            name = self.name
+            allowed = f"left out: {name} is of the whole list"
+            if name in _FRACTIONS:
+                allowed = f"a {_FRACTIONS[name]} with a decimal point, like {name}@0.1"
+            raise ParameterError(f"cut-off of {name}", self.cutoff, allowed)
         for name in self._changed_conventions():
             if name not in self.entry.conventions:
                 allowed = ", ".join(self.entry.conventions)
@@ -438,7 +448,8 @@ class Measure:
         >>> [str(Measure.parse(text).under(gain="linear")) for text in ("NDCG@5", "AP")]
         ['NDCG(gain=linear)@5', 'AP']
         """
-        fitting = {k: v for k, v in conventions.items() if k in (*self.entry.conventions, "cutoff")}
+        known = (*self.entry.conventions, *(("cutoff",) if self.entry.cut else ()))
+        fitting = {name: value for name, value in conventions.items() if name in known}
         return dataclasses.replace(self, **fitting)
 
     def convention(self) -> str:
@@ -509,8 +520,8 @@ def _named(match: re.Match[str]) -> tuple[str, Mapping[str, Any]]:
 def _meant(text: str) -> str:
     """The measure that a text is near to, with its cut-off; empty where none is.
 
-    >>> [_meant(text) for text in ("Hit@10", "ndcg_at_10", "R-Precision", "NDGC(gain=linear)@5")]
-    ['Success@10', 'NDCG@10', 'Rprec', 'NDCG@5']
+    >>> [_meant(text) for text in ("Hit@10", "F@10", "R-Precision", "NDGC(gain=linear)@5")]
+    ['Success@10', 'SetF', 'Rprec', 'NDCG@5']
     >>> _meant("colour")
     ''
     """
@@ -523,7 +534,9 @@ def _meant(text: str) -> str:
     near = [key] if key in known else get_close_matches(key, known, n=1)
     if not near:
         return ""
-    return known[near[0]] + (f"@{match['cutoff']}" if match["cutoff"] else "")
+    name = known[near[0]]
+    cut = match["cutoff"] and (name not in MEASURES or MEASURES[name].cut)
+    return f"{name}@{match['cutoff']}" if cut else name
 
 
 def is_measure(text: str) -> bool:

@@ -96,6 +96,11 @@ VERDICTS = {
     "The winner is not [[A]]": None,
     "It isn't [[A]].": None,
     "Rating: [[5]]": None,
+    "The wrong answer is: [[A]]": None,
+    "Loser: [[B]]": None,
+    "A is worse: [[B]]": 0.0,
+    "The weaker one is A, so: [[B]]": 0.0,
+    "A is worse than B: [[B]]": 0.0,
 }
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import feather, parquet
 
 from shuffleproof.core.aggregate import preference_store
 from shuffleproof.core.aggregate.reading import PreferenceFormat, read
@@ -64,8 +66,9 @@ def written(frame: pd.DataFrame, ending: str) -> bytes:
         write(out)
     except Exception:  # noqa: BLE001 (whatever the format cannot hold)
         out = io.BytesIO()
-        plain = frame.map(ascii)
-        (plain.to_parquet if ending == "parquet" else plain.to_feather)(out)
+        columns = [pa.array(frame.iloc[:, at].map(ascii)) for at in range(frame.shape[1])]
+        plain = pa.table(columns, [*frame.columns])  # two columns of one name stay two
+        (parquet.write_table if ending == "parquet" else feather.write_feather)(plain, out)
     return out.getvalue()
 
 

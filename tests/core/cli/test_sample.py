@@ -142,3 +142,17 @@ def test_every_shipped_ranker_opens(store):
     for artefact in store.artefacts("ranker"):
         ranker = registry.load(artefact.path)
         assert ranker.name == artefact.facts["name"]
+
+
+def test_one_question_has_one_number_in_every_shipped_study(store):
+    """Figure 3, the card and the study of perturbations share rankers, lists and levels."""
+    keys = ["ranker", "family", "level", "measure"]
+    kinds = ("initial-ranking", "card", "perturbations")
+    figure, card, every = (
+        StudyResult.open(study(store, kind).path).summary().set_index(keys)["mean"]
+        for kind in kinds
+    )
+    for one, other in ((figure, card), (figure, every), (card, every)):
+        shared = one.index.intersection(other.index)
+        assert len(shared) >= 12
+        assert (one[shared] == other[shared]).all()

@@ -75,6 +75,7 @@ def test_whole_numbers_that_gaps_made_floats_name_the_same_queries():
         (FRAME, {"topic": "qid"}, "it must be a name for query, label or document"),
         (FRAME.assign(title="a"), None, "column title holds .* drop it or encode it"),
         (FRAME.assign(bm25=FRAME["bm25"].where(FRAME.index > 101)), None, r"bm25 is nan \(2 rows"),
+        (FRAME.assign(label=np.nan), None, "of column label is nan.*leave the row out"),
         (FRAME.assign(bm25=1e300), None, "row 100 of column bm25 is 1e[+]300"),
         (FRAME.assign(qid=None), None, "row 100 has no query"),
         (FRAME[:0], None, "no rows"),

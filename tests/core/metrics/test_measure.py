@@ -19,7 +19,7 @@ DECLARED = {declared.name: declared for declared in parameters(Measure)}
 def fields(draw):
     """The fields of a measure; the measure itself is made in the test, where beartype may draw."""
     entry = MEASURES[draw(st.sampled_from(sorted(MEASURES)))]
-    values = {"cutoff": draw(st.none() | st.integers(1, 10_000))}
+    values = {"cutoff": draw(st.none() | st.integers(1, 10_000)) if entry.cut else None}
     for name in entry.conventions:
         choices = DECLARED[name].choices
         fractions = name in {"p", "multiple", "recall"}
@@ -123,6 +123,12 @@ def test_a_name_of_another_tool_brings_its_gain(text, printed):
         "RBP(p=nan)",
         "P(p=0.5)@5",
         "P(rel=2,relevant=2)@5",
+        "IPrec@10",
+        "Rprec@5",
+        "SetF@1",
+        "set_F_5",
+        "NumQ@4",
+        "AP11@3",
     ],
 )
 def test_a_wrong_text_is_a_parameter_error(text):
@@ -209,10 +215,11 @@ def test_every_entry_tells_what_it_is(name):
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_under_passes_over_what_a_measure_does_not_have(name):
-    changed = Measure(name, 3).under(
+    cut = MEASURES[name].cut
+    changed = Measure(name, 3 if cut else None).under(
         gain="linear", discount="letor", ideal="shown", relevant=2, top_grade=3, cutoff=7
     )
-    assert changed.cutoff == 7
+    assert changed.cutoff == (7 if cut else None)
     for field in ("gain", "discount", "ideal", "relevant", "top_grade"):
         own = field in MEASURES[name].conventions
         assert (getattr(changed, field) != DECLARED[field].default) == own

@@ -268,7 +268,7 @@ def test_no_value_depends_on_the_order_shown(name, ties):
             for start, stop in itertools.pairwise(lists.offsets)
         ]
     )
-    measure = [Measure(name, 5, ties=ties), Measure(name, ties=ties)]
+    measure = [Measure(name, ties=ties).under(cutoff=5), Measure(name, ties=ties)]
     before = evaluate(measure, dataset, lists, scores)
     after = evaluate(measure, dataset, lists.shown_as(within), scores[within])
     np.testing.assert_array_equal(before, after)
@@ -288,7 +288,7 @@ def test_averaged_ties_do_not_depend_on_the_order_of_rows(name, scale):
     other = RankingDataset(
         dataset.features, dataset.labels[order], dataset.offsets, dataset.query_ids, ()
     )
-    measure = [Measure(name, 5), Measure(name)]
+    measure = [Measure(name).under(cutoff=5), Measure(name)]
     before = evaluate(measure, dataset, lists, scores)
     np.testing.assert_array_equal(before, evaluate(measure, other, lists, scores[order]))
 
@@ -296,7 +296,7 @@ def test_averaged_ties_do_not_depend_on_the_order_of_rows(name, scale):
 @pytest.mark.parametrize("name", sorted(set(MEASURES) - {"P"}))
 def test_a_rising_transformation_of_the_scores_changes_nothing(name):
     dataset, lists, scores, _ = random_case()
-    measure = [Measure(name, 10)]
+    measure = [Measure(name).under(cutoff=10)]
     before = evaluate(measure, dataset, lists, scores)
     np.testing.assert_array_equal(before, evaluate(measure, dataset, lists, np.exp(scores) * 3 - 9))
 
@@ -336,7 +336,7 @@ def test_a_query_without_relevant_documents_gets_what_was_asked(name):
 @pytest.mark.parametrize("name", DECIDED)
 def test_another_convention_is_had_without_measuring_again(name):
     dataset, lists, scores, _ = random_case(seed=3, longest=5, highest=2)
-    measure = Measure(name, 3)
+    measure = Measure(name).under(cutoff=3)
     without = np.isnan(evaluate([measure.under(empty="skip")], dataset, lists, scores)[0])
     assert 0 < without.sum() < len(without)
     values = evaluate([measure], dataset, lists, scores)[0]
@@ -422,7 +422,7 @@ def test_lists_may_answer_queries_in_any_order_and_twice():
     dataset, lists, scores, _ = random_case(seed=6)
     chosen = np.array([5, 0, 5, 39], dtype=np.int64)
     taken = np.concatenate([np.arange(lists.offsets[q], lists.offsets[q + 1]) for q in chosen])
-    measures = [Measure(name, 5) for name in MEASURES]
+    measures = [Measure(name).under(cutoff=5) for name in MEASURES]
     whole = evaluate(measures, dataset, lists, scores)
     part = evaluate(measures, dataset, lists.select(chosen), scores[taken])
     np.testing.assert_array_equal(part, whole[:, chosen])
