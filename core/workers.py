@@ -152,7 +152,10 @@ class StoreWorkers:
         """The error of a task; what it made is stored."""
         if isinstance(outcome, Failure):
             LOG.warning("a task failed: %s\n%s", outcome.message, outcome.details)
-            return ShuffleproofError(f"a task of the workers failed: {outcome.message}")
+            return ShuffleproofError(
+                f"a task of the workers failed: {outcome.message}. What is finished is stored: run "
+                "the same line again, or leave --executor out"
+            )
         if outcome.files:
             self._take(outcome.files)
         if outcome.error is None:
@@ -380,7 +383,8 @@ def _error_of(
         return type(error), str(error), attributes
     except Exception as error:  # noqa: BLE001 (told where the task came from)
         traceback.print_exc(file=sys.stderr)
-        return ShuffleproofError, f"{type(error).__name__}: {error}", {}
+        what = f"{type(error).__name__}: {error}"
+        return ShuffleproofError, f"a task failed by a defect ({what}): leave --executor out", {}
     return None
 
 

@@ -96,7 +96,7 @@ def running(desk, workbench, kind, reports, parameters):
     work.close()
     THIS_JOB.reset(token)
     held = desk.run(job, 3)
-    return desk.jobs.get(held.id)
+    return desk.jobs.get(held.digest)
 
 
 def failed(desk, kind, parameters):

@@ -355,7 +355,7 @@ def store_at(place: str | Path) -> Store:
         UsageError: the text is empty, or an address.
     """
     if not str(place) or "://" in str(place):
-        raise UsageError(f"{str(place)!r} is no folder: a store lies on a disk of this machine")
+        raise UsageError(f"{str(place)!r} is no place of a store: name a folder on a disk")
     return Store(Path(place).expanduser(), _bundled_roots())
 
 

@@ -143,14 +143,3 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     visitor.drawn()
     visitor.click_mark("worst", 4)
     assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}
-
-
-def test_two_entries_of_the_library_are_compared(visitor, home):
-    studies = [one for one in Store(home / "store").artefacts() if one.key.kind == "study"]
-    kinds = {one.recipe["kind"]: str(one.key) for one in studies if "kind" in one.recipe}
-    visitor.go("library")
-    page = visitor.page
-    page.get_by_text("entries,").first.wait_for()
-    visitor.choose("Chosen", kinds["set-size"], kinds["initial-rankings"])
-    page.get_by_text("Only what differs is shown").wait_for()
-    assert rows_taken(visitor)

@@ -105,7 +105,7 @@ def test_trials_appear_as_they_end(table):
     page = opened()
     click(page, "tune now")
     held = table.run(table.jobs.list()[0])
-    history = jobs_history.history_path(table.jobs.folder, held.id)
+    history = jobs_history.history_path(table.jobs.folder, held.digest)
     values = [(0.5, "done"), (0.625, "done"), (0.25, "pruned"), (math.nan, "failed")]
     for at, (valid, ended) in enumerate(values, start=1):
         told = TOLD | {"valid": valid, ended: 1.0}

@@ -352,7 +352,7 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     names = ",".join(by)
     question = ("search", "mine", "word7 never", "--by", names, "-k", "2")
     code, found = told(capsys, *question, *store)
-    assert (code, found["version"], found["unknown"]) == (0, 1, 1)
+    assert (code, found["version"], found["unknown"]) == (0, 2, 1)
     first = {row["retriever"]: row["document"] for row in found["rows"] if row["rank"] == 1}
     assert set(first) == set(by)
     assert all(document.startswith("d-7-") for document in first.values())
