@@ -64,8 +64,8 @@ def study_kind(recipe: Mapping[str, Any]) -> type[Question]:
     kind = str(recipe["kind"])
     if kind not in EVERY:
         raise UsageError(
-            f"this version has no study {kind}: open the result with the version that made it, or "
-            "delete it"
+            f"this version has no study {kind}: use the version that made "
+            "the result, or remove it from the library"
         )
     return EVERY[kind]
 
