@@ -67,6 +67,7 @@ class Common(NamedTuple):
         function: pickled.
         code: digest of the program that asked; other versions make other bytes under one key.
         files: artefacts that the function names, as a tar archive, where the store is not seen.
+        copies: how the folders begin into which that is unpacked.
     """
 
     store: str
@@ -75,6 +76,7 @@ class Common(NamedTuple):
     function: bytes
     code: str
     files: np.ndarray | None = None
+    copies: str = ""
 
 
 class TaskResult(NamedTuple):
@@ -141,7 +143,11 @@ class StoreWorkers:
         common = Common(root, str(Path.cwd()), self.modules, function, code())
         if isinstance(self.executor, Ray):
             files = np.frombuffer(_packed(self.store, needed), dtype=np.uint8)
-            yield work_on_copies, common._replace(store="", files=files)
+            copies = f"shuffleproof-{uuid.uuid4().hex}-"
+            try:
+                yield work_on_copies, common._replace(store="", files=files, copies=copies)
+            finally:  # Ray kills its processes, which then leave their copies behind
+                self.executor.on_every_node(remove_copies, copies)
             return
         with manifest.disk_errors("tasks", self.store.root), self.store.incoming("tasks") as folder:
             path = folder / uuid.uuid4().hex
@@ -315,7 +321,7 @@ def work_on_copies(common: Common, item: bytes) -> TaskResult:
         common: with the files that the task reads.
         item: pickled.
     """
-    with tempfile.TemporaryDirectory(prefix="shuffleproof-") as folder:
+    with tempfile.TemporaryDirectory(prefix=common.copies) as folder:
         given = _unpacked(common)
         beside = store_at(given)
         store = Store(Path(folder), (given, *beside.bundled))
@@ -325,21 +331,24 @@ def work_on_copies(common: Common, item: bytes) -> TaskResult:
         return TaskResult(error, _tar(Path(folder), SENT))
 
 
-_COPIES: dict[str, tempfile.TemporaryDirectory[str]] = {}
-"""The copies of this process, by digest of their archive: those of the last function alone."""
+@lru_cache(maxsize=1)
+def _folder_of_copies(prefix: str) -> Path:
+    return Path(tempfile.mkdtemp(prefix=prefix))
 
 
 def _unpacked(common: Common) -> Path:
-    """The folder of the artefacts that came with a function; it goes when the process ends."""
-    content = b"" if common.files is None else common.files.tobytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest not in _COPIES:
-        _COPIES.clear()
-        folder = tempfile.TemporaryDirectory(prefix="shuffleproof-data-")
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            archive.extractall(folder.name, filter="data")
-        _COPIES[digest] = folder
-    return Path(_COPIES[digest].name)
+    """The folder of the artefacts that came with a function: one for all tasks of this process."""
+    folder = _folder_of_copies(common.copies)
+    if common.files is not None and not any(folder.iterdir()):
+        with tarfile.open(fileobj=io.BytesIO(common.files.tobytes())) as archive:
+            archive.extractall(folder, filter="data")
+    return folder
+
+
+def remove_copies(prefix: str) -> None:
+    """Remove the artefacts that came with a function to this machine."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _opened(common: Common, store: Store) -> Any:

@@ -75,6 +75,21 @@ class Ray:
             for reference in running:
                 ray.cancel(reference, force=True)
 
+    def on_every_node(self, function: Callable[[str], None], argument: str) -> None:
+        """Call a function once on each node; what takes longer than PATIENCE is left."""
+        ray = _imported()
+        if not ray.is_initialized():
+            return
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 (as Ray itself)
+
+        calls = []
+        for node in ray.nodes():
+            if node["Alive"]:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = ray.remote(num_cpus=0, scheduling_strategy=there)(function)
+                calls.append(task.remote(argument))
+        ray.wait(calls, num_returns=len(calls), timeout=PATIENCE)
+
     def _join(self, ray: Any) -> None:
         try:
             _knock(self.address or "")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,9 @@ def made_elsewhere(monkeypatch):
 def test_workers_make_the_same_as_one_process_alone(alone, data, tmp_path, where, monkeypatch):
     made_elsewhere(monkeypatch)
     store, reports = Store(tmp_path), []
+    before = set(Path(tempfile.gettempdir()).glob("shuffleproof-*"))
     result = answered(store, data, where, reports.append)
+    assert set(Path(tempfile.gettempdir()).glob("shuffleproof-*")) <= before, "copies were left"
     assert files_of(result) == alone[0]
     assert contents(store) == alone[1]
     counted = [one for one in reports if one.unit == UNIT]
