@@ -226,15 +226,6 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
     >>> job_progress(Job("0", "train", {}, state="running", progress=told))
     JobProgress(share=0.1, words='3 of at most 30 epochs', seconds=None)
-    >>> by_ray = told | {"unit": "units by ray"}
-    >>> job_progress(Job("0", "train", {}, state="running", progress=by_ray)).words
-    'waiting for workers of ray'
-    >>> by_two = told | {"unit": "units by processes:2"}
-    >>> job_progress(Job("0", "train", {}, state="running", progress=by_two)).words
-    'waiting for 2 processes'
-    >>> of_other = told | {"unit": "unit that process 7 on node1 makes"}
-    >>> job_progress(Job("0", "train", {}, state="running", progress=of_other)).words
-    'waiting for what process 7 on node1 makes'
     >>> job_progress(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
     'attempt 2 · 3 of at most 30 epochs'
     >>> timed = told | {"unit": "trials", "spent": 0.5}

@@ -15,7 +15,6 @@ NOT_THERE = {
     "BENCHMARKS.md": "made by `make bench`",
     ".github/workflows/ranker.yml": "in the project of who holds a ranker to its card",
     "app/pages/": "a folder that must not be",
-    "jobs/executor.json": "in a store",
     "jobs/jobs.sqlite": "in a store",
     "tunings/searches/": "in a store",
     ".venv/bin/shuffleproof": "made by `make setup`",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, IncompleteRead
 from importlib import import_module
 from threading import Timer
 from types import TracebackType
@@ -260,6 +260,8 @@ def _endpoint(address: str, timeout: float) -> Callable[[JudgeInput], Any]:
             try:
                 with opener.open(request, timeout=timeout) as response:
                     text = response.read(LONGEST)
+                    if response.length and len(text) < LONGEST:  # the connection ended early
+                        raise IncompleteRead(text, response.length)
             except urllib.error.HTTPError as error:
                 error.close()
                 raise _refusal(address, error.code) from error

@@ -248,7 +248,10 @@ def raw_server(parts, pause=0.0):
             while True:
                 opened, _ = listening.accept()
                 with opened, suppress(OSError):
-                    opened.recv(1 << 16)
+                    opened.settimeout(0.1)
+                    with suppress(TimeoutError):  # all of it: else the client sees a reset
+                        while opened.recv(1 << 16):
+                            pass
                     for part in parts:
                         opened.sendall(part)
                         time.sleep(pause)
