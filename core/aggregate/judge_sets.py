@@ -85,7 +85,7 @@ class Target:
         self.store.set_name(self.name, artefact.key)
         return artefact
 
-    def lock(self) -> AbstractContextManager[bool]:
+    def lock(self) -> AbstractContextManager[None]:
         """The lock to hold while the set is extended; others wait."""
         return self.store.lock(key_of("judging", {"name": self.name}))
 

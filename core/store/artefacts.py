@@ -68,17 +68,10 @@ class Store:
         return None
 
     @contextmanager
-    def lock(self, key: ArtefactKey, patience: float = float("inf")) -> Iterator[bool]:
+    def lock(self, key: ArtefactKey) -> Iterator[None]:
         """Hold the key's lock: other processes and threads wait.
 
         Not re-entrant. The operating system releases it when its holder dies.
-
-        Args:
-            key: of the artefact.
-            patience: seconds to wait for another holder.
-
-        Yields:
-            Whether it is held: what is done without it must not touch the workspace.
 
         Raises:
             ArtefactError: the disk is full or may not be written to.
@@ -86,9 +79,8 @@ class Store:
         with ExitStack() as stack:
             with manifest.disk_errors(str(key), self.root):
                 private.make_private(self.root)
-                path = self._lock_path(key)
-                held = stack.enter_context(locks.hold_lock(path, patience=patience))
-            yield held
+                stack.enter_context(locks.hold_lock(self._lock_path(key)))
+            yield
 
     @contextmanager
     def found_or_locked(self, key: ArtefactKey) -> Iterator[Artefact | None]:
