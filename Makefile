@@ -14,11 +14,11 @@ setup-dev: $(VENV)/.ready-dev
 $(VENV)/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -c constraints.txt torch==2.13.0
-	$(PIP) -c constraints.txt -e .
+	$(PIP) -c constraints.txt -e '.[all]'
 	touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready
-	$(PIP) -c constraints.txt -e '.[dev]'
+	$(PIP) -c constraints.txt -e '.[all,dev]'
 	touch $@
 
 # Ray is large: only the tests of clusters need it.

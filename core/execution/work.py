@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.errors import MissingPackageError, ParameterError, ShuffleproofError
 
 LONGEST_DETAILS = 4000
 
@@ -58,6 +58,8 @@ def do_item(function: str, item: str) -> str:
     except ShuffleproofError as error:
         return json.dumps({"message": str(error), "details": ""})
     except Exception as error:  # noqa: BLE001 (the caller decides what a failed item means)
+        if missing := MissingPackageError.of(error):
+            return json.dumps({"message": str(missing), "details": ""})
         details = traceback.format_exc()[-LONGEST_DETAILS:]
         return json.dumps({"message": f"{type(error).__name__}: {error}", "details": details})
 
