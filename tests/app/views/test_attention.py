@@ -2,7 +2,6 @@
 
 import html
 import json
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import exports, scoring, services
+from shuffleproof.app import scoring, services
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.views.attention import export, sentences
 from shuffleproof.app.views.attention import map as attention_map
@@ -156,64 +155,22 @@ def square(docs):
 @pytest.mark.parametrize("look", attention_map.LOOKS)
 def test_cells_are_those_of_the_documents_that_stand_there(sorting, look):
     list_, before, after = seen(), square(5), square(5).T.copy()
-    view = attention_map.View(look, sorting, None, (1, 4))
+    view = attention_map.View(look, sorting, (1, 4))
     found = attention_map.lay_out(list_, (before, after), WantedMap("documents", 0, None), view)
-    due = {"both": before, "before": before, "after": after, "difference": after - before}[look]
+    due = {"both": before, "difference": after - before}[look]
     for row in range(5):
         for column in range(5):
-            one, other = found.rows.item(row), found.columns.item(column)
+            one, other = int(found.rows[row]), int(found.columns[column])
             assert found.cells.values[row, column] == pytest.approx(due[one, other])
             if look == "both":
                 assert found.cells.after[row, column] == pytest.approx(after[one, other])
             assert found.cells.rows.names[row] == f"{row + 1}. <d{one}>"
     row, column = found.cells.chosen
-    assert (found.rows.item(row), found.columns.item(column)) == (1, 4)
-
-
-def test_700_documents_are_60_bins_and_a_click_zooms_to_60_documents():
-    list_, before = seen(700), square(700)
-    view = attention_map.View("before", "label", None, None)
-    wanted = WantedMap("documents", 0, None)
-    found = attention_map.lay_out(list_, (before, before), wanted, view)
-    assert found.cells.values.shape == (60, 60)
-    assert found.cells.grouped
-    assert found.cells.values.mean() == pytest.approx(1 / 700, rel=1e-3)
-    assert found.cells.columns.names[-1].endswith("–700")
-    place = found.rows.middle(30)
-    zoomed = attention_map.lay_out(
-        list_, (before, before), wanted, replace(view, zoom=(place, place))
-    )
-    assert zoomed.cells.values.shape == (60, 60)
-    assert not zoomed.cells.grouped
-    first = zoomed.rows.edges[0]
-    assert first <= place < first + 60
-    inside = before[np.ix_(zoomed.rows.order, zoomed.columns.order)]
-    np.testing.assert_allclose(zoomed.cells.values, inside[first : first + 60, first : first + 60])
-
-
-def test_a_click_zooms_or_opens(monkeypatch):
-    class Page:
-        session_state: ClassVar = {}
-        query_params: ClassVar = {}
-
-    monkeypatch.setattr(attention_map, "st", Page)
-    view = attention_map.View("before", "shown", None, None)
-    for docs, name in ((700, "zoom"), (5, "cell")):
-        weights = square(docs)
-        found = attention_map.lay_out(
-            seen(docs), (weights, weights), WantedMap("documents", 0, 0), view
-        )
-        points = [{"y": 2, "x": 3}]
-        Page.session_state[attention_map.CHART] = {"selection": {"points": points}}
-        attention_map.take(found)()
-        assert name in Page.query_params
-    assert Page.query_params["cell"] == "2.3"
-    low, high = Page.query_params["zoom"].split(".")
-    assert (int(low) // 12, int(high) // 12) == (2, 3)
+    assert (int(found.rows[row]), int(found.columns[column])) == (1, 4)
 
 
 def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
-    view = attention_map.View("both", "label", None, (1, 4))
+    view = attention_map.View("both", "label", (1, 4))
     after = square(5).T.copy()
     found = attention_map.lay_out(seen(), (square(5), after), WantedMap("documents", 0, 0), view)
     drawn = figure.heat(found.cells)
@@ -223,7 +180,7 @@ def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
     assert len({(trace.zmin, trace.zmax) for trace in maps}) == 1
     assert [trace.showscale for trace in maps] == [True, False]
     assert (marks[0].x == marks[1].x).all()
-    assert f"{after[found.rows.item(2), found.columns.item(3)]:.3g}" in marks[1].text[13]
+    assert f"{after[found.rows[2], found.columns[3]]:.3g}" in marks[1].text[13]
     assert len(drawn.layout.shapes) == 2
     assert "after the change" in figure.alt_text(found.cells)
     frame = export.cells_table(found)
@@ -251,18 +208,6 @@ def names(text):
     """Row and column that the words at a mark begin with."""
     row, _, rest = html.unescape(text).partition("</b> ← ")
     return row.removeprefix("<b>"), rest.partition("<br>")[0]
-
-
-def test_what_is_taken_away_opens(trained_sample):
-    view = attention_map.View("before", "label", None, None)
-    found = attention_map.lay_out(
-        seen(), (square(5), square(5)), WantedMap("documents", 0, 0), view
-    )
-    frame = export.cells_table(found)
-    assert len(frame) == 25
-    assert frame["weight"].sum() == pytest.approx(5, rel=1e-4)
-    svg = "" if exports.drawing_lacks() else exports.figure_as(figure.heat(found.cells), "svg")
-    assert not svg or b"<svg" in svg[:300]
 
 
 def question(trained_sample, ranker, **more):
@@ -369,3 +314,19 @@ def test_a_list_without_relevant_documents_has_no_relevant_mass():
         "DLCM draws on 2.0 of 3 documents (effective neighbours). The list has no relevant "
         "document."
     )
+
+
+def test_of_a_long_list_the_first_documents_are_drawn(monkeypatch):
+    class Page:
+        session_state: ClassVar = {}
+        query_params: ClassVar = {}
+
+    monkeypatch.setattr(attention_map, "st", Page)
+    most, weights = attention_map.MOST_CELLS, square(700)
+    view = attention_map.View("both", "label", None)
+    found = attention_map.lay_out(seen(700), (weights, weights), WantedMap("documents", 0, 0), view)
+    assert found.cells.values.shape == (most, most)
+    assert found.left_out == 700 - most
+    Page.session_state[attention_map.CHART] = {"selection": {"points": [{"y": 2, "x": 3}]}}
+    attention_map.take(found)()
+    assert Page.query_params["cell"] == f"{found.rows[2]}.{found.columns[3]}"
