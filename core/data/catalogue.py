@@ -18,8 +18,7 @@ from pathlib import Path
 from shuffleproof.core.data import document_tables, document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
-from shuffleproof.core.data.letor.sink import MissingCells
-from shuffleproof.core.data.letor.stream import BROKEN, Limits
+from shuffleproof.core.data.letor.stream import BROKEN, Limits, MissingCells
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import locks

@@ -23,7 +23,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.letor.line_texts import check_queries, comment_of
+from shuffleproof.core.data.letor.write import check_queries, comment_of, write
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import (
     LONGEST_QUOTE,
@@ -91,8 +91,6 @@ def files_of(
         )
         for part, frame in parts.items()
     }
-    from shuffleproof.core.data.letor.write import write  # noqa: PLC0415 (who writes waits for Numba)
-
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():

@@ -6,9 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,9 +16,7 @@ from hypothesis.extra import numpy as arrays
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
-from shuffleproof.core.data.letor import vectors
 from shuffleproof.core.data.letor import write as letor_write
-from shuffleproof.core.data.letor.kernel import newlines
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, LetorError
 from tests import places
@@ -121,13 +117,6 @@ def _packed(kind: str, text: bytes) -> bytes:
         return file.getvalue()
     packers = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
     return packers[kind](text)
-
-
-@given(st.lists(st.sampled_from([b"\n", b"1"]), max_size=100), st.integers(0, 100))
-def test_lines_are_counted_up_to_the_end_and_not_beyond(characters, end):
-    text = b"".join(characters)
-    end = min(end, len(text))
-    assert newlines(np.frombuffer(text, dtype=np.uint8), end) == text[:end].count(b"\n")
 
 
 @pytest.mark.parametrize("kind", ["plain", "gz", "bz2", "xz", "zip"])
@@ -238,23 +227,6 @@ def test_numbers_of_every_number_of_digits_before_and_behind_the_dot():
     cells = " ".join(f"{place + 1}:{text}" for place, text in enumerate(texts))
     row = parsed(f"0 qid:1 {cells}\n").dataset.features[0]
     assert row.tobytes() == np.array([np.float32(float(text)) for text in texts]).tobytes()
-
-
-@pytest.mark.parametrize("shuffles", [vectors._SHUFFLES, {}], ids=["here", "any processor"])
-def test_digits_are_read_without_their_dot_on_every_processor(monkeypatch, shuffles):
-    monkeypatch.setattr(vectors, "_SHUFFLES", shuffles)
-
-    @numba.njit
-    def compiled(address: Any, length: Any, dot: Any) -> Any:
-        return vectors.digits_at(address, length, dot)
-
-    digits = "9876543210123456"
-    for length in range(1, 17):
-        for dot in range(length + 1):
-            token = f"{digits[:dot]}.{digits[dot:]}" if dot < length else digits
-            text = np.frombuffer(token[:length].encode() + b"\n1 2:3.4 99999999", dtype=np.uint8)
-            written = int(token[:length].replace(".", "") or 0)
-            assert compiled(text.ctypes.data, length, dot) == written, token[:length]
 
 
 @pytest.mark.parametrize("text", ["1..2", "1.2.3", "1-2", "--1", "1.-", ".", "-", "1\x01", "1:2"])
