@@ -17,6 +17,7 @@ be compressed. Parquet, Arrow and JSON lines are read in a guarded process (`cor
 
 import csv
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -90,6 +91,11 @@ NEGATION = re.compile(
 """A negation, or a word for the answer that lost, in the clause that ends here."""
 
 MATRIX_FORM = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
+UNREADABLE = (
+    ArithmeticError, EOFError, MemoryError, OSError, SyntaxError, ValueError, tokenize.TokenError,
+)  # fmt: skip
+"""Errors of NumPy at a damaged matrix."""
+
 ONE_QUERY = "all"
 """The query of pairs whose table names none."""
 
@@ -446,7 +452,7 @@ def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
     """
     try:  # mapped: a header that promises more than the file holds takes no memory
         values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ArithmeticError, EOFError, MemoryError, OSError, SyntaxError, ValueError) as error:
+    except UNREADABLE as error:
         raise DataError(str(path), f"no NumPy matrix ({error})", MATRIX_FORM) from error
     if not isinstance(values, np.ndarray):
         raise DataError(str(path), "an archive of matrices (.npz)", MATRIX_FORM)

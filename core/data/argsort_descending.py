@@ -1,4 +1,4 @@
-"""Sorting each segment of a ragged array by falling score, and a stable sort for compiled code."""
+"""Sorting each segment of a ragged array by falling score, and a stable sort of whole numbers."""
 
 from typing import no_type_check
 
@@ -64,26 +64,16 @@ def rising_order(values: np.ndarray) -> np.ndarray:
     Numba's own sort and argsort are closures of one function. Compiled by two processes they can
     get one name, and a third process that loads both from the cache takes one for the other.
     """
-    return best_first(np.zeros(len(values)), values)
-
-
-@compiled()
-@no_type_check
-def best_first(scores: np.ndarray, ties: np.ndarray) -> np.ndarray:
-    """Indexes that put scores in falling order, equal ones by rising `ties`; for compiled code."""
-    order, merged = np.arange(len(scores)), np.empty(len(scores), dtype=np.int64)
+    order, merged = np.arange(len(values)), np.empty(len(values), dtype=np.int64)
     width = 1
     while width < len(order):  # merge sort from the bottom
         for start in range(0, len(order), 2 * width):
             middle, end = min(start + width, len(order)), min(start + 2 * width, len(order))
             left, right = start, middle
             for place in range(start, end):
-                take_left = left < middle
-                if take_left and right < end:
-                    first, second = order[left], order[right]
-                    better = scores[second] > scores[first]
-                    tied = scores[second] == scores[first] and ties[second] < ties[first]
-                    take_left = not (better or tied)
+                take_left = right >= end or (
+                    left < middle and values[order[left]] <= values[order[right]]
+                )
                 merged[place] = order[left] if take_left else order[right]
                 left += take_left
                 right += not take_left

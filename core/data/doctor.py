@@ -533,8 +533,7 @@ def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
     subject = "All parts together have" if len(parts) > 1 else "Has"
     subject = f"The {match.scope} part has" if match.scope else subject
     message = sentence(match, sizes[match.scope], subject)
-    differs = match.kind == "differs"
-    code, severity = ("benchmark-differs", "warning") if differs else ("benchmark", "info")
+    code, severity = ("benchmark", "info") if match.complete else ("benchmark-differs", "warning")
     yield Finding(code, cast("Severity", severity), message, match.scope, match.scope)
 
 

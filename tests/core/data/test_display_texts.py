@@ -106,7 +106,7 @@ FEW = "docid,title\nd1,a\n"
         ("docd,title\nd1,a\n", r"no column docid; .*did you mean docid\? it is called 'docd'"),
         ("docid,titel\nd1,a\n", "no column title nor url nor snippet; .*did you mean title"),
         ("docid,words\n1,a\n", "nor snippet; its columns are 'docid', 'words'"),
-        ("docid,title\nd1,a,b\n", "side: .*row 1 has 3 cells, where 2 are due"),
+        (FEW + "d1,a,b\n", "side: .*row 2 has 3 cells, where 2 are due"),
         (FEW + 'd2,"b\n', "side: .*EOF inside string starting at row 1"),
         (FEW + "d1,b\nd2,c\nd2,d\n", "side: row 2 is a second document of 'd1' .*; row 4 is"),
         (FEW + " ,b\n", "side: row 2 has no docid. Leave one row"),

@@ -86,7 +86,7 @@ def test_texts_are_kept_with_the_data_and_with_nothing_else_of_it(letor, content
     [
         ("", "side.csv: neither Parquet nor"),
         ("id,text\nd1,a\n", "side.csv: no columns document and text"),
-        ("document,text\nd1,a,b\n", "side.csv: .*row 1 has 3 cells, where 2 are due"),
+        ("document,text\nd1,a\nd1,a,b\n", "side.csv: .*row 2 has 3 cells, where 2 are due"),
         ('document,text\nd1,a\nd2,"b\n', "side.csv: .*EOF inside string starting at row 1"),
         ("document,text\nd1,a\nd1,b\n", "side.csv: row 2 is a second text of document 'd1'"),
         ("document,text\nother,a\n", "it has a text of none of the 12 named documents"),
