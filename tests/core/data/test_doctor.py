@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from shuffleproof.core.data import advice, doctor, doctor_counts
-from shuffleproof.core.data.benchmarks import Size, likeliest
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.ragged import offsets_of
@@ -227,27 +226,6 @@ def test_where_names_queries_by_their_ids():
     assert (shared.where, shared.queries) == ("test queries 3, 4, 5", (0, 1, 2))
     vectors = [one for one in doctor.examine_fold(fold) if one.code == "shared-vectors"]
     assert [one.where for one in vectors] == ["valid queries 100, 101, 102", "test queries 3, 4, 5"]
-
-
-@pytest.mark.parametrize(
-    ("name", "queries", "documents", "features"),
-    [
-        ("MSLR-WEB30K", 31531, 3771125, 136),  # microsoft.com/en-us/research/project/mslr
-        ("MSLR-WEB10K", 10000, 1200192, 136),
-        ("Yahoo! set 1", 29921, 709877, 519),  # Chapelle & Chang, JMLR W&CP 14, 2011, Table 1
-        ("Yahoo! set 2", 6330, 172870, 596),
-        ("Istella", 33018, 10454629, 220),  # Dato et al., TOIS 35(2), 2016
-        ("Istella-S", 33018, 3408630, 220),  # Lucchese et al., SIGIR 2016
-        ("MQ2007", 1692, 69623, 46),  # Qin & Liu, arXiv:1306.2597, Table 5
-        ("MQ2008", 784, 15211, 46),
-    ],
-)
-def test_a_collection_of_the_size_its_owners_state_is_known(name, queries, documents, features):
-    grades = 2 if name.startswith("MQ") else 4
-    match = likeliest({"whole": Size(queries, documents)}, features, grades)
-    assert (match.known.name, match.complete) == (name, True)
-    lost = likeliest({"whole": Size(queries, documents - 1)}, features, grades)
-    assert (lost.known.name, lost.complete) == (name, False)
 
 
 @pytest.mark.parametrize(("shared", "severity"), [(1, "info"), (2, "warning")])

@@ -185,21 +185,6 @@ def test_an_utf8_mark_is_skipped():
     assert letor.read(io.BytesIO(b"\xef\xbb\xbf" + GOOD)).dataset.documents == 2
 
 
-def test_high_feature_ids_cost_what_is_kept_of_them():
-    rows = b"1 qid:1 1:1 65000:2\n" * 18_000 + b"1 qid:2 65536:3 2:1\n"
-    data = letor.read(io.BytesIO(rows), limits=letor.Limits(matrix_bytes=1 << 20)).dataset
-    assert data.feature_ids == (1, 2, 65000, 65536)
-    assert data.features[0].tolist() == [1, 0, 2, 0]
-    assert data.features[-1].tolist() == [0, 1, 0, 3]
-
-
-def test_blank_lines_cost_no_rows():
-    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 5000))
-    for text in (wide + b"\n" * 2_000_000, b"\n" * 2_000_000 + wide):
-        data = letor.read(io.BytesIO(text), limits=letor.Limits(matrix_bytes=1 << 20)).dataset
-        assert data.features.shape == (1, 4999)
-
-
 def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
     wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000)) + b"\n"
     hostile = wide + b"1 qid:1 1:1\n" * 20_000

@@ -3,8 +3,6 @@ import gzip
 import io
 import lzma
 import re
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -71,13 +69,6 @@ def test_scattered_queries_are_gathered_in_file_order_and_reported():
     assert list(found.dataset.comments) == ["x", "z", "y", "", "w"]
     assert found.gathered == ("b", "a")
     assert "2 queries were scattered" in found.notes[0]
-
-
-def test_an_unordered_row_that_brings_a_new_column_late_is_read_once():
-    early = "".join(f"0 qid:{row} 1:1 2:1 3:1\n" for row in range(100))
-    data = parsed(early + "1 qid:x 3:5 1:7 9:2\n", limits=letor.Limits(block_bytes=256)).dataset
-    assert data.feature_ids == (1, 2, 3, 9)
-    assert data.features[-1].tolist() == [7, 0, 5, 2]
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 5))
@@ -240,16 +231,6 @@ def test_numbers_next_to_tabs_and_comments():
     assert rows.tolist() == [[0.5, 7.0], [1.25, 0.0], [3.0, 0.0]]
 
 
-@pytest.mark.parametrize("digits", range(1, 13))
-def test_whole_numbers_of_every_length_stand_beside_others(digits):
-    """Behind the number, as far on as it is long, stands what may end another one."""
-    whole = "9" * digits
-    for rest in ("2:5 3:7", "2:5", "2:50.5 3:7 4:1", ""):
-        text = f"1 qid:1 1:{whole} {rest}\n"
-        expected = [float(cell.partition(":")[2]) for cell in text.split()[2:]]
-        assert parsed(text).dataset.features.tolist() == [np.float32(expected).tolist()]
-
-
 def test_numbers_are_written_without_a_digit_too_many(tmp_path):
     texts = ["0", "7", "10", "99", "100", "123456", "0.5", "10.25", "-3", "-0.125"]
     line = "2 qid:a " + " ".join(f"{at}:{text}" for at, text in enumerate(texts, 1)) + "\n"
@@ -318,36 +299,6 @@ def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
         with pytest.raises(DataError):
             letor_write.write(RankingDataset(**fields), tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
-
-
-MEMORY = """
-import re, sys
-from pathlib import Path
-from shuffleproof.core.data.letor import read as letor
-def peak():
-    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
-letor.read(sys.argv[1])
-before = peak()
-found = letor.read(sys.argv[2])
-print((peak() - before) / found.dataset.features.nbytes)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("packed", [False, True])
-def test_reading_takes_little_more_than_the_matrix(tmp_path, packed):
-    generator = np.random.default_rng(9)
-    lines = "".join(
-        f"{i % 4} qid:QUERY " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row)) + "\n"
-        for i, row in enumerate(generator.random((100, 100)))
-    )
-    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
-    small.write_text(lines)
-    text = b"".join(lines.replace("QUERY", str(query)).encode() for query in range(1400))
-    large.write_bytes(gzip.compress(text, 1) if packed else text)
-    command = [sys.executable, "-c", MEMORY, str(small), str(large)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert 0.8 < float(done.stdout) < 1.4
 
 
 @needs_data

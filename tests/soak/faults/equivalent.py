@@ -152,25 +152,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "which variant's lengths say how many lists are held at once; the first list is noticed"
     ),
     (
-        "core/data/letor/table.py",
-        "GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25",
-        "*",
-    ): "how far ahead of its need room is made",
-    (
-        "core/data/letor/table.py",
-        "none = {name: np.zeros(0, dtype=getattr(self.sink, name).dtype) for name in SCRATCH}",
-        "0 → 1: 0",
-    ): "what only the parser needs is not read after it",
-    (
         "core/aggregate/voting.py",
         "place = np.flatnonzero(order == document)[0]",
         "0 → -1: 0",
     ): "a document stands in an order once",
     ("core/execution/jobs_log.py", "CHUNK = 1 << 16", "1 → 2: 1"): (
         "a pipe holds no more than 64 KiB, so that no more is read at once"
-    ),
-    ("core/data/letor/stream.py", "end += 1", "1 → 2: 1"): (
-        "behind the line end that is added there is at most the end of an empty line"
     ),
 }
 
