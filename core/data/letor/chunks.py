@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float32, Int64, UInt8, UInt32
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.document_tables import DocumentRows
 from shuffleproof.core.data.letor import kernel
 from shuffleproof.core.data.letor.errors import check_size, line_error, value_of
 from shuffleproof.core.data.letor.stream import Block, Limits
@@ -71,20 +70,6 @@ class Chunk:
     spilled: bool = False
 
 
-def chunk_of_table(rows: DocumentRows) -> Chunk:
-    """The chunk of some rows of a table."""
-    return Chunk(
-        cells=rows.features,
-        feature_ids=rows.feature_ids,
-        labels=rows.labels,
-        runs=list(zip(rows.starts.tolist(), rows.queries, strict=True)),
-        comments=rows.comments,
-        comment_ends=np.cumsum(rows.comment_lengths, dtype=np.uint32),
-        missing=int(np.isnan(rows.features).sum()),
-        clipped=rows.clipped,
-    )
-
-
 def documents_in(comments: TextColumn) -> TextColumn | None:
     """The document ids that comments name, empty where one names none; None: none does."""
     text = memoryview(comments.blob)  # type: ignore[arg-type]
@@ -130,9 +115,9 @@ class Reading:
 
     def _chunk(self, block: Block) -> tuple[Chunk, list[LetorError]]:
         """The rows of a block and the errors of its malformed lines."""
-        text, highest = block.text, self.limits.feature_id
-        out = self._arrays(len(text), text.count(b"\n"))
-        rules = kernel.Rules(highest, self.limits.line_bytes, self.with_query)
+        text = block.text
+        out = self._arrays(len(text), block.lines)
+        rules = kernel.Rules(self.limits.feature_id, self.limits.line_bytes, self.with_query)
         kernel.parse(np.frombuffer(text, dtype=np.uint8), rules, out)
         rows, cells, runs, bytes_of_comments, commented, clipped, patches, bad = out.counts.tolist()
         missing, faults = 0, out.faults[:bad].tolist()

@@ -39,7 +39,6 @@ from shuffleproof.core.data.letor.chunks import (
     Chunk,
     MatrixLimit,
     Reading,
-    chunk_of_table,
     documents_in,
     permute_rows,
 )
@@ -278,15 +277,16 @@ class LetorTable:
         reading = replace(reading, columns=self.columns, gaps=gaps)
         with ExitStack() as stack:
             path = source if isinstance(source, Path) else _copied(source, stack)
-            for rows in rows_of(path, name, reading):
-                if int(rows.feature_ids[-1]) > self.limits.feature_id:
+            for chunk, names, stored in rows_of(path, name, reading):
+                ids = chunk.feature_ids.tolist()
+                if ids[-1] > self.limits.feature_id:
                     finding = f"a feature id above {self.limits.feature_id:,}"
                     raise DataError(name, finding, "Number the features from 1, or name them.")
-                self._decoded += rows.features.nbytes
-                self._take(chunk_of_table(rows), name)
-                if rows.names is not None:
-                    self._names |= dict(zip(rows.feature_ids.tolist(), rows.names, strict=True))
-                yield rows.stored
+                self._decoded += chunk.cells.nbytes
+                self._take(chunk, name)
+                if names is not None:
+                    self._names |= dict(zip(ids, names, strict=True))
+                yield stored
 
     def _take(self, chunk: Chunk, name: str) -> None:
         """Append the rows of a chunk.

@@ -111,12 +111,14 @@ class Block:
     Attributes:
         text: the lines.
         first_line: the 1-based number of the first.
+        lines: how many there are.
         stored: bytes of the file as stored that have been read so far.
         decoded: bytes of text that have been read so far.
     """
 
     text: bytes
     first_line: int
+    lines: int
     stored: int
     decoded: int
 
@@ -166,8 +168,8 @@ def blocks(
                 last = text[text.rfind(b"\n") + 1 :]
                 if len(last) > limits.line_bytes:
                     raise long_line(name, line + lines, last, limits)
-                text += b"\n"
-            yield Block(text, line, decoded.consumed(), total)
+                text, lines = text + b"\n", lines + 1
+            yield Block(text, line, lines, decoded.consumed(), total)
             line += lines
 
 
