@@ -25,7 +25,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, blocks
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import (
     AnswerError,
@@ -420,12 +420,10 @@ def _numbers(path: Path) -> Iterator[tuple[float, str]]:
         LetorError: a line that is no decimal number, or beyond single precision.
         DataError: a damaged file.
     """
-    for block in blocks(path, str(path), Limits()):
-        lines = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
-        for place, line in enumerate(lines.split("\n")[:-1], block.first_line):
-            if line.strip(BLANKS):
-                text = line.strip(BLANKS)
-                yield _score(path, place, text), text
+    for place, line in lines(path, str(path), Limits()):
+        text = line.decode(errors="backslashreplace").strip(BLANKS)
+        if text:
+            yield _score(path, place, text), text
 
 
 def _score(path: Path, place: int, line: str) -> float:
