@@ -25,7 +25,7 @@ from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
 from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
-from shuffleproof.core.rankers.outside import file_process, user_rankers
+from shuffleproof.core.rankers.outside import model_files, user_rankers
 from shuffleproof.core.seeds import generator
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
@@ -373,9 +373,9 @@ def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatc
     assert '"nthread":"1"' in made.save_config()
     booster.save_model(tmp_path / "model.txt")
     made.save_model(tmp_path / "model.json")
-    data = file_process.GivenData(features, np.array(FOLD.test.feature_ids), rule="order")
-    file_process.lightgbm_scores(tmp_path / "model.txt", data)
-    file_process.xgboost_scores(tmp_path / "model.json", data)
+    data = model_files.GivenData(features, np.array(FOLD.test.feature_ids), rule="order")
+    model_files.model_scores("lightgbm", tmp_path / "model.txt", data)
+    model_files.model_scores("xgboost", tmp_path / "model.json", data)
     assert [found for _, found in seen[3:]] == [int(slot), 1, 1, 1]
 
     pytest.importorskip("sklearn")

@@ -184,7 +184,6 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
         trials[name] = max(result.trials[name].max() for result in results)
     again = [largest_fact(result.trials, "repeat_change") for result in results]
     trials["repeat_change"] = max(again)
-    trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
     places = [places for result in results if (places := places_of(result.trials)) is not None]
     joined_places = audit.join_places(places) if places else None
     trials["places"] = pd.Series([joined_places] * len(trials), dtype=object)
