@@ -285,11 +285,11 @@ def _words_of(error: WorkerError) -> tuple[str, str]:
         finding = f"it has not answered within {SECONDS:.0f} s"
     elif error.kind == DIED:
         words = error.details.strip().splitlines()
-        finding = one_line_of(words[-1]) if words else finding
+        finding = _printable(words[-1]) if words else finding
     return finding, "It may be damaged: save it anew, by the version of the library that is here."
 
 
-def one_line_of(words: str) -> str:
+def _printable(words: str) -> str:
     """Printable characters of a library's last words, which may quote a file."""
     line = "".join(character if character.isprintable() else " " for character in words)
     return " ".join(line.split())[-DETAIL:]

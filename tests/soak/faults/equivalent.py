@@ -134,11 +134,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "parts = [network.embed(part[None])[0] for part in torch.split(features, budget)]",
         "0 → -1: 0",
     ): "the batch has one list",
-    ("core/rankers/outside/callable_ranker.py", "rankings: int = 0", "0 → -1: 0"): (
+    ("core/rankers/outside/callable_ranker.py", "rankings: ClassVar[int] = 0", "0 → -1: 0"): (
         "no list carries fewer initial rankings than none"
     ),
     (
-        "core/rankers/outside/function_process.py",
+        "core/execution/worker_process.py",
         "LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection",
         "*",
     ): ("how long is waited for a process that has nothing more to say"),
