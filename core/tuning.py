@@ -2,9 +2,9 @@
 
 The first trials are the presets `paper` and `tuned` and the one that the search starts from, so the
 result is never worse than these on validation. Then Optuna's TPE (Bergstra et al., NIPS 2011)
-proposes, and trials that measure validation on their way (networks, and what has patience) are
-stopped where they fall below the median of the others at the same epoch; those that workers train
-are not. Only training and validation parts are read until the search is over; the test part is then
+proposes. A trial that measures validation on its way (networks, and what has patience) is stopped
+where it falls below the median of the others at the same epoch, unless several are proposed at a
+time. Only training and validation parts are read until the search is over; the test part is then
 looked at once. Optuna's journal in the store holds the trials, so a search that was killed goes on.
 """
 
@@ -131,7 +131,7 @@ class Search:
         return f"{self.base.base}@{self.tuning.name or name_for(self.scope.data)}"
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def search_facts(self) -> dict[str, Any]:
         """The part of `identity` that no data set is needed for."""
         choices = [name for name, ends in self.space.items() if isinstance(ends, Choices)]
         return {
@@ -143,9 +143,9 @@ class Search:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines every trial but how many there are."""
+        """Facts that determine the trials, apart from their number."""
         spec, workbench = registry.spec(self.base), self.folds[0]
-        return self.asked | {
+        return self.search_facts | {
             "lists": {} if spec.fits_documents else workbench.recipe.learning_fields(),
             "folds": [
                 [part.fingerprint for part in (one.fold.train, one.fold.valid)]
@@ -171,7 +171,7 @@ class Search:
                 pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
             )  # fmt: skip
 
-    def worked(
+    def run_trial(
         self, proposal: "Proposal", trial: "Trial | None"
     ) -> Generator[Progress, None, "Outcome"]:
         """Train a trial on every fold, or find that; `trial` may stop it on the first."""
@@ -282,7 +282,7 @@ def refuse(tuning: Tuning, scope: Scope) -> None:
     base = _named(tuning.ranker, scope.usual_preset)
     space, before = space_of(base, tuning.search), stored_search(tuning, scope)
     if before is not None:
-        _refuse_other(before, Search(tuning, scope, base, space, ()).asked)
+        _refuse_other(before, Search(tuning, scope, base, space, ()).search_facts)
 
 
 def stored_search(tuning: Tuning, scope: Scope) -> NamedPreset | None:
@@ -401,7 +401,7 @@ def _searched(
             if end is not None and time.monotonic() >= end:
                 return
             stops = None if len(trials) > 1 else trial
-            work = search.worked(proposal, stops)
+            work = search.run_trial(proposal, stops)
             outcome = yield from _counted(search, len(_history(study)), wanted, work)
             for name, value in outcome.facts.items():
                 trial.set_user_attr(name, value)
@@ -425,7 +425,7 @@ def _presets(
     ]
     yield from search.by_workers(missing)
     for proposal in missing:
-        work = search.worked(proposal, None)
+        work = search.run_trial(proposal, None)
         outcome = yield from _counted(search, len(_history(study)), wanted, work)
         declared = fields_with_values(registry.spec(proposal.name))
         values = {name: declared[name][1] for name in drawn}

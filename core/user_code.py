@@ -222,7 +222,7 @@ class _SourcePickler(pickle.Pickler):
         self._written: list[Any] = []
 
     def persistent_id(self, thing: Any) -> Any:
-        """What is written in place of a value; None: its pickle."""
+        """The value that is written in place of another; None: its pickle."""
         if isinstance(thing, set | frozenset):  # whose order differs between processes
             return sorted(map(repr, thing))
         if hasattr(thing, "untyped_storage") and not isinstance(thing, type):
@@ -246,8 +246,9 @@ class _SourcePickler(pickle.Pickler):
 def _is_installed(thing: Any) -> bool:
     """True of what is Python's, an installed package's or Shuffleproof's own."""
     home = sys.modules.get(getattr(thing, "__module__", None) or "")
-    file = getattr(home, "__file__", None) or ""
-    return file.startswith((*_libraries(), _OURS)) or home is sys.modules["builtins"]
+    code = getattr(thing, "__code__", None)
+    file = code.co_filename if code else getattr(home, "__file__", None) or ""
+    return file.startswith((*_libraries(), _OURS, "<frozen")) or home is sys.modules["builtins"]
 
 
 _OURS = str(Path(__file__).parent)

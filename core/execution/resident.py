@@ -24,7 +24,7 @@ SERVER = "shuffleproof.core.execution.resident:Server"
 
 
 class Server:
-    """What the process serves: functions by name."""
+    """Server of the process: functions by name."""
 
     def work(self, function: str, item: Any) -> dict[str, Any]:
         """The result of a function of one JSON value."""

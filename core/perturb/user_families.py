@@ -6,7 +6,7 @@ A registered family has a letter for what it changes and the digits of its funct
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -103,17 +103,11 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     digest = user_code.digest_of(name, function, version)
     words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
     full = f"{name}{user_code.MARK}{changes[0]}{digest[: user_code.DIGITS]}"
-    entry = PerturbationEntry(
-        full,
-        words or "a function of one list",
-        SOURCE,
-        unit,
-        0.0,
-        high,
-        tuple(sorted({0.0, *map(float, levels)})),
-        lambda level: UserPerturbation(full, level, changes, function, extras),
-        brings=False,
-        reach=any_level,
+    entry = replace(
+        _entry(full, changes, words or "a function of one list", function, extras),
+        unit=unit,
+        high=high,
+        default_levels=tuple(sorted({0.0, *map(float, levels)})),
         whole=whole,
         random=random,
     )
@@ -145,19 +139,21 @@ def user_entry(family: str) -> PerturbationEntry | None:
     match = _FULL.fullmatch(family)
     if match is None:
         return None
-    changes = _LETTERS[match["letter"]]
+    return _entry(family, _LETTERS[match["letter"]], "a function that is not registered here")
+
+
+def _entry(
+    family: str,
+    changes: str,
+    summary: str,
+    function: Callable[..., Any] | None = None,
+    given: tuple[str, ...] = (),
+) -> PerturbationEntry:
     return PerturbationEntry(
-        family,
-        "a function that is not registered here",
-        SOURCE,
-        UNIT,
-        0.0,
-        INFINITE,
-        (0.0, 1.0),
-        lambda level: UserPerturbation(family, level, changes),
-        brings=False,
-        reach=any_level,
-    )
+        family, summary, SOURCE, UNIT, 0.0, INFINITE, (0.0, 1.0),
+        lambda level: UserPerturbation(family, level, changes, function, given),
+        brings=False, reach=any_level,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

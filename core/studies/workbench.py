@@ -7,7 +7,7 @@ generator of Progress; `run_to_end` runs one to its end.
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +50,16 @@ class IdentifiedRanker:
 
     Attributes:
         held: the ranker, or where it is kept.
-        digest: what its trials are filed under.
+        key: what its trials are filed under, or what finds it by asking for scores.
     """
 
     held: Ranker | CachedRanker
-    digest: str
+    key: str | Callable[[], str]
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest that its trials are filed under."""
+        return self.key if isinstance(self.key, str) else self.key()
 
     @property
     def ranker(self) -> Ranker:
@@ -258,11 +263,14 @@ class Workbench:
     ) -> IdentifiedRanker:
         """A ranker that is known by its source and by its scores of the test lists as they are."""
         test = self.prepared.test
-        answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
-        texts_digest = digest_of_texts(ranker.reads, test.dataset)
-        return IdentifiedRanker(
-            ranker, key_of("ranker", recipe, (source, answers, *texts_digest)).digest
-        )
+
+        def digest() -> str:
+            scores = ranker.score(test.dataset, test.lists)
+            answers = hashlib.sha256(scores.tobytes()).hexdigest()
+            texts_digest = digest_of_texts(ranker.reads, test.dataset)
+            return key_of("ranker", recipe, (source, answers, *texts_digest)).digest
+
+        return IdentifiedRanker(ranker, digest)
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""

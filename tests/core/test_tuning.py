@@ -163,14 +163,14 @@ def test_a_search_is_the_same_whoever_works_it(rounds, tmp_path):
 def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monkeypatch):
     seconds = [0.0]
     monkeypatch.setattr(tuning.time, "monotonic", lambda: seconds[0])
-    real = tuning.Search.worked
+    real = tuning.Search.run_trial
 
     def slow(self, one, trial):
         outcome = yield from real(self, one, trial)
         seconds[0] += 10.0
         return outcome
 
-    monkeypatch.setattr(tuning.Search, "worked", slow)
+    monkeypatch.setattr(tuning.Search, "run_trial", slow)
     asked = replace(ASKED, trials=None, budget=45.0)
     reports = []
     some, _ = run_to_end(tune(asked, scope(tmp_path)), reports.append)

@@ -274,7 +274,7 @@ def _ask(method: str, *, memory: int = 0, **request: Any) -> dict[str, Any]:
 
 
 def _words_of(error: WorkerError) -> tuple[str, str]:
-    """What a process found in a file, or how it ended, and what to do."""
+    """Finding and remedy of a process that did not answer about a file."""
     if error.kind == SAID:
         return error.finding, error.remedy
     finding = error.finding

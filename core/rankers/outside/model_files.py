@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.library_words import in_its_words
 from shuffleproof.core.rankers.outside.columns import ColumnsError, ModelColumns, match_columns
 
 UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
-"""What LightGBM and XGBoost load where it is installed, in a second or two; no file asks for it."""
+"""Modules that LightGBM and XGBoost load in a second or two, and that no file needs."""
 
 FORMAT = 4
 """The version of LightGBM's text that is known here."""
@@ -36,7 +36,7 @@ BEGINNINGS = (
     (rb"tree\s", "LightGBM's text"),
     (rb'\{"learner"|\{L', "XGBoost's JSON"),
 )
-"""How files begin, and what they are then."""
+"""Beginnings of files, and their kinds."""
 
 MOST_DIGITS = 9  # of the number of a round
 HEAD = 1 << 16  # bytes of a file, at either end, that tell what it is
@@ -61,7 +61,7 @@ class ModelError(Exception):
 
 @dataclass(frozen=True)
 class Library:
-    """How model files of a library are read.
+    """Reader of the model files of a library.
 
     Attributes:
         name: for people.
@@ -107,7 +107,7 @@ class GivenData:
 
 
 class ModelServer:
-    """What the process of a model file serves."""
+    """Server of the process of a model file."""
 
     def score(self, kind: str, path: str, **data: Any) -> dict[str, Any]:
         """The `scores` of a model file of LIBRARIES, and `how` it was read; as `model_scores`."""

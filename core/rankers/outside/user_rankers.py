@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float32, Int64
@@ -104,7 +104,7 @@ class RegisteredRanker:
 
     @property
     def is_saved(self) -> bool:
-        """Whether it can be stored: it has `save` and `load`."""
+        """True where it can be stored: it has `save` and `load`."""
         return all(hasattr(self.thing, method) for method in ("save", "load"))
 
 
@@ -201,30 +201,24 @@ def _registration(name: str) -> RegisteredRanker | None:
     return registration.thing if registration else None
 
 
-@dataclass(frozen=True)
-class ScoringForm:
-    """How a thing scores one list.
-
-    Attributes:
-        function: that is called.
-        signature: with what.
-    """
+class ScoringForm(NamedTuple):
+    """A function that scores a list, and what it is called with."""
 
     function: Callable[..., Any]
     signature: CallSignature
 
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> "ScoringForm":
-        """A function, called with what its parameters name.
 
-        Raises:
-            UsageError: it needs something else.
-        """
-        try:
-            return cls(function, call_signature(function))
-        except ValueError as error:
-            name = getattr(function, "__qualname__", type(function).__name__)
-            raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
+def _form_of(function: Callable[..., Any]) -> ScoringForm:
+    """A function, called with what its parameters name.
+
+    Raises:
+        UsageError: it needs something else.
+    """
+    try:
+        return ScoringForm(function, call_signature(function))
+    except ValueError as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
 
 
 def scoring_form(thing: Any) -> ScoringForm | None:
@@ -247,8 +241,8 @@ def scoring_form(thing: Any) -> ScoringForm | None:
         options = {"num_threads": threads_allowed()} if package == LIGHTGBM else {}
         return ScoringForm(lambda features: _prediction(thing, features, options), FEATURES)
     if score is None and _is_network(thing):
-        return ScoringForm(_of_network(thing), ScoringForm.of(thing.forward).signature)
-    return ScoringForm.of(score or thing)
+        return ScoringForm(_of_network(thing), _form_of(thing.forward).signature)
+    return _form_of(score or thing)
 
 
 def _of_booster(booster: Any, package: str) -> Callable[..., Any]:

@@ -1,8 +1,5 @@
 """RankBoost and FRank's additive model: a round is linear in documents, whatever their order."""
 
-import json
-import subprocess
-import sys
 from itertools import product
 from math import atanh, exp, log, sqrt
 
@@ -21,16 +18,13 @@ from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import t_interval
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import fit as boosting
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
 from shuffleproof.core.rankers.boosting.rounds import GradedLists
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load, quality
-from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from tests import places
 
@@ -260,33 +254,6 @@ def test_scores_are_the_sums_of_what_was_fitted(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keeps_the_protocols_and_reads_features_alone(kind):
-    spec = kind(rounds=10)
-    ranker = fitted(spec)
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert ranker.reads == spec.reads == {"features"}
-    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    lists = CandidateLists.all_documents(FOLD.test)
-    scores = ranker.score(FOLD.test, lists)
-    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
-    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
-    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
-    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
-    none = lists.select(np.zeros(0, np.int64))
-    assert ranker.score(FOLD.test, none).shape == (0,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_saved_is_loaded(kind, tmp_path):
-    ranker = fitted(kind(rounds=15, patience=5))
-    ranker.save(tmp_path)
-    again = registry.load(tmp_path)
-    assert again.spec == ranker.spec
-    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_what_teaches_nothing_gives_equal_scores(kind, tmp_path):
     for labels in (np.zeros(FOLD.train.documents), np.full(FOLD.train.documents, 2.0)):
         ranker = fitted(kind(rounds=5), changed(FOLD.train, labels=labels))
@@ -379,15 +346,6 @@ def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
     run_to_end(made)
     (known,) = cost.timed_trainings(store)
     assert cost.estimate(spec, sizes, [known]).measured == 1
-
-
-def test_recipes_load_without_torch_or_lightgbm():
-    program = (
-        "import sys; from shuffleproof.core.rankers.boosting import fit as boosting;"
-        "boosting.spec('rankboost').recipe();"
-        "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")

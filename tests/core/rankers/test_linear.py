@@ -1,8 +1,5 @@
 """RankSVM and IR-SVM: all pairs of a query, never materialised, whatever the order of the rows."""
 
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import combinations, pairwise, product
 
@@ -22,17 +19,14 @@ from shuffleproof.core.losses.weights import delta_ndcg
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import t_interval
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.rankers.linear import fit as linear
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
 from shuffleproof.core.rankers.linear.products import column_sums, row_sums
-from shuffleproof.core.seeds import generator
 from tests import places
 
 SOLVED = linear._conjugate_gradients
@@ -234,35 +228,6 @@ def test_the_order_of_the_file_changes_neither_weights_nor_scores(kind, normalis
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keeps_the_protocols_and_reads_features_alone(kind):
-    spec = kind()
-    ranker = fitted(spec)
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert ranker.reads == spec.reads == {"features"}
-    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    assert spec.fits_documents
-    lists = CandidateLists.all_documents(FOLD.test)
-    scores = ranker.score(FOLD.test, lists)
-    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
-    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
-    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
-    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
-    none = lists.select(np.zeros(0, np.int64))
-    assert ranker.score(FOLD.test, none).shape == (0,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_saved_is_loaded(kind, tmp_path):
-    ranker = fitted(kind(cost=3.0, normalisation="quantile"))
-    ranker.save(tmp_path)
-    again = registry.load(tmp_path)
-    assert again.spec == ranker.spec
-    assert again.feature_ids == ranker.feature_ids
-    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_what_teaches_nothing_gives_equal_scores(kind):
     for labels in (np.zeros(FOLD.train.documents), np.full(FOLD.train.documents, 2.0)):
         ranker = fitted(kind(), changed(FOLD.train, labels=labels))
@@ -360,14 +325,6 @@ def test_presets_and_bounds():
     for wrong in ({"cost": 0.0}, {"cost_of": "query"}, {"normalisation": "best"}, {"cutoff": "1"}):
         with pytest.raises(UsageError):
             linear.spec("ranksvm", **wrong)
-
-
-def test_recipes_load_without_torch_or_lightgbm():
-    program = (
-        "import sys; from shuffleproof.core.rankers.linear import fit; fit.spec('irsvm').recipe();"
-        "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")

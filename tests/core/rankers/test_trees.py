@@ -1,10 +1,7 @@
 """LambdaMART and MART: LightGBM's model, whatever the order of the rows."""
 
 import errno
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 
@@ -19,14 +16,11 @@ from shuffleproof.core.errors import DataError, ParameterError, ShapeError, Unkn
 from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import canonical
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
 from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
 from shuffleproof.core.rankers.outside import model_files, user_rankers
-from shuffleproof.core.seeds import generator
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 QUICK = {"trees": 12, "leaves": 6, "leaf_documents": 5}
@@ -239,33 +233,6 @@ def test_grades_and_gains():
     assert odd.gains() == pytest.approx([0, (2**0.5 - 1) / 4, 3 / 4, (2**32 - 1) / 4])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_saved_is_loaded(kind, tmp_path):
-    ranker, _ = fitted(kind(**QUICK))
-    ranker.save(tmp_path)
-    again = trees.load(tmp_path)
-    assert again == ranker
-    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_keeps_the_protocols_and_reads_features_alone(kind):
-    spec = kind(**QUICK)
-    ranker, _ = fitted(spec)
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert ranker.reads == spec.reads == {"features"}
-    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    lists = CandidateLists.all_documents(FOLD.test)
-    scores = ranker.score(FOLD.test, lists)
-    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
-    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
-    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
-    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
-    none = lists.select(np.zeros(0, np.int64))
-    assert ranker.score(FOLD.test, none).shape == (0,)
-
-
 def test_what_cannot_be_fitted_or_scored_is_explained():
     nothing = FOLD.train.select(np.zeros(0, np.int64))
     with pytest.raises(DataError, match="no documents"):
@@ -299,14 +266,6 @@ def test_presets_and_bounds():
         LambdaMARTSpec.preset("best")
     with pytest.raises(ParameterError, match="leaves"):
         LambdaMARTSpec(leaves=1)
-
-
-def test_recipes_load_without_lightgbm():
-    program = (
-        "import sys; from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec;"
-        "LambdaMARTSpec.preset('paper').recipe(); sys.exit('lightgbm' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(
