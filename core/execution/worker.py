@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import MissingPackageError, ShuffleproofError
 from shuffleproof.core.execution.early_end import end_with_parent
 from shuffleproof.core.execution.work import LONGEST_DETAILS, function_named
 from shuffleproof.core.user_code import failure
@@ -74,9 +74,10 @@ def _answer(method: Callable[..., Mapping[str, Any]], request: Mapping[str, Any]
     try:
         return {FAILED: None, **method(**request)}
     except BaseException as error:  # noqa: BLE001 (whatever foreign code does)
-        finding, remedy = (getattr(error, name, "") for name in ("finding", "remedy"))
-        if isinstance(error, ShuffleproofError) and not finding:
-            finding = str(error)
+        told = MissingPackageError.of(error) or error
+        finding, remedy = (getattr(told, name, "") for name in ("finding", "remedy"))
+        if isinstance(told, ShuffleproofError) and not finding:
+            finding = str(told)
         details = traceback.format_exc()[-LONGEST_DETAILS:]
         return {FAILED: [finding or failure(error), remedy, details, bool(finding)]}
 

@@ -26,6 +26,8 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import TIMES, StudyResult
 from shuffleproof.core.workers import UNIT, workers_of
 
+pytestmark = pytest.mark.slow
+
 LISTS = {"depth": 12, "initial": ["mart@small"]}
 ASKED = {"rankers": ["ranksvm", "mart"], "seeds": 1, "measures": ["NDCG@10"]}
 FILES = ("model.txt", "weights.safetensors", "scores.safetensors")

@@ -75,20 +75,6 @@ def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     json.dumps(figure.to_plotly_json(), default=str)
 
 
-def test_chance_is_told_by_more_than_colour(compared):
-    drawn = dots(benchmark.differences(compared, "random", "NDCG@10"))
-    marker, at = drawn.marker, {name: place for place, name in enumerate(drawn.y)}
-    assert marker.color[at["DLCM"]] == marker.line.color[at["DLCM"]]
-    assert marker.color[at["MART"]] != marker.line.color[at["MART"]]
-    words = benchmark.alt_text(compared, "random", "NDCG@10")
-    assert "SetRank IMSAB + init +0.080; DLCM +0.050; MART −0.020 (may be chance)" in words
-
-
-def test_nobody_to_compare_is_an_empty_picture():
-    empty = pd.DataFrame(columns=["ranker", "difference", "low", "high", "p", "n"])
-    assert not benchmark.differences(empty, "random", "RR").data
-
-
 def test_a_bar_a_query_up_where_the_ranker_is_better():
     frame = pd.DataFrame(
         {
@@ -208,8 +194,3 @@ def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, colu
         assert open_dot.color != open_dot.edge
     words = ablation.alt_text(table, effect, "NDCG@10")
     assert all(name in words for name in drawn)
-
-
-def test_names_on_the_axis_are_short_and_broken(table):
-    figure = ablation.effects(table, "quality", "NDCG@10", step_of)
-    assert list(figure.layout.yaxis.ticktext) == ["released", "+ loss softmax-ce", "+ clip 5"]

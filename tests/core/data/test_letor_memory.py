@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FEATURES, QUERIES, ROUNDS = 46, 2000, 220
 MEASURED = """
 import io, sys
