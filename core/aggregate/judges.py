@@ -129,7 +129,7 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
 
 
 def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJudge:
-    digest = digest_of(function)
+    digest = digest_of(called, function)
 
     def call(shown: JudgeInput) -> Any:
         try:
@@ -137,7 +137,7 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
         except Exception as error:  # whatever somebody's function does
             raise FailedCallError(failure(error)) from error
 
-    return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest or called, call)
+    return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest, call)
 
 
 def _check_address(address: str) -> None:

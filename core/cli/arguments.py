@@ -17,7 +17,6 @@ from shuffleproof.core.cli import (
     flags_library,
     flags_rankers,
     flags_studies,
-    flags_work,
 )
 from shuffleproof.core.cli.answer import Answer, show, unfinished, warn
 from shuffleproof.core.cli.flags import FoldedHelp
@@ -194,7 +193,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = root.add_subparsers(required=True, metavar="COMMAND")
-    for area in (flags_data, flags_rankers, flags_studies, flags_library, flags_work):
+    for area in (flags_data, flags_rankers, flags_studies, flags_library):
         area.add(commands)
     return root
 

@@ -207,7 +207,7 @@ class Rehearsal(Workbench):
     ) -> IdentifiedRanker:
         """A function or an object: its answers are part of its key, so its trials are not known."""
         del recipe, source
-        return IdentifiedRanker(ranker, secrets.token_hex(32), lasting=False)
+        return IdentifiedRanker(ranker, secrets.token_hex(32))
 
     def run(  # noqa: PLR0913 (as `Workbench.run`)
         self,
