@@ -49,8 +49,8 @@ from shuffleproof.core.search_space import (
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
+from shuffleproof.core.studies.dry_run import NotStoredError, dry_workbenches
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.rehearsal import NotStoredError, rehearsed_workbenches
 from shuffleproof.core.studies.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def refuse(tuning: Tuning, scope: Scope) -> None:
     space, before = space_of(base, tuning.search), stored_search(tuning, scope)
     if before is not None:
         with suppress(NotStoredError):  # files that are read first
-            folds = rehearsed_workbenches(scope)
+            folds = dry_workbenches(scope)
             _refuse_other(before, Search(tuning, scope, base, space, folds))
 
 

@@ -7,21 +7,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import proposals, scoring, services, training
+from shuffleproof.app import proposals, scoring, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query
 from shuffleproof.app.plain import escaped_sentence, refusal
-from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, query_comparison
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState, to_train
+from shuffleproof.app.study.form import Form, to_train
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute, dated_name
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.experiment import cost
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.fit_cache import ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED
@@ -250,40 +248,11 @@ def usual_values(_data: str) -> Mapping[str, Any]:
     return {"sizes": proposals.for_training()[0]}
 
 
-def costs(filled: FormState) -> str:
-    """What the button will cost: trainings that are not stored yet, and their seconds.
-
-    Raises:
-        ShuffleproofError: the data set cannot be read.
-    """
-    question, lists = filled.question, filled.lists
-    variants = study.variants(question)
-    fitting = training.fit_size(filled.data)
-    of, store = fitting.sizes(lists.depth), services.store()
-    known = cost.timed_trainings(store)
-    missing = [
-        cost.estimate(variant.spec, of, known)
-        for variant in variants
-        if store.find(ranker_key(variant.spec, lists.learning_fields(), *fitting.fingerprints[:2]))
-        is None
-    ]
-    list_cost = training.list_cost(fitting, lists)
-    text = f"{counted(len(variants), 'variant')}, **{counted(len(missing), 'training')}**"
-    if len(missing) < len(variants):
-        text += f" ({len(variants) - len(missing)} more are stored)"
-    trials = len(variants) * (1 + (len({0.0, *question.levels}) - 1) * question.draws)
-    text += f", then {counted(trials, 'trial')}"
-    if missing:
-        text += f": {trial_cost.span(missing, list_cost)} of training on this machine"
-    return text
-
-
 FORM = Form(
     job_panel.Panel(Ablation.kind, "ablation", partial_picture),
     "Run an ablation",
     "Run this ablation",
     rows=(("ranker", "sizes"), ("towards",), ("levels", "draws")),
-    cost=costs,
     from_shown=("ranker",),
     usual=usual_values,
     proposed=to_train,

