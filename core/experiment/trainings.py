@@ -4,7 +4,7 @@ Only manifests, offsets and recipes are read: no ranker is opened, nothing is fi
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum
 from statistics import mean
 from typing import Any
@@ -168,9 +168,12 @@ class TrainingPlanner:
 
 
 def recorded_seconds(store: Store) -> dict[str, float]:
-    """Mean seconds for each training document by recipe, of trainings that this machine timed."""
+    """Mean seconds for each training document by recipe, of trainings that this machine timed.
+
+    Rankers that come with the program are left out: their machine was busy.
+    """
     times: dict[str, list[float]] = {}
-    for artefact in store.artefacts("ranker"):
+    for artefact in replace(store, bundled=()).artefacts("ranker"):
         facts = artefact.facts
         if facts.get("machine") == machine() and facts.get("timed") and facts.get("rows"):
             resumed = facts["epochs"] / facts["timed"]

@@ -256,7 +256,7 @@ def test_files_hold_the_table_and_the_runs(stored):
     files = {file.label: file for file in view.table_files(chosen, shown)}
     latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
-    assert latex.count(r"\textbf") == 2
+    assert latex.count(r"\bfseries") == 2
     assert "a above random" in files["Markdown"].make().decode()
     exact = pd.read_parquet(io.BytesIO(files["Parquet"].make()))
     means = benchmark_table.means(StudyResult.open(stored.path), ["NDCG@5", "NDCG@10"])

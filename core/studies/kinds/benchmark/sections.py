@@ -412,7 +412,10 @@ def table(result: StudyResult, view: View) -> Table:
         for measure in measures
     }
     headed = zip(measures, heads(measures), strict=True)
-    columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
+    columns = [
+        tables.RANKER,
+        *(tables.Column(measure, head, tables.VALUE) for measure, head in headed),
+    ]
     notes = table_notes(result, view) + means_over_folds(result, view)
     tuned = tuned_in_words(result.facts)
     names = [f"{label} {tuned.get(label, '')}".rstrip() for label in (*labels, *failed)]
