@@ -176,7 +176,8 @@ def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
     assert not told
     plain = "".join(lines)
     for row in in_json(capsys, *words).get("rows", []):
-        assert row.get("name", row.get("field", "")).split()[0] in plain
+        named = row.get("accepted_name") or row.get("name", row.get("field", ""))
+        assert named.split()[0] in plain
 
 
 def test_a_turned_table_of_levels_names_no_ranker_above_them(monkeypatch):
