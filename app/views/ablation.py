@@ -110,7 +110,7 @@ def _picture(frame: pd.DataFrame, effect: figure.Effect, measure: str, place: An
     if len(frame) < 2:
         place.info("Only one variant is stored: there is nothing to compare.")
         return effects
-    chart(effects, figure.alt_text(frame, effect, measure), "effects", place=place)
+    chart(effects, "effects", place=place)
     words = "Diamonds: whole recipes; dots: single differences from the paper's."
     if effect in {"quality", "robustness"}:
         words += " Full: more than chance (p ≤ .05, Holm); arrows: beyond the axis."
@@ -149,7 +149,7 @@ def _queries(artefact: Artefact, table: pd.DataFrame, effect: Effect, measure: s
         return
     parts.finding(sections.query_finding(frame, variant, effect, measure))
     bars = figure.queries(frame, variant, effect, measure)
-    chart(bars, figure.queries_alt_text(frame, variant, effect, measure), BARS, CLICK)
+    chart(bars, BARS, CLICK)
     query = query_comparison.query(frame["query"], "Click a bar, or choose a query")
     if query is not None:
         _one_query(artefact, (variant, BASE), query)
@@ -164,8 +164,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     if answers is None:
         st.caption("One of the two is not stored any more: run the ablation again.")
         return
-    alt = benchmark_query.alt_text(answers, pair)
-    chart(benchmark_query.two_answers(answers, pair), alt, "two answers", config=parts.PLAIN)
+    chart(benchmark_query.two_answers(answers, pair), "two answers", config=parts.PLAIN)
     parts.note(
         f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
         f"{pair[0]}. Right: {pair[1]}. Filled marks are relevant documents, strong lines are "

@@ -80,7 +80,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     frame = study_access.compute(key, sections.cards, family, measure)
     cards = sections.pareto(frame[frame["ranker"].isin(rankers)])
     pareto = cached_figure(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
-    chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=top.picture)
+    chart(pareto, CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(cards, family, measure))
     if order := sections.of_order(cards):
@@ -111,8 +111,7 @@ def _side_by_side(key: str, rankers: list[str], family: str, measure: str) -> No
     frame = study_access.compute(key, sections.dials, family, measure)
     frame = frame[frame["ranker"].isin(rankers) & (frame["dial"] == dial)]
     name, what = sections.DIALS[dial]
-    alt = figure.compared_alt_text(frame, name)
-    chart(cached_figure(figure.compare_dials, frame, name), alt, DOTS, CLICK, config=parts.PLAIN)
+    chart(cached_figure(figure.compare_dials, frame, name), DOTS, CLICK, config=parts.PLAIN)
     parts.note(f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker.")
 
 
@@ -200,8 +199,7 @@ def _printed_card(artefact: Artefact, ranker: str, family: str, measure: str) ->
         if order := sections.of_order(_row(key, ranker, family, measure)):
             parts.note(order)
         words = {dial: name for dial, (name, _) in sections.DIALS.items()}
-        alt = figure.dials_alt_text(of_ranker, words)
-        chart(cached_figure(figure.dials, of_ranker, words), alt, "dials", config=parts.PLAIN)
+        chart(cached_figure(figure.dials, of_ranker, words), "dials", config=parts.PLAIN)
         meanings = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
         st.caption(f"{measure}. {meanings}. 95 % intervals over queries.")
         _curve(key, ranker, family, measure)
@@ -226,7 +224,7 @@ def _curve(key: str, ranker: str, family: str, measure: str) -> None:
         cached_figure(curves.curves, lost, family, axis, disturbed_lists.unit(family))
     )
     set_properties(figure.layout, height=HEIGHT)
-    chart(figure, curves.alt_text(lost, family, axis), "card curve", config=parts.PLAIN)
+    chart(figure, "card curve", config=parts.PLAIN)
 
 
 def _worst(key: str, ranker: str, point: tuple[str, float], measure: str) -> None:

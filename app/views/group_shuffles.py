@@ -64,7 +64,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     frame = frame[frame["ranker"].isin(shown)]
     with top.picture:
         errors = cached_figure(figure.equivariance, frame)
-        chart(errors, figure.alt_text(frame), "error")
+        chart(errors, "error")
     with top.notes:
         with parts.in_words():
             for label in shown:

@@ -128,7 +128,7 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.ShownValue, place: 
         place.info("Nothing to draw: choose a ranker that reads an initial ranking, or the means.")
         return None
     dots = cached_figure(figure.conditions, rows, measure, shown)
-    chart(dots, figure.alt_text(rows, measure), CHART, choose, place=place)
+    chart(dots, CHART, choose, place=place)
     place.caption(
         "Filled dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
         f"adjustment). {ADJUSTED if shown == 'change' else ''} Click one."
@@ -297,8 +297,7 @@ def _map(frame: pd.DataFrame, ranker: str, measure: str) -> None:
     def take(facts: Sequence[Any]) -> None:
         st.session_state["of"], st.session_state[POINT] = str(facts[0]), (ranker, str(facts[1]))
 
-    columns, origin = ("what it reads", "conditions"), "the ranker as trained"
-    query_comparison.by_column(frame, columns, measure, origin, take)
+    query_comparison.by_column(frame, "what it reads", measure, "the ranker as trained", take)
 
 
 def _answers(artefact: Artefact, point: Point, frame: pd.DataFrame) -> None:
@@ -438,7 +437,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
     for column, (title, picture) in zip(st.columns(3), pictures.items(), strict=True):
         with column:
             st.caption(title)
-            chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
+            chart(picture, f"geometry {title}", config=parts.PLAIN)
     parts.sentence(f"{labels[str(key)]}. {words}")
     st.caption(
         "If a ranker uses ranks, neighbouring ranks have similar embeddings and the path curves "

@@ -66,8 +66,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         losses = cached_figure(
             figure.losses, cells, sections.families_by_heading(cells["family"]), measure
         )
-        alt = figure.alt_text(cells, measure)
-        chart(losses, alt, MAP, CELL, place=picture)
+        chart(losses, MAP, CELL, place=picture)
         main = study_access.result(key).measures[0]
         why = f"The query with the largest loss of {main} in a single draw of this study. "
         levels = ", ".join(sections.levels_in_words(cells))

@@ -68,7 +68,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     cells = sections.condense(losses, strength)
     groups = families_by_heading(cells["family"])
     cells_map = cached_figure(figure.losses, cells, groups, measure, _without_values(artefact))
-    chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=top.picture)
+    chart(cells_map, MAP, CELL, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.omission_text(artefact.facts, disturbed_lists.families(recipe))
@@ -171,8 +171,7 @@ def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
     if len(levels) == 1:
         st.caption("This family stands at one level alone: there is no curve.")
     elif levels:
-        alt = curves.alt_text(summary, family, measure)
-        chart(cached_figure(_curved, summary, family, measure), alt, CURVES, POINT)
+        chart(cached_figure(_curved, summary, family, measure), CURVES, POINT)
 
 
 def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:

@@ -92,7 +92,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         losses = compute(key, sections.losses_of, family, measure)
         shown, axis = losses[losses.ranker.isin(rankers)], loss_in(measure)
     curves = cached_figure(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
-    chart(curves, figure.alt_text(shown, family, axis), CHART, CLICK, place=top.picture)
+    chart(curves, CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
         parts.finding(compute(key, sections.finding, family, measure, rankers))
         _claim(compute(key, sections.claim, family, measure))

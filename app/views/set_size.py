@@ -129,14 +129,14 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
     curves = cached_figure(figure.curves, rows, axis, home, from_zero=from_zero)
-    chart(curves, figure.alt_text(rows, axis), CHART, choose, place=top.picture)
+    chart(curves, CHART, choose, place=top.picture)
     drops = compute(key, sections.drops, name)
     claim = compute(key, sections.claim, name)
     with finding, parts.in_words():
         _verdict(frame, drops, claim)
     points = frame[frame["ranker"].isin(rankers)]
     if len(points):
-        _sizes_map(points, name)
+        _sizes_map(points)
         _behind_a_cell(artefact, points, name)
     if len(drops):
         _drops(drops, name, queried)
@@ -187,11 +187,10 @@ def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, objec
         )
 
 
-def _sizes_map(points: pd.DataFrame, measure: str) -> None:
+def _sizes_map(points: pd.DataFrame) -> None:
     st.subheader("Every size trained on, every size tested on")
     name = parts.segments("Cells show", "cells", SHOWN)
-    alt = figure.sizes_alt_text(points, name, measure)
-    chart(cached_figure(figure.sizes, points, name), alt, MAP, choose)
+    chart(cached_figure(figure.sizes, points, name), MAP, choose)
     st.caption(f"{EXPLAINED[name]} Click a cell for its queries.")
 
 
@@ -367,8 +366,7 @@ def _map(key: str, point: Point, measure: str) -> None:
         choose((ranker, trained_on, facts[1]))
 
     origin = f"lists of {trained_on if trained_on.isdigit() else frame.columns[0]}"
-    columns = ("candidates tested on (N1)", "sizes")
-    query_comparison.by_column(frame, columns, measure, origin, take)
+    query_comparison.by_column(frame, "candidates tested on (N1)", measure, origin, take)
 
 
 def _rows(frame: pd.DataFrame, point: Point, at: Side) -> None:

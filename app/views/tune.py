@@ -11,14 +11,13 @@ from pandas.api.types import is_numeric_dtype
 from shuffleproof.app import address, benchmarks, jobs, services, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.tuning import (
-    best_alt_text,
     best_so_far,
     parallel,
-    parallel_alt_text,
     stopped_in_words,
 )
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
+from shuffleproof.app.study.picture import chart
 from shuffleproof.core import search_space, tuning, workers
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.experiment.trainings import time_of
@@ -135,13 +134,8 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
 
 def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
     left, right = st.columns(2, gap="medium")
-    left.plotly_chart(
-        best_so_far(frame), key="best so far", config=parts.PLAIN, alt=best_alt_text(frame)
-    )
-    right.plotly_chart(
-        parallel(frame, fields), key="parallel", config=parts.PLAIN,
-        alt=parallel_alt_text(frame, fields),
-    )  # fmt: skip
+    chart(best_so_far(frame), "best so far", place=left, config=parts.PLAIN)
+    chart(parallel(frame, fields), "parallel", place=right, config=parts.PLAIN)
 
 
 def _stored(preset: NamedPreset) -> None:

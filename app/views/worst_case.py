@@ -59,7 +59,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     shown = table.frame, measure, unit
     with top.picture:
         damages = cached_figure(figure.damages, *shown)
-        chart(damages, figure.alt_text(*shown), CHART, take_point)
+        chart(damages, CHART, take_point)
     with top.notes:
         with parts.in_words():
             parts.finding(finding(*shown))
@@ -235,8 +235,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     measure = str(artefact.recipe["measure"])
     costs = np.array(answer["costs"], dtype=float)[: int(places), : int(places)]
     exchanges = figure.swaps(costs, answer["documents"], answer["labels"], measure)
-    alt = figure.swaps_alt_text(costs, measure)
-    chart(exchanges, alt, MAP, config={"displaylogo": False})
+    chart(exchanges, MAP, config={"displaylogo": False})
     parts.note(_dearest(costs, ranker, measure, invariant=answer["invariant"]))
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 ENDLESS, GAP = 100_000, 2
 """Letters of a line that is never folded, and between columns."""
@@ -35,7 +36,7 @@ def aligned(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequen
     limit = width() or ENDLESS
     grid = Grid(box=None, padding=(0, GAP, 0, 0), pad_edge=False, show_header=any(heads))
     for head, right, wide in zip(heads, numeric, _widths(cells, limit), strict=True):
-        justify = "right" if right else "left"
+        justify: Literal["left", "right"] = "right" if right else "left"
         grid.add_column(Text(head), justify=justify, overflow="fold", width=wide)
     for row in cells[1:]:
         grid.add_row(*map(Text, row))

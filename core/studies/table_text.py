@@ -108,12 +108,13 @@ def latex(table: Table, digits: int = DIGITS) -> str:
         [_latex(cell, right) for cell, right in zip(row, text.numeric, strict=True)]
         for row in text.rows
     ]
+    heads: Any = {at: head.translate(LATEX) for at, head in enumerate(text.heads)}
     title = one_line(table.title)
     name = "-".join(NO_LABEL.sub(" ", title.lower()).split())
     written: str = (
         pd.DataFrame(cells, columns=range(len(text.heads)))
         .style.hide(axis="index")
-        .format_index(lambda at: text.heads[at].translate(LATEX), axis="columns")
+        .format_index(heads.get, axis="columns")
         .to_latex(
             hrules=True,
             siunitx=True,

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from shuffleproof.app.figures.ranking_degradation import alt_text, curves
+from shuffleproof.app.figures.ranking_degradation import curves
 from shuffleproof.app.figures.style import (
     LABEL_HEIGHT,
     end_labels,
@@ -129,12 +129,6 @@ def test_one_level_and_one_ranker_can_be_drawn(summary):
     for x in ("level", "tau"):
         figure = curves(one, "transpositions", "NDCG@10", "unit", x=x)
         assert len(lines(figure)) == 1
-
-
-def test_words_say_first_and_last(summary):
-    text = alt_text(summary, "mallows", "NDCG@10")
-    assert "levels 1 to 0" in text
-    assert "DLCM from 0.710 to 0.650" in text
 
 
 def test_labels_stay_in_the_room_and_in_order():

@@ -105,14 +105,6 @@ def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     assert made.layout.coloraxis.cmid == 0
     assert made.data[0].text[0][2] == ""
     assert made.data[0].text[0][0] == "−0.060"
-    assert "from −0.060 (DLCM without init, trained on 40, tested on 40)" in figure.sizes_alt_text(
-        own, "shift", "NDCG@10"
-    )
-
-
-def test_a_map_without_any_value_says_so(frame):
-    own = frame[frame.ranker == "ideal"].assign(shift=np.nan)
-    assert "no cell has a value" in figure.sizes_alt_text(own, "shift", "NDCG@10")
 
 
 @pytest.fixture
@@ -149,11 +141,6 @@ def test_changes_stand_around_zero_without_the_rankers_as_trained(conditions):
     assert list(trace.error_x.arrayminus) == pytest.approx([0.1, 0.15])
     assert made.layout.shapes[0].x0 == 0
     assert made.layout.yaxis.ticktext[0] == "<b>SetRank IMSAB + init</b>"
-
-
-def test_dots_in_words_name_the_lowest(conditions):
-    words = dots.alt_text(conditions, "NDCG@10")
-    assert "SetRank IMSAB + init 0.600 (lowest: without any, −0.200)" in words
 
 
 def test_geometry_draws_what_it_is_given():

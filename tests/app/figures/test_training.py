@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app.figures.style import stroke
-from shuffleproof.app.figures.training import LOSS, VALID, alt_text, curves
+from shuffleproof.app.figures.training import LOSS, VALID, curves
 
 
 def run(loss=(3.0, 2.0, 1.5), valid=(0.5, 0.7, 0.6), valid_loss=None):
@@ -89,10 +89,3 @@ def test_nothing_is_an_empty_figure():
 def test_a_gap_is_left_out():
     figure = curves({"dlcm": run(loss=(1.0, float("nan"), 3.0), valid=(0.1, None, 0.3))})
     assert [list(trace.x) for trace in lines(figure, "y2")] == [[1, 3]]
-
-
-def test_the_words_say_best_and_last():
-    said = alt_text({"dlcm": run(), "mart": run(loss=(2.0,), valid=None)})
-    assert "DLCM: 3 epochs, best validation NDCG@10 0.700 at epoch 2" in said
-    assert "training loss from 3.000 to 1.500" in said
-    assert "MART: 1 epoch," in said

@@ -44,11 +44,6 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     result = StudyResult.open(stored.path)
     assert escaped_sentence(sections.finding(result, "NDCG@10")) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
-    picture, bars, ranks = test.get("plotly_chart")
-    assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
-    assert "random" not in picture.proto.alt
-    assert "for 40 queries" in bars.proto.alt
-    assert "Critical-difference diagram" in ranks.proto.alt
     table = test.table[0].value
     means = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
     best = means[["lambdamart", "dlcm", "gsf"]].idxmax()
@@ -114,7 +109,6 @@ def test_measure_columns_baseline_and_test_are_choices(stored):
     test = opened(measure="NDCG@3", columns=["NDCG@1", "NDCG@3"], baseline="dlcm",
                   test="randomisation")  # fmt: skip
     assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
-    assert "Dot plot of NDCG@3 minus that of DLCM" in test.get("plotly_chart")[0].proto.alt
     assert "DLCM" not in list(test.dataframe[0].value["ranker"])
     assert "randomisation, Holm" in words(test)
 
@@ -180,8 +174,6 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     query = str(frame["query"].iloc[-1])
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
-    chart = test.get("plotly_chart")[2]
-    assert "documents from the initial ranking to the answers of GSF and DLCM" in chart.proto.alt
     assert f"Query {query} of my_set · seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
     assert f"Query {query} of my_set · seed 1" in words(test)
@@ -274,7 +266,6 @@ def test_the_report_holds_picture_finding_and_table(stored):
     text = report.report([stored.path])
     result = StudyResult.open(stored.path)
     assert with_display_names(sections.finding(result, "NDCG@10")).partition(":")[0] in text
-    assert "Dot plot of NDCG@10 minus that of initial ranking" in text
     assert "<b>" in text
     assert "question = Benchmark(" in text
 
@@ -391,13 +382,6 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     assert "TREC runs and qrels (zip)" not in labels
     assert any("shuffleproof runs --qrels judged.txt" in code.value for code in test.code)
     test.selectbox(key="of").set_value("1").run()
-    chart = test.get("plotly_chart")[2]
-    assert (
-        "first 40 documents of bm25 and ql: 3 are in both; 2 and 1 are relevant" in chart.proto.alt
-    )
-    assert "Dot plot of NDCG(gain=linear,ties=trec)@10 minus that of bm25" in report.report(
-        [kept.path]
-    )
 
 
 def test_a_study_asked_under_other_conventions_shows_those_first(store, tmp_path):

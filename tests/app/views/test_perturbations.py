@@ -72,13 +72,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     rankers = [INITIAL, *made.RANKERS]
     said = sections.finding(frame, "NDCG@10", rankers, "last")
     assert said in made.words(page)
-    map_, curves = made.alts(page)
-    assert "4 families by 3 rankers" in map_
     assert "Line chart of 1 − NDCG(ideal=shown)@10 against cut" in curves, "documents leave"
-    assert (
-        "Line chart of NDCG@10 lost against cut"
-        in made.alts(made.opened("perturbations", of_set="loss"))[1]
-    )
     folded.tables(page)
     numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
     pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)
@@ -111,7 +105,6 @@ def test_strength_rankers_and_conventions_are_choices(desk, stored):
     page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
     assert "no relevant: 1" in made.words(page)
     assert "At the level that hurts most" in made.words(page)
-    assert "4 families by 1 ranker;" in made.alts(page)[0]
     none = made.opened("perturbations", show=[])
     assert "Choose at least one ranker" in made.words(none)
 
@@ -123,10 +116,6 @@ def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
     page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
     said = made.words(page)
     assert f"query {query} loses most: {signed(worst['change'][0])}" in said
-    alts = made.alts(page)
-    assert "against distractors" in alts[1]
-    assert "at 2 levels" in alts[2]
-    assert "Bump chart of 15 documents" in alts[3]
     assert "0 documents left the list, 3 joined it" in said
     page.selectbox(key="family").set_value("cut").run()
     assert "6 documents left the list, 0 joined it" in made.words(page)
@@ -219,7 +208,6 @@ def test_a_running_study_shows_its_first_cells(desk, workbench):
     made.running(desk, workbench, "perturbations", 7, given)
     page = made.opened("perturbations")
     assert "trials so far" in made.words(page)
-    assert "families by 3 rankers" in made.alts(page)[0]
 
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
@@ -247,10 +235,6 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
     said = made.words(page)
     assert (
         "what RankSVM answers, trained otherwise. Right: what RankSVM answers, trained as" in said
-    )
-    assert (
-        "Bump chart of 12 documents from the order shown to the answer of RankSVM"
-        in (made.alts(page)[-1])
     )
     moves = disturbed_lists.replayed_query(otherwise, point, str(query), 0)
     assert moves["moved"].any()
@@ -304,7 +288,6 @@ def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
     means = frame.mean(axis=1).to_numpy()
     assert (np.diff(means) >= -1e-9).all()
     assert (frame[0.0] == 0).all()
-    assert f"40 of {len(frame)} queries at 3 levels" in figure.queries_alt_text(frame, "NDCG@10")
 
 
 def test_every_family_belongs_to_a_group():
@@ -357,14 +340,11 @@ def test_one_query_shows_all_rankers_under_all_perturbations_by_level(desk, stor
     assert answer.text in made.words(page)
     assert others in made.words(page)
     assert query in page.query_params["query"]
-    (alt,) = made.alts(page)
-    assert alt == figure.alt_text(last, "NDCG@10")
     page.slider(key="step").set_value(0).run()
     assert "no ranker loses NDCG@10" in made.words(page)
     page.slider(key="step").set_value(2)
     page.selectbox(key="family").set_value("shuffle")
     page.selectbox(key="point").set_value("initial ranking").run()
-    assert "Bump chart of 12 documents" in made.alts(page)[1]
     assert not page.exception
 
 

@@ -116,8 +116,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
     assert str(stored.key) in test.query_params["study"]
-    (chart,) = test.get("plotly_chart")
-    assert "Line chart of NDCG@5 lost against shuffle" in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     assert len(test.dataframe) == 1  # significance; the rest is folded up
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
@@ -159,9 +158,7 @@ def test_what_needs_scores_is_said_and_something_is_still_shown(stored):
 
 def test_family_axis_and_rankers_are_choices(stored):
     test = opened(family="mallows", x="tau", zero=False, show=["dlcm"])
-    (chart,) = test.get("plotly_chart")
-    assert "against mallows" in chart.proto.alt
-    assert "initial ranking" not in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     none = opened(show=[])
     assert "Choose at least one ranker" in markdown(none)
 
@@ -189,7 +186,6 @@ def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
     assert asked == [(("dlcm", "shuffle", 1.0), frame["query"][3], frame.worst_draw[3])]
     test.selectbox(key="draw").set_value("1").run()
     assert asked[-1][-1] == 1
-    assert "Bump chart of 2 documents" in test.get("plotly_chart")[1].proto.alt
 
 
 def test_the_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path):
@@ -268,8 +264,7 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
              progress='{"done": 13, "total": 84, "unit": "trials", "values": {}}')  # fmt: skip
     test = opened()
     assert "Running: 13 of at most 84 trials" in test.get("progress")[0].proto.text
-    (chart,) = test.get("plotly_chart")
-    assert "DLCM" in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     assert "First results" in markdown(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted

@@ -172,7 +172,6 @@ def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
     page = opened(train_script)
     said = words(page)
     assert "is best on the validation part, with NDCG@10 0." in said
-    assert page.get("plotly_chart")[0].proto.alt.startswith("Dot plot of validation NDCG@10 of 2")
     assert page.multiselect(key="initial").value == ["lambdamart@small"]
 
 
@@ -188,10 +187,7 @@ def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(t
     trials = {row["rankers"][0] for row in preset.history[3:]} - set(preset.best["rankers"])
     assert trials
     assert "RankSVM · trial 4" in set(library.table(library.entries(), library.entries())["name"])
-    page = opened(train_script)
-    assert page.get("plotly_chart")[0].proto.alt.count("RankSVM") == len(preset.history) - len(
-        trials
-    )
+    opened(train_script)
     assert len(recent_work.recent_work(20)) == len(preset.history) - len(trials)
 
 
