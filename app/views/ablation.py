@@ -80,7 +80,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             help="Robustness: what is lost when the initial ranking is disturbed.",
         )  # fmt: skip
     with top.notes:
-        finding = st.container()
         measure = choice.measure_line(
             artefact.recipe, counted(artefact.facts["queries"], "query"),
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
@@ -88,8 +87,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top.says()
     frame = compute(key, sections.table, str(measure))
     effects = _picture(frame, effect or "quality", str(measure), top.picture)
-    with finding, parts.in_words():
-        parts.finding(compute(key, sections.finding, str(measure)))
     title = f"Variants of {artefact.facts['ranker']} by effect on {measure}"
     table = Table(frame, COLUMNS, title)
     st.subheader("Every variant")

@@ -81,8 +81,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     cards = sections.pareto(frame[frame["ranker"].isin(rankers)])
     pareto = cached_figure(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
     chart(pareto, CHART, CLICK, place=top.picture)
-    with finding, parts.in_words():
-        parts.finding(sections.finding(cards, family, measure))
     if order := sections.of_order(cards):
         parts.note(order, finding)
     known = [label for label in rankers if label in set(cards["ranker"])]

@@ -70,7 +70,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     cells_map = cached_figure(figure.losses, cells, groups, measure, _without_values(artefact))
     chart(cells_map, MAP, CELL, place=top.picture)
     with finding, parts.in_words():
-        parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.omission_text(artefact.facts, disturbed_lists.families(recipe))
         if left:
             parts.note(f"–: {left}")

@@ -94,7 +94,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     curves = cached_figure(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
     chart(curves, CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
-        parts.finding(compute(key, sections.finding, family, measure, rankers))
         _claim(compute(key, sections.claim, family, measure))
     if order := compute(key, sections.of_order, family, measure, rankers):
         parts.note(order, finding)

@@ -26,7 +26,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps
+from shuffleproof.core.studies.kinds.worst_case.sections import steps
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.words import counted, number
@@ -61,8 +61,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         damages = cached_figure(figure.damages, *shown)
         chart(damages, CHART, take_point)
     with top.notes:
-        with parts.in_words():
-            parts.finding(finding(*shown))
         _convention(artefact, measure)
     st.subheader("Random orders and the worst one found", anchor=False)
     data_frame(table, "numbers")

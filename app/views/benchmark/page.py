@@ -159,7 +159,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notices:
         state.instead("ranker", missing, display_names(labels)[baseline])
     with top.notes:
-        sentences = st.container()
         measure, columns = _measures(artefact)
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
@@ -167,10 +166,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top.says(measures=(str(measure),), test=test, baselines=beside, rankers=selected)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
-    with sentences, parts.in_words():
-        parts.finding(
-            study_access.compute(chosen.key, sections.finding, str(measure), test, baseline)
-        )
     _details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
@@ -451,9 +446,6 @@ def _alike(chosen: BenchmarkView) -> None:
     places = [(str(name), float(place)) for name, place in ranks.ranks.items()]
     diagram = cached_figure(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
     chart(diagram, "ranks", config=parts.PLAIN)
-    differs = compute(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
-    if differs:
-        parts.sentence(differs)
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
     parts.note(

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from shuffleproof.app import benchmarks, exports, report
-from shuffleproof.app.plain import escaped, escaped_sentence
+from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
@@ -42,7 +42,6 @@ opened = partial(app_pages.opened, "benchmark")
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped_sentence(sections.finding(result, "NDCG@10")) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     table = test.table[0].value
     means = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
@@ -264,8 +263,7 @@ def test_files_hold_the_table_and_the_runs(stored):
 
 def test_the_report_holds_picture_finding_and_table(stored):
     text = report.report([stored.path])
-    result = StudyResult.open(stored.path)
-    assert with_display_names(sections.finding(result, "NDCG@10")).partition(":")[0] in text
+    StudyResult.open(stored.path)
     assert "<b>" in text
     assert "question = Benchmark(" in text
 

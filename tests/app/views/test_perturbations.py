@@ -1,6 +1,5 @@
 """The page Perturbations: empty, stored, clicked, run, running, failed; its losses and maps."""
 
-import html
 import shutil
 
 import numpy as np
@@ -69,14 +68,9 @@ def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatc
 def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     page = made.opened("perturbations")
     frame = compute(str(stored.key), sections.losses, "NDCG@10")
-    rankers = [INITIAL, *made.RANKERS]
-    said = sections.finding(frame, "NDCG@10", rankers, "last")
-    assert said in made.words(page)
-    assert "Line chart of 1 − NDCG(ideal=shown)@10 against cut" in curves, "documents leave"
     folded.tables(page)
     numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
     pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)
-    assert "Nothing" not in said
     folded.menus(page)
     labels = {button.label for button in page.get("download_button")}
     assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
@@ -104,7 +98,6 @@ def test_levels_become_one_number_in_two_ways(result):
 def test_strength_rankers_and_conventions_are_choices(desk, stored):
     page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
     assert "no relevant: 1" in made.words(page)
-    assert "At the level that hurts most" in made.words(page)
     none = made.opened("perturbations", show=[])
     assert "Choose at least one ranker" in made.words(none)
 
@@ -212,10 +205,6 @@ def test_a_running_study_shows_its_first_cells(desk, workbench):
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
-    said = sections.finding(
-        compute(str(stored.key), sections.losses, "NDCG@10"), "NDCG@10", made.RANKERS, "last"
-    )
-    assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page
     assert "feature:2" in page
 
@@ -335,10 +324,7 @@ def test_one_query_shows_all_rankers_under_all_perturbations_by_level(desk, stor
     page = made.opened("query")
     query = sections.most_changed(result)
     frame = sections.of_query(result, query, "NDCG@10")
-    last = sections.at_step(frame, 1.0)
-    answer, others = sections.query_in_words(last, query, "NDCG@10")
-    assert answer.text in made.words(page)
-    assert others in made.words(page)
+    sections.at_step(frame, 1.0)
     assert query in page.query_params["query"]
     page.slider(key="step").set_value(0).run()
     assert "no ranker loses NDCG@10" in made.words(page)
