@@ -24,7 +24,6 @@ from shuffleproof.app.figures import (
     ranking_degradation,
     retrieval,
     set_size,
-    style,
     worst_case,
 )
 from shuffleproof.core.errors import ShuffleproofError, UsageError
@@ -34,40 +33,34 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.words import counted
 
-Draw = Callable[..., go.Figure]
-Words = Callable[..., str]
-
-PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
-    "curves": (ranking_degradation.curves, ranking_degradation.alt_text, 3),
-    "benchmark": (benchmark.differences, benchmark.alt_text, 3),
-    "ranks": (benchmark_ranks.ranks, benchmark_ranks.alt_text, 2),
-    "ablation": (ablation.effects, ablation.alt_text, 3),
-    "set size": (set_size.curves, set_size.alt_text, 2),
-    "sizes": (lambda frame, shown, _: set_size.sizes(frame, shown), set_size.sizes_alt_text, 3),
-    "conditions": (multi_ranking.conditions, multi_ranking.alt_text, 2),
-    "losses": (
-        perturbations.losses, lambda cells, _, measure: perturbations.alt_text(cells, measure), 3,
-    ),
-    "worst case": (worst_case.damages, worst_case.alt_text, 3),
-    "group shuffles": (group_shuffles.equivariance, group_shuffles.alt_text, 1),
-    "changes": (retrieval.changes, retrieval.changes_alt_text, 3),
-    "retrieval": (retrieval.means, retrieval.alt_text, 2),
-    "postings": (retrieval.postings, retrieval.postings_in_words, 1),
-    "preferences": (preferences.curves, preferences.alt_text, 4),
-    "bounds": (preferences.bounds, preferences.bounds_in_words, 1),
-    "calibration": (preferences.calibration, preferences.calibration_in_words, 1),
-    "calls": (preferences.calls, preferences.calls_in_words, 1),
-    "sparsity": (retrieval.sparsity_curves, retrieval.sparsity_alt_text, 2),
-    "cards": (card.pareto, card.alt_text, 2),
-}  # fmt: skip
-"""What draws a picture, what says it in words, and how many of its facts the words take."""
+PICTURES: Mapping[str, Callable[..., go.Figure]] = {
+    "curves": ranking_degradation.curves,
+    "benchmark": benchmark.differences,
+    "ranks": benchmark_ranks.ranks,
+    "ablation": ablation.effects,
+    "set size": set_size.curves,
+    "sizes": lambda frame, shown, _: set_size.sizes(frame, shown),
+    "conditions": multi_ranking.conditions,
+    "losses": perturbations.losses,
+    "worst case": worst_case.damages,
+    "group shuffles": group_shuffles.equivariance,
+    "changes": retrieval.changes,
+    "retrieval": retrieval.means,
+    "postings": retrieval.postings,
+    "preferences": preferences.curves,
+    "bounds": preferences.bounds,
+    "calibration": preferences.calibration,
+    "calls": preferences.calls,
+    "sparsity": retrieval.sparsity_curves,
+    "cards": card.pareto,
+}
+"""Functions that draw pictures from their facts, by name."""
 
 
-def draw(picture: Picture) -> tuple[go.Figure, str]:
-    """A picture and what it shows in words."""
-    draw, words, count = PICTURES[picture.name]
+def draw(picture: Picture) -> go.Figure:
+    """The figure of a picture."""
     facts: Any = picture.complete.facts
-    return draw(*facts), words(*facts[:count])
+    return PICTURES[picture.name](*facts)
 
 
 def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()) -> go.Figure:
@@ -90,14 +83,7 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
         raise UsageError(
             f"it has {counted(len(there), 'figure')}: give --figure a number from 1 to {len(there)}"
         )
-    figure, _ = draw(there[number - 1])
-    return figure
-
-
-def small(picture: Picture) -> tuple[go.Figure, str]:
-    """A picture as a thumbnail, and what it shows in words."""
-    figure, words = draw(picture)
-    return style.thumbnail(figure), words
+    return draw(there[number - 1])
 
 
 def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:

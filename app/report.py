@@ -9,6 +9,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from shuffleproof.app.figures.style import on_paper
+from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.pictures import draw
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies import sections
@@ -75,13 +76,10 @@ def section_html(section: sections.Section) -> str:
 
 
 def _picture(section: sections.Picture) -> str:
-    """A picture with what it shows in words; the report's head holds the drawing program."""
-    figure, words = draw(section)
+    """A picture; the report's head holds the drawing program."""
+    figure = draw(section)
     picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
-    said = html.escape(words)
-    return (
-        f"<figure role='img' aria-label='{said}'>{picture}<figcaption>{said}</figcaption></figure>"
-    )
+    return f"<figure role='img' aria-label='{html.escape(alt_text(figure))}'>{picture}</figure>"
 
 
 def _table(table: Table) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.app import benchmarks, scoring, services, training
-from shuffleproof.core.experiment.forecast import FitSize
+from shuffleproof.core.experiment.trainings import FitSize
 from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import number_names, with_display_names

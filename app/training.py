@@ -18,10 +18,12 @@ from shuffleproof.app import services
 from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.errors import ArtefactError
-from shuffleproof.core.execution.jobs_slots import slots
-from shuffleproof.core.experiment import cost
-from shuffleproof.core.experiment.cost import Cost, TimedTraining
-from shuffleproof.core.experiment.forecast import FitSize, Forecast, PlannedTraining
+from shuffleproof.core.experiment.trainings import (
+    FitSize,
+    PlannedTraining,
+    TrainingPlanner,
+    recorded_seconds,
+)
 from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
@@ -92,18 +94,6 @@ def _fitting(data: str, root: str, named: str) -> FitSize:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
 
 
-@services.until_stored()
-def _known() -> list[TimedTraining]:
-    """What this machine has trained."""
-    return cost.timed_trainings(services.store())
-
-
-@st.cache_resource
-def at_once() -> int:
-    """How many jobs run side by side on this machine."""
-    return len(slots())
-
-
 def with_tuned(names: Iterable[str]) -> list[str]:
     """These rankers, each followed by its presets that `tune` made, which are known from now on."""
     named_presets.know(services.store())
@@ -152,27 +142,24 @@ def plan_training(
     preset: str,
     changes: Mapping[str, str],
 ) -> PlannedTraining:
-    """A ranker as it would be trained: whether it is there already, and what it costs if not.
+    """A ranker as it would be trained: whether it is stored, and its time if not.
 
     A ranker with ordinal embeddings reads all initial rankings that the lists carry.
 
     Raises:
         ParameterError: a value that a field does not take.
     """
-    return _forecast(data).plan_training(lists, name, preset, changes)
+    return planner(data).plan_training(lists, name, preset, changes)
 
 
-def _forecast(data: FitSize) -> Forecast:
-    return Forecast(data, services.store(), _known())
+def planner(data: FitSize) -> TrainingPlanner:
+    """What compares trainings with those of the store."""
+    return TrainingPlanner(data, services.store(), _recorded())
 
 
-def list_cost(data: FitSize, lists: ListRecipe) -> Cost | None:
-    """What making the lists will take; None where their scores are in the store or take no fitting.
-
-    Raises:
-        ShuffleproofError: a ranker that cannot be the initial one.
-    """
-    return _forecast(data).cost_of_lists(lists)
+@services.until_stored()
+def _recorded() -> dict[str, float]:
+    return recorded_seconds(services.store())
 
 
 def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[str, Any]:
@@ -269,9 +256,3 @@ def _size(artefact: Artefact) -> tuple[int | None, str]:
         learnt = [name for name in tensors.keys() if name.startswith("network/")]  # noqa: SIM118
         shapes = [tensors.get_slice(name).get_shape() for name in learnt]
     return sum(map(prod, shapes)), "parameters"
-
-
-def total_seconds(costs: Sequence[Cost], lists_cost: Cost | None) -> tuple[float, float]:
-    """Seconds from and to for several trainings on this machine, their lists made first."""
-    low, high = cost.total_seconds(costs, at_once())
-    return (low, high) if lists_cost is None else (low + lists_cost.low, high + lists_cost.high)

@@ -17,8 +17,8 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import counted, signed
+from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import signed
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 
@@ -209,21 +209,6 @@ def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str]:
     return _whole(row["variant"]), "<br>".join(textwrap.wrap(source, 60)), interval
 
 
-@in_words
-def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
-    """The picture in words."""
-    tested = effect in {"quality", "robustness"}
-    parts = [
-        f"{row['variant']} {signed(row['value'])}"
-        + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
-        if tested
-        else f"{row['variant']} {row['value']:,.0f}"
-        for row in _shown(table, effect).to_dict("records")
-    ]
-    title = _title(effect, measure, str(table["variant"].iloc[0]))
-    return f"Dot plot, {title}: {'; '.join(parts)}."
-
-
 @plain_text
 def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> go.Figure:
     """A bar a query: up where a variant gains against the first, down in grey where it loses.
@@ -241,17 +226,6 @@ def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> 
     figure = bars(frame, SINGLE, ("query", "variant", "base"), hover)
     yaxes(figure, title=_of_a_query(effect, measure))
     return figure
-
-
-@in_words
-def queries_alt_text(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> str:
-    """The bars in words."""
-    better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
-    return (
-        f"Bars of {_of_a_query(effect, measure)} by {variant} for "
-        f"{counted(len(frame), 'query')}: gained on {better}, "
-        f"lost on {worse}, equal on {len(frame) - better - worse}."
-    )
 
 
 def _of_a_query(effect: Effect, measure: str) -> str:

@@ -17,7 +17,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
@@ -225,24 +225,6 @@ def _tick_texts(side: Side, ticks: Sequence[int]) -> list[str]:
     return [side.names[tick].partition(" ")[0].rstrip(".") for tick in ticks]
 
 
-@in_words
-def alt_text(cells: Cells) -> str:
-    """The map in words."""
-    rows, columns = cells.values.shape
-    words = f"Heat map of {rows} × {columns} cells, {cells.what}"
-    if cells.after is not None:
-        words += ", and beside it the same after the change"
-    if not cells.values.size:
-        return words + "; it is empty."
-    known = np.nan_to_num(np.abs(cells.values), nan=-1.0)
-    row, column = np.unravel_index(int(known.argmax()), cells.values.shape)
-    return (
-        f"{words}; {cells.rows.title} by {cells.columns.title}; the largest is "
-        f"{float(cells.values[row, column]):.3g}, at {cells.rows.names[int(row)]} and "
-        f"{cells.columns.names[int(column)]}."
-    )
-
-
 ROW = 110
 TILE = 0.94
 """How much of its unit a head's picture fills."""
@@ -322,13 +304,4 @@ def _middles(blocks: int, heads: int) -> go.Scatter:
         customdata=places,
         text=[f"block {block + 1}, head {head + 1}" for block, head in places],
         hovertemplate="%{text}<extra></extra>",
-    )
-
-
-@in_words
-def small_alt_text(pictures: list[np.ndarray]) -> str:
-    """The small pictures in words."""
-    return (
-        f"Small heat maps of {len(pictures)} × {len(pictures[0])} heads, documents by documents "
-        "in the order of the initial ranking, each in its own colours."
     )

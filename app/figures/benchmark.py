@@ -15,8 +15,7 @@ from shuffleproof.app.figures.style import (
     shapes,
     stroke,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import signed
+from shuffleproof.app.figures.text import plain_text
 
 ROW, FRAME = 34, 106
 """Pixels of a ranker, and of axis and margins."""
@@ -108,15 +107,3 @@ def _dots(shown: pd.DataFrame, strokes: Sequence[str], measure: str) -> go.Scatt
             "worse on %{customdata[7]}<extra></extra>"
         ),
     )
-
-
-@in_words
-def alt_text(frame: pd.DataFrame, baseline: str, measure: str) -> str:
-    """The picture in words: every difference and whether it is more than chance."""
-    parts = [
-        str(row["ranker"])
-        + f" {signed(row['difference'])}"
-        + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
-        for row in best_first(frame).to_dict("records")
-    ]
-    return f"Dot plot of {measure} minus that of {baseline}, best first: {'; '.join(parts)}."

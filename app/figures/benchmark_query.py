@@ -6,8 +6,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import set_properties, stroke, xaxes, yaxes
-from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import counted
+from shuffleproof.app.figures.text import plain_text
 
 
 @plain_text
@@ -43,16 +42,6 @@ def moves(answers: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
             "answered_before": answers[pair[1]],
             "moved": (answers[pair[0]] != answers[pair[1]]) & (answers["label"] > 0),
         }
-    )
-
-
-@in_words
-def alt_text(answers: pd.DataFrame, pair: tuple[str, str]) -> str:
-    """The chart in words."""
-    moved = int(moves(answers, pair)["moved"].sum())
-    return (
-        f"Bump chart of {counted(len(answers), 'document')} from the initial ranking to the "
-        f"answers of {pair[0]} and {pair[1]}, which put {moved} relevant ones at different places."
     )
 
 
@@ -105,18 +94,6 @@ def _first(documents: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     return places[places[list(pair)].notna().any(axis=1)]
 
 
-@in_words
-def runs_alt_text(documents: pd.DataFrame, pair: tuple[str, str]) -> str:
-    """The runs' chart in words."""
-    places = _first(documents, pair)
-    both = int(places[list(pair)].notna().all(axis=1).sum())
-    relevant = [int((places[name].notna() & (places["label"] > 0)).sum()) for name in pair]
-    return (
-        f"Bump chart of the first {DEPTH} documents of {pair[0]} and {pair[1]}: {both} are in "
-        f"both; {relevant[0]} and {relevant[1]} are relevant."
-    )
-
-
 @plain_text
 def deltas(
     frame: pd.DataFrame, pair: tuple[str, str], measure: str, chosen: str | None = None
@@ -138,13 +115,3 @@ def deltas(
     figure = bars(frame, stroke(pair[0]).color, facts, hover, chosen)
     yaxes(figure, title=f"{measure}, difference")
     return figure
-
-
-@in_words
-def deltas_alt_text(frame: pd.DataFrame, pair: tuple[str, str], measure: str) -> str:
-    """The bars in words."""
-    better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
-    return (
-        f"Bars of {measure} of {pair[0]} minus {pair[1]} for {counted(len(frame), 'query')}: "
-        f"better on {better}, worse on {worse}, equal on {len(frame) - better - worse}."
-    )

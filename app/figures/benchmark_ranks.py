@@ -16,7 +16,7 @@ from shuffleproof.app.figures.style import (
     shapes,
     stroke,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""
@@ -100,13 +100,3 @@ def _dots(places: Sequence[tuple[str, float]]) -> go.Scatter:
         cliponaxis=False,
         hovertemplate="<b>%{text}</b><br>mean rank %{x:.2f}<extra></extra>",
     )
-
-
-@in_words
-def alt_text(places: Sequence[tuple[str, float]], cliques: Sequence[Sequence[str]]) -> str:
-    """The diagram in words."""
-    means = ", ".join(f"{ranker} {place:.2f}" for ranker, place in places)
-    text = f"Critical-difference diagram of mean ranks, best first: {means}. "
-    if not cliques:
-        return text + "All differ."
-    return text + "Not told apart: " + "; ".join(" and ".join(clique) for clique in cliques) + "."

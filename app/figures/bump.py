@@ -15,7 +15,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.words import counted
 
 BEHIND = "rgba(127,127,127,0.4)"
@@ -136,23 +136,6 @@ def _ticks(count: int) -> list[int]:
     return sorted({1, *between, count})
 
 
-@in_words
-def alt_text(moves: pd.DataFrame, ranker: str) -> str:
-    """The chart in words."""
-    count = int(moves["moved"].sum())
-    words = (
-        f"Bump chart of {counted(len(moves), 'document')} from the order shown to the answer of "
-        f"{ranker}; {count} of them passed another document since the order before"
-    )
-    if not count:
-        return words + ", so the answer is the same."
-    far = moves.iloc[int((moves["answered"] - moves["answered_before"]).abs().argmax())]
-    return (
-        f"{words}; the farthest, {far['document']}, from place {far['answered_before']:g} to "
-        f"{far['answered']:g}."
-    )
-
-
 MOST_SCORES = 1000
 """Documents that are drawn, those whose scores changed most: browsers stand still over more."""
 
@@ -208,14 +191,3 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
     xaxes(figure, title=title, range=ends)
     yaxes(figure, title="score now", range=ends)
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
-
-
-@in_words
-def scatter_alt_text(moves: pd.DataFrame, ranker: str) -> str:
-    """The figure in words."""
-    change = (moves["score"].astype(float) - moves["score_before"].astype(float)).abs()
-    largest = float(change.max()) if len(change) else 0.0
-    return (
-        f"Scatter of {ranker}'s scores of {counted(len(moves), 'document')} before and after; the "
-        f"largest distance from the diagonal is {largest:.3g}."
-    )

@@ -24,7 +24,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.words import interval, number, percent
 
 HEIGHT = 460
@@ -186,29 +186,6 @@ def _named(
         }  # fmt: skip
         notes.append(note)
     add_annotations(figure, notes)
-
-
-@in_words
-def alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The figure in words: where each ranker stands.
-
-    >>> frame = pd.DataFrame({"ranker": ["dlcm"], "start": [0.5], "kept": [0.25],
-    ...                       "kept_low": [0.2], "kept_high": [0.3],
-    ...                       "milliseconds_a_list": [2.0], "front": [False]})
-    >>> alt_text(frame, "RR")
-    'Robustness against RR: DLCM starts at 0.500 and keeps 25 % [20, 30], 2 ms per list.'
-    """
-    parts = []
-    rows: list[Any] = frame.to_dict("records")
-    for row in rows:
-        time = row["milliseconds_a_list"]
-        timed = f", {time:.3g} ms per list" if time > 0 else ""
-        low, high = (f"{100 * row[name]:.0f}" for name in ("kept_low", "kept_high"))
-        sure = f" [{low}, {high}]" if low != high else ""
-        front = ", on the front" if row["front"] else ""
-        parts.append(f"{row['ranker']} starts at {row['start']:.3f} and keeps "
-                     f"{row['kept']:.0%}{sure}{timed}{front}".replace("%", " %"))  # fmt: skip
-    return f"Robustness against {measure}: {'; '.join(parts)}."
 
 
 LETTER, LINE, GAP = 7.8, 15.0, 4.0
@@ -393,20 +370,6 @@ def _numbers(row: Any) -> str:
     return f"{number(row['value'])} {interval(row['low'], row['high'], '.3f')}"
 
 
-@in_words
-def dials_alt_text(frame: pd.DataFrame, words: dict[str, str]) -> str:
-    """The dials in words.
-
-    >>> frame = pd.DataFrame({"ranker": ["dlcm"], "dial": ["kept"], "value": [0.9], "low": [0.8],
-    ...                       "high": [1.0]})
-    >>> dials_alt_text(frame, {"kept": "Kept"})
-    'Dials of DLCM: Kept 90.0 % [80.0, 100.0].'
-    """
-    rows: list[Any] = frame.to_dict("records")
-    parts = ", ".join(f"{words[row['dial']]} {_numbers(row)}" for row in rows)
-    return f"Dials of {rows[0]['ranker']}: {parts}." if rows else "There are no dials."
-
-
 @plain_text
 def compare_dials(frame: pd.DataFrame, words: str) -> go.Figure:
     """One dial of all rankers, the best first; the axis is as wide as the rankers' intervals are.
@@ -469,12 +432,3 @@ def _dot(row: Any, at: int, mark: str) -> go.Scatter:
         customdata=[[row["ranker"], _numbers(row)]],
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
     )  # fmt: skip
-
-
-@in_words
-def compared_alt_text(frame: pd.DataFrame, words: str) -> str:
-    """The dots in words, best first."""
-    known = frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")
-    rows: list[Any] = known.to_dict("records")
-    parts = "; ".join(f"{row['ranker']} {_numbers(row)}" for row in rows)
-    return f"{words}, best first: {parts}." if rows else f"{words}: nothing is known."

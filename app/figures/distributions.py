@@ -8,7 +8,6 @@ from plotly.subplots import make_subplots
 
 from shuffleproof.app.figures.style import PALETTE, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.words import percent
 
 PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
 PATTERNS = {"train": "", "validation": "/", "test": "."}
@@ -124,39 +123,6 @@ def bin_width(longest: int) -> int:
             if longest // (step * power) < MOST_BARS:
                 return step * power
         power *= 10
-
-
-def labels_alt(counts: pd.DataFrame) -> str:
-    """The label figure in words."""
-    words = []
-    for part, rows in counts.groupby("part", sort=False):
-        total = max(rows.documents.sum(), 1)
-        shares = ", ".join(
-            f"{label:g} {percent(documents / total)}" for label, documents in _pairs_of(rows)
-        )
-        words.append(f"{part}: {shares}")
-    return "Bars of the share of documents by label. " + "; ".join(words) + "."
-
-
-def lengths_alt(counts: pd.DataFrame) -> str:
-    """The figure of list lengths in words."""
-    words = []
-    for part, rows in counts.groupby("part", sort=False):
-        low, middle, high = rows.documents.min(), median(rows), rows.documents.max()
-        words.append(f"{part}: {low} to {high} documents, median {middle}")
-    return "Lines of the share of queries by number of documents. " + "; ".join(words) + "."
-
-
-def feature_alt(bins: pd.DataFrame, name: str) -> str:
-    """The figure of a feature in words."""
-    words = []
-    for part, rows in bins.groupby("part", sort=False):
-        most, low, high = max(zip(rows.share, rows.low, rows.high, strict=True))
-        words.append(
-            f"{part}: {rows.low.min():.4g} to {rows.high.max():.4g}, most ({percent(most)}) "
-            f"between {low:.4g} and {high:.4g}"
-        )
-    return f"Histograms of {name}. " + "; ".join(words) + "."
 
 
 def median(counts: pd.DataFrame) -> int:

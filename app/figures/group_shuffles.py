@@ -17,7 +17,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 
 DUE = "1/√S"
 INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
@@ -123,25 +123,3 @@ def _all_pairs(figure: go.Figure, frame: pd.DataFrame) -> None:
             text=f"all pairs, far below: {worst:.1g}, rounding alone",
             font={"size": 12},
         )  # fmt: skip
-
-
-@in_words
-def alt_text(frame: pd.DataFrame) -> str:
-    """The figure in words."""
-    sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")
-    if sampled.empty:
-        return "No sampled groups were measured."
-    sentences = ["Line chart on logarithmic axes."]
-    for ranker in dict.fromkeys(sampled["ranker"]):
-        points = sampled[sampled["ranker"] == ranker]
-        start, end = points.iloc[0], points.iloc[-1]
-        due = np.sqrt(start["shuffles"] / end["shuffles"])
-        sentences.append(
-            f"{ranker}: another order shown changes a score by {start['error']:.3g} deviations at "
-            f"S = {int(start['shuffles'])} and by {end['error']:.3g} at S = "
-            f"{int(end['shuffles'])}, a factor of {end['error'] / start['error']:.2f} where 1/√S "
-            f"gives {due:.2f}."
-        )
-        pairs = frame[(frame["ranker"] == ranker) & (frame["grouping"] == "exhaustive")]
-        sentences += [f"With all pairs it is {error:.1g}." for error in pairs["error"].tolist()]
-    return " ".join(sentences)

@@ -18,9 +18,9 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, label_of, plain_text
+from shuffleproof.app.figures.text import label_of, plain_text
 from shuffleproof.core.rankers.name import with_display_names, without_presets
-from shuffleproof.core.words import percent, signed
+from shuffleproof.core.words import percent
 
 ROW, FRAME = 21, 96
 """Pixels of a condition, and of axis and margins."""
@@ -122,22 +122,6 @@ def _dots(rows: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Sca
             "p %{customdata[6]:.2g} (Holm), N = %{customdata[7]}<extra></extra>"
         ),
     )  # fmt: skip
-
-
-@in_words
-def alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The picture in words: every ranker as trained, and what changes it most."""
-    parts = []
-    for ranker, conditions in frame.groupby("ranker", sort=False):
-        rows = conditions.to_dict("records")
-        text = f"{ranker} {rows[0]['mean']:.3f}"
-        changed = [row for row in rows if not pd.isna(row["change"])]
-        if changed:
-            worst = min(changed, key=lambda row: row["change"])
-            chance = "" if worst["change_p"] <= SIGNIFICANT else ", may be chance"
-            text += f" (lowest: {worst['condition']}, {signed(worst['change'])}{chance})"
-        parts.append(text)
-    return f"Dot plot of {measure} by ranker and condition: {'; '.join(parts)}."
 
 
 HEIGHT = 330

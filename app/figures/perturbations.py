@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +21,10 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import escaped, in_words, plain_text
+from shuffleproof.app.figures.text import escaped, plain_text
 from shuffleproof.core.perturb.registry import attack_target
 from shuffleproof.core.rankers.name import display_names, without_presets
-from shuffleproof.core.words import counted, number, signed
+from shuffleproof.core.words import signed
 
 ROW, FRAME = 20, 16
 """Pixels of a row, and of the margins."""
@@ -204,28 +203,6 @@ def _short(family: str, longest: int = 18) -> str:
     return family if len(family) <= longest else f"{family[: longest - 1]}…"
 
 
-@in_words
-def alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The map in words: its largest loss.
-
-    >>> alt_text(pd.DataFrame({"ranker": ["dlcm"], "family": ["cut"], "level": [0.5],
-    ...                        "loss": [0.25]}), "RR")
-    'Map of the change in RR, 1 family by 1 ranker; the largest loss is DLCM under cut, −0.250.'
-    """
-    known = frame[frame["loss"].notna()]
-    families, rankers = len(set(frame["family"])), len(set(frame["ranker"]))
-    cells = f"{families} {'families' if families != 1 else 'family'}"
-    cells += f" by {rankers} ranker{'s' if rankers != 1 else ''}"
-    head = f"Map of the change in {measure}, {cells}"
-    if known.empty:
-        return f"{head}; no cell has a value."
-    worst: Any = known.sort_values("loss", kind="stable").iloc[-1]
-    return (
-        f"{head}; the largest loss is {worst['ranker']} under {worst['family']}, "
-        f"{signed(-worst['loss'])}."
-    )
-
-
 @plain_text
 def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     """The change of every query at every level, the most damaged on top.
@@ -272,19 +249,6 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     return figure
 
 
-@in_words
-def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The map of queries in words."""
-    values = frame.to_numpy(float)
-    low = float(np.nanmin(values, initial=0.0))
-    shown = min(len(frame), MOST_QUERIES)
-    return (
-        f"Map of the change in {measure} of {shown} of {counted(len(frame), 'query')} at "
-        f"{counted(len(frame.columns), 'level')}, the most damaged first; the largest fall is "
-        f"{signed(low)}."
-    )
-
-
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""
 
@@ -327,22 +291,3 @@ def _short_column(name: str) -> str:
     """
     name = without_presets(name)
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 2].rstrip()} …"
-
-
-@in_words
-def query_columns_alt_text(frame: pd.DataFrame, columns: str, measure: str) -> str:
-    """The map in words.
-
-    >>> frame = pd.DataFrame({40: [-0.5, 0.25]}, index=["a", "b"])
-    >>> query_columns_alt_text(frame, "sizes", "NDCG@10")
-    'Map of the change in NDCG@10 of 2 queries over 1 size: query a loses most, −0.500 at 40.'
-    """
-    rows, across = frame.shape
-    words = f"Map of the change in {measure} of {rows} {'query' if rows == 1 else 'queries'} over "
-    words += f"{across} {columns[:-1] if across == 1 else columns}"
-    values = frame.to_numpy(float)
-    if not (values < 0).any():
-        return f"{words}: none loses."
-    row, column = divmod(int(np.nanargmin(values)), values.shape[1])
-    lowest = number(values[row, column])
-    return f"{words}: query {frame.index[row]} loses most, {lowest} at {frame.columns[column]}."

@@ -19,8 +19,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import number
+from shuffleproof.app.figures.text import plain_text
 
 LABELS = 24
 """Names that stand beside a matrix: of more items every second, third … is named."""
@@ -91,17 +90,6 @@ def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figur
     return laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=True)
 
 
-@in_words
-def alt_text(frame: pd.DataFrame, title: str, _unit: str, measure: str) -> str:
-    """The figure in words: each aggregator's first and last mean."""
-    parts = [
-        f"{name} from {number(points['mean'].iloc[0])} to {number(points['mean'].iloc[-1])}"
-        for name, points in frame.groupby("aggregator", sort=False)
-    ]
-    lowest, highest = frame["level"].min(), frame["level"].max()
-    return f"{measure} against {title}, levels {lowest:g} to {highest:g}: {'; '.join(parts)}."
-
-
 @plain_text
 def bounds(frame: pd.DataFrame) -> go.Figure:
     """What was measured under every disturbance, a row a proven bound, beside the bound.
@@ -138,17 +126,6 @@ def bounds(frame: pd.DataFrame) -> go.Figure:
     return figure
 
 
-@in_words
-def bounds_in_words(frame: pd.DataFrame) -> str:
-    """The figure in words."""
-    parts = [
-        f"{name}: measured {number(points['measured'].min())} to "
-        f"{number(points['measured'].max())}, bound {points['limit'].iloc[0]:g}"
-        for name, points in frame.groupby("bound", sort=False)
-    ]
-    return f"Measured means beside what is proven. {'; '.join(parts)}."
-
-
 @plain_text
 def calls(frame: pd.DataFrame) -> go.Figure:
     """Pairs asked by the number of items, both axes logarithmic; seconds at the pointer.
@@ -173,14 +150,6 @@ def calls(frame: pd.DataFrame) -> go.Figure:
     xaxes(figure, title="items", type="log", tickvals=sizes, ticktext=names)
     yaxes(figure, title="pairs asked", type="log", dtick=1)
     return laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=True)
-
-
-@in_words
-def calls_in_words(frame: pd.DataFrame) -> str:
-    """The figure in words."""
-    last = frame[frame["items"] == frame["items"].max()]
-    parts = [f"{row.aggregator} {row.calls:,.0f}" for row in last.itertuples()]
-    return f"Pairs asked of {int(last['items'].iloc[0]):,} items: {'; '.join(parts)}."
 
 
 @plain_text
@@ -209,14 +178,6 @@ def calibration(frame: pd.DataFrame, function: str) -> go.Figure:
     xaxes(figure, title="function says: first document better", range=[0, 1])
     yaxes(figure, title="share of pairs where it is", range=[0, 1])
     return laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=True)
-
-
-@in_words
-def calibration_in_words(frame: pd.DataFrame) -> str:
-    """The figure in words."""
-    rows = zip(frame["told"], frame["right"], strict=True)
-    parts = [f"{number(stated)} said, {number(right)} right" for stated, right in rows]
-    return f"Calibration of the preference function: {'; '.join(parts)}."
 
 
 @plain_text
@@ -251,20 +212,6 @@ def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) 
     xaxes(figure, range=[-0.5, count - 0.5], side="top", **few)
     set_properties(figure.layout, margin={"t": 60, "l": 80})
     return figure
-
-
-@in_words
-def matrix_in_words(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) -> str:
-    """The figure in words."""
-    above = values[np.triu_indices(len(items), 1)]
-    against = int((above < 0.5).sum())
-    text = (
-        f"Matrix of preferences in the order {', '.join(items[:10])}"
-        f"{' …' if len(items) > 10 else ''}: {against} of {int(np.isfinite(above).sum())} pairs "
-        "contradict it."
-    )
-    ringed = " > ".join(items[place] for place in cycle)
-    return f"{text} Ringed: the cycle {ringed}." if len(cycle) else text
 
 
 def _in_lines(text: str, width: int = 34) -> str:

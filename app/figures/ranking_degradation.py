@@ -18,7 +18,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.words import number
 
 HEIGHT = 460
@@ -147,19 +147,3 @@ def _labelled(
     low, high = bounds
     plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 40  # ticks and titles
     named_ends(figure, ends, end_labels([ranker for ranker, _, _ in ends]), (low, high, plot))
-
-
-@in_words
-def alt_text(summary: pd.DataFrame, family: str, measure: str) -> str:
-    """The figure in words: each ranker's first and last mean."""
-    chosen = curve_rows(summary, family, measure)
-    parts = []
-    for ranker, points in chosen.groupby("ranker", sort=False):
-        means = points["mean"]
-        parts.append(f"{ranker} from {means.iloc[0]:.3f} to {means.iloc[-1]:.3f}")
-    lowest, highest = chosen.level.iloc[0], chosen.level.iloc[-1]
-    return (
-        f"Line chart of {measure} against {family}, levels {lowest:g} to {highest:g}: "
-        + "; ".join(parts)
-        + "."
-    )

@@ -16,8 +16,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import interval, number, signed
+from shuffleproof.app.figures.text import plain_text
 
 ROW, FRAME, SPREAD = 42, 90, 380
 """Pixels of a row, of axis and margins, and of a picture of postings."""
@@ -53,15 +52,6 @@ def means(frame: pd.DataFrame, measure: str) -> go.Figure:
     return figure
 
 
-@in_words
-def alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The figure in words."""
-    means = _of(frame, measure)
-    rows = zip(means["retriever"], means["mean"], means["low"], means["high"], strict=True)
-    parts = [f"{name} {number(mean)} {interval(low, high)}" for name, mean, low, high in rows]
-    return f"Means of {measure} with 95 % intervals: {'; '.join(parts)}."
-
-
 def _of(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
     rows = frame[frame["measure"] == measure]
     return rows.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
@@ -90,18 +80,6 @@ def postings(frame: pd.DataFrame) -> go.Figure:
     xaxes(figure, title="dimension or word, by rank", type="log", dtick=1)
     yaxes(figure, title="share of documents", type="log", tickformat="~p", dtick=1)
     return figure
-
-
-@in_words
-def postings_in_words(frame: pd.DataFrame) -> str:
-    """The figure in words."""
-    parts = []
-    for name, points in frame.groupby("retriever", sort=False):
-        start, end = points.iloc[0], points.iloc[-1]
-        parts.append(
-            f"{name} {start['share']:.1%} at rank 1, {end['share']:.2%} at rank {end['rank']:,}"
-        )
-    return f"Share of documents by rank of dimension or word: {'; '.join(parts)}."
 
 
 SPARSITY_HEIGHT = 420
@@ -145,18 +123,6 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
     xaxes(figure, title="non-zeros of a document (open: not sparse)", type="log")
     yaxes(figure, title=measure, rangemode="tozero")
     return figure
-
-
-@in_words
-def sparsity_alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The figure in words."""
-    parts = [
-        f"{row['way']} {row['level']:g}: {number(row['mean'])} {interval(row['low'], row['high'])} "
-        f"at {row['nonzeros_document']:.1f} non-zeros"
-        + (", not sparse" if row["dense_in_disguise"] else "")
-        for _, row in frame.iterrows()
-    ]
-    return f"{measure} against non-zeros of a document: {'; '.join(parts)}."
 
 
 ACROSS = 2
@@ -221,15 +187,3 @@ def _line(points: pd.DataFrame, name: str, number: int, *, shown: bool) -> go.Sc
         hovertemplate=f"<b>{name}</b><br>%{{customdata[2]}} %{{x:.0%}}<br>%{{y:+.3f}} "
         "[%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
     )  # fmt: skip
-
-
-@in_words
-def changes_alt_text(frame: pd.DataFrame, measure: str, _across: str) -> str:
-    """The figure in words: every retriever and condition at its highest level."""
-    highest = frame.groupby(["retriever", "condition"])["level"].transform("max")
-    parts = [
-        f"{row['retriever']} {row['condition']} {row['level']:.0%} {signed(row['change'])} "
-        f"{interval(row['low'], row['high'])}"
-        for _, row in frame[frame["level"] == highest].iterrows()
-    ]
-    return f"Change of {measure} with 95 % intervals: {'; '.join(parts)}."

@@ -26,7 +26,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.words import number
 
 HEIGHT = 460
@@ -128,28 +128,6 @@ def _labelled(figure: go.Figure, ends: Sequence[tuple[str, float, float]]) -> No
     names = [WORDS.get(ranker, ranker) for ranker, _, _ in ends]
     points = [(ranker, math.log10(x), y) for ranker, x, y in ends]
     named_ends(figure, points, end_labels(names), (low, high, plot))
-
-
-@in_words
-def alt_text(frame: pd.DataFrame, measure: str) -> str:
-    """The figure in words: each curve's first and last mean.
-
-    >>> frame = pd.DataFrame({"ranker": ["dlcm"] * 2, "trained_on": ["40"] * 2,
-    ...                       "size": [40, 240], "mean": [0.5, 0.25]})
-    >>> alt_text(frame, "NDCG@10")
-    'Line chart of NDCG@10 against 40 to 240 candidates: DLCM trained on 40 from 0.500 to 0.250.'
-    """
-    parts = []
-    for ranker, points in frame.groupby("ranker", sort=False):
-        ends = points.sort_values("size")["mean"]
-        home = points["trained_on"].iloc[0]
-        where = f" trained on {home}" if str(home).isdigit() else ""
-        name = f"{WORDS.get(str(ranker), ranker)}{where}"
-        parts.append(f"{name} from {ends.iloc[0]:.3f} to {ends.iloc[-1]:.3f}")
-    smallest, largest = frame["size"].min(), frame["size"].max()
-    return (
-        f"Line chart of {measure} against {smallest} to {largest} candidates: {'; '.join(parts)}."
-    )
 
 
 ROW, HEAD, FRAME = 34, 26, 84
@@ -282,20 +260,3 @@ def _marks(frame: pd.DataFrame) -> go.Scatter:
 
 def _size(text: str) -> int:
     return int(text) if text.isdigit() else 0
-
-
-@in_words
-def sizes_alt_text(frame: pd.DataFrame, shown: str, measure: str) -> str:
-    """The map in words: its lowest and highest cell."""
-    what = SHOWN[shown]
-    known = frame[frame[what.column].notna()]
-    title = f"{measure}, {what.words}" if shown in MEANS else what.words
-    if known.empty:
-        return f"Heat map of {title}: no cell has a value."
-    rows = known.sort_values(what.column, kind="stable").to_dict("records")
-    words = [
-        f"{number(row[what.column], what.format)} ({row['ranker']}, trained on "
-        f"{row['trained_on']}, tested on {row['size']})"
-        for row in (rows[0], rows[-1])
-    ]
-    return f"Heat map of {title} by N0 and N1: from {words[0]} to {words[1]}."

@@ -7,7 +7,8 @@ names of rankers where labels of studies stand, and clicks give the labels back.
 """
 
 import html
-from collections.abc import Callable, Generator, Iterator, Mapping
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
@@ -28,6 +29,9 @@ from shuffleproof.core.rankers.name import (
 )
 
 SPECIAL = r"[&<>]|%\{"
+
+MOST_NAMED = 20
+"""Series of a figure that its alternative text names."""
 
 RANKERS = frozenset({"ranker", "label", "condition"})
 """Columns of frames whose texts are labels of rankers, or speak of them."""
@@ -93,18 +97,31 @@ def plain_text(draw: Callable[P, go.Figure]) -> Callable[P, go.Figure]:
     return drawn
 
 
-def in_words(tell: Callable[P, str]) -> Callable[P, str]:
-    """Give a function that says a picture in words the names of rankers for their labels."""
+def alt_text(figure: go.Figure) -> str:
+    """Axes and series of a figure, for people who do not see it; a table holds its numbers.
 
-    @wraps(tell)
-    def told(*given: P.args, **named: P.kwargs) -> str:
-        if _names.get() is not None:
-            return tell(*given, **named)
-        with _named(given, named):
-            safe = {name: _safe(value) for name, value in named.items()}
-            return html.unescape(tell(*(_safe(value) for value in given), **safe))
+    >>> figure = go.Figure(go.Scatter(x=[1], y=[2], name="DLCM"))
+    >>> alt_text(figure.update_layout(xaxis_title="Level", yaxis_title="<b>NDCG@10</b>"))
+    'NDCG@10 against Level: DLCM.'
+    """
+    layout = figure.layout
+    axes = " against ".join(
+        axis.title.text for axis in (layout.yaxis, layout.xaxis) if axis.title.text
+    )
+    names = [trace.name for trace in figure.data if trace.name]
+    if not names:
+        values = (value for trace in figure.data for axis in "yx" for value in _ticks(trace, axis))
+        ticks = (*(layout.yaxis.ticktext or ()), *(layout.xaxis.ticktext or ()))
+        names = [value for value in (*values, *ticks) if isinstance(value, str)]
+    series = ", ".join(list(dict.fromkeys(names))[:MOST_NAMED])
+    text = ": ".join(filter(None, [layout.title.text, axes, series])) or "Figure"
+    return f"{html.unescape(re.sub(r'<[^>]*>', '', text.replace('<br>', ' ')))}."
 
-    return told
+
+def _ticks(trace: Any, axis: str) -> Sequence[Any]:
+    """Values of a trace along an axis."""
+    values = getattr(trace, axis, None) if axis in trace else None
+    return () if values is None else list(values)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, label_of, plain_text
+from shuffleproof.app.figures.text import label_of, plain_text
 
 HEIGHT = 440
 VALID_SHARE = 0.6
@@ -136,23 +136,6 @@ def _ranker(label: str) -> str:
     return label_of(label).partition(" ")[0]
 
 
-@in_words
-def alt_text(runs: Mapping[str, pd.DataFrame]) -> str:
-    """The figure in words: each ranker's last and best epoch."""
-    parts = []
-    for label, run in runs.items():
-        valid, loss = run.dropna(subset="valid"), run.dropna(subset="loss")
-        epochs = int(run["done"].max()) if len(run) else 0
-        words = f"{label}: {epochs} epoch{'' if epochs == 1 else 's'}"
-        if len(valid):
-            best = valid.iloc[int(valid["valid"].argmax())]
-            words += f", best {VALID} {best['valid']:.3f} at epoch {int(best['done'])}"
-        if len(loss):
-            words += f", {LOSS} from {loss['loss'].iloc[0]:.3f} to {loss['loss'].iloc[-1]:.3f}"
-        parts.append(words)
-    return f"Line chart of {VALID} and {LOSS} by epoch. {'; '.join(parts)}."
-
-
 ROW, FRAME = 26, 110
 """Pixels of a ranker, and of axis and margins."""
 
@@ -190,16 +173,3 @@ def compare_dots(frame: pd.DataFrame) -> go.Figure:
     xaxes(figure, title=SCALE, range=[0, 1.2 * highest])  # room for the numbers
     yaxes(figure, autorange="reversed", showgrid=True, **NAMES)
     return figure
-
-
-@in_words
-def losses_alt_text(frame: pd.DataFrame) -> str:
-    """The figure in words.
-
-    >>> losses_alt_text(pd.DataFrame({"label": ["mart", "dlcm"], "value": [0.5, 0.625]}))
-    'Dot plot of validation NDCG@10 of 2 trained rankers: DLCM 0.625, MART 0.500.'
-    """
-    best = frame.sort_values("value", ascending=False, kind="stable").head(MOST)
-    parts = ", ".join(f"{row.label} {row.value:.3f}" for row in best.itertuples())
-    count = f"{len(frame)} trained ranker{'' if len(frame) == 1 else 's'}"
-    return f"Dot plot of {SCALE} of {count}: {parts}."

@@ -18,8 +18,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import counted, number
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT, ACROSS = 300, 340
 """Pixels of the two pictures."""
@@ -84,27 +83,6 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
     return figure
 
 
-@in_words
-def best_alt_text(frame: pd.DataFrame) -> str:
-    """The first picture in words.
-
-    >>> best_alt_text(pd.DataFrame({"trial": [1, 2, 3], "of": ["paper", "search", "search"],
-    ...     "state": ["done", "pruned", "done"], "valid": [0.5, 0.1, 0.625]}))
-    'Validation NDCG@10 of 3 trials: paper 0.500; the best is trial 3 with 0.625; 1 stopped early.'
-    """
-    done = _done(frame)
-    of = done[done["of"] != "search"]
-    words = [
-        f"{name} {number(float(valid))}" for name, valid in zip(of["of"], of["valid"], strict=True)
-    ]
-    if len(done):
-        best = done.iloc[int(done["valid"].argmax())]
-        words.append(f"the best is trial {best['trial']} with {number(best['valid'])}")
-    words += stopped_in_words(frame)
-    parts = "; ".join(words) or "none is finished"
-    return f"Validation NDCG@10 of {counted(len(frame), 'trial')}: {parts}."
-
-
 def stopped_in_words(frame: pd.DataFrame) -> list[str]:
     """How many trials were not finished, by what became of them.
 
@@ -155,23 +133,6 @@ def parallel(frame: pd.DataFrame, fields: Sequence[str]) -> go.Figure:
         for y, text, anchor in ((0, axis.low, "top"), (1, axis.high, "bottom"))
     ])  # fmt: skip
     return figure
-
-
-@in_words
-def parallel_alt_text(frame: pd.DataFrame, fields: Sequence[str]) -> str:
-    """The second picture in words: the settings of the best.
-
-    >>> parallel_alt_text(pd.DataFrame({"state": ["done"], "valid": [0.5], "leaves": [8]}),
-    ...     ["leaves"])
-    'Parallel coordinates of 1 finished trial; the best, with 0.500, has leaves 8.'
-    """
-    done = _done(frame)
-    words = f"Parallel coordinates of {counted(len(done), 'finished trial')}"
-    if done.empty:
-        return f"{words}."
-    best = done.iloc[int(done["valid"].argmax())]
-    settings = ", ".join(f"{name.replace('_', ' ')} {_text(best[name])}" for name in fields)
-    return f"{words}; the best, with {number(best['valid'])}, has {settings}."
 
 
 def _done(frame: pd.DataFrame) -> pd.DataFrame:

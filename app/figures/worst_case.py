@@ -19,7 +19,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 440
 MAP = 540
@@ -118,28 +118,6 @@ def _labelled(
     named_ends(figure, ends, texts, (low, high, plot))
 
 
-@in_words
-def alt_text(frame: pd.DataFrame, measure: str, unit: str) -> str:
-    """The figure in words: each ranker's damage at the largest budget.
-
-    >>> frame = pd.DataFrame({"ranker": ["dlcm"], "budget": [5], "random_damage": [0.0],
-    ...                       "worst_damage": [0.25], "certified": [False]})
-    >>> alt_text(frame, "RR", "exchanges")
-    'RR lost by the worst 5 exchanges found and by random ones: DLCM 0.250 and 0.000.'
-    """
-    largest = int(frame["budget"].max()) if len(frame) else 0
-    parts = [
-        f"{row['ranker']} {row['worst_damage']:.3f} and {row['random_damage']:.3f}"
-        + (" (certified)" if row["certified"] else "")
-        for row in frame[frame["budget"] == largest]
-        .dropna(subset="worst_damage")
-        .to_dict("records")
-    ]
-    steps = unit if largest != 1 else unit.removesuffix("s")
-    head = f"{measure} lost by the worst {largest} {steps} found and by random ones"
-    return f"{head}: {'; '.join(parts)}."
-
-
 @plain_text
 def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure: str) -> go.Figure:
     """What exchanging any two places costs one list; rows and columns are places, best first.
@@ -188,16 +166,3 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
     xaxes(figure, range=ends, **ticks)
     yaxes(figure, range=ends[::-1], scaleanchor="x", **ticks)
     return figure
-
-
-@in_words
-def swaps_alt_text(costs: Any, measure: str) -> str:
-    """The map in words: its dearest exchange."""
-    values = np.asarray(costs, dtype=float)
-    if not values.size or not np.isfinite(values).any() or np.nanmax(values) <= 0:
-        return f"Map of single exchanges of {len(values)} places: none costs {measure}."
-    row, column = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    return (
-        f"Map of single exchanges of {len(values)} places: the dearest, of places {row + 1} and "
-        f"{column + 1}, costs {np.nanmax(values):.3f} {measure}."
-    )

@@ -13,7 +13,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, captions, scoring
-from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.study import parts
 from shuffleproof.core.answers.one_list import Answer, moves, verdicts
@@ -74,14 +73,16 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
     start, end = (number(value) for value in answer.quality)
     change = f"NDCG@10 {start} → {end}" if start != end else f"NDCG@10 {end}"
     count = int(moves["moved"].sum())
+    name = RankerName.of(answer.ranker).display
+    note = f"{change} · {count or 'none'} of {len(moves)} moved"
     return {
-        "name": RankerName.of(answer.ranker).display,
+        "name": name,
         "color": stroke(answer.ranker).color,
-        "note": f"{change} · {count or 'none'} of {len(moves)} moved",
+        "note": note,
         "answered": [int(place) - 1 for place in moves["answered"]],
         "before": [int(place) - 1 for place in moves["answered_before"]],
         "moved": [bool(moved) for moved in moves["moved"]],
-        "words": bump.alt_text(moves, answer.ranker),
+        "words": f"{name}: {note}",
     }
 
 

@@ -1,7 +1,7 @@
 """The form that asks a study's question: a widget for every field, what it costs, one button.
 
-What a field is, its bounds, choices and help stand in the question; what a page adds is the order
-of the fields, what stands in them at first, and the words of the cost.
+Fields, bounds, choices and help are declared by the question; a page adds the order of the fields
+and their first values.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ from shuffleproof.app import forms, proposals, selection, services, state, study
 from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, sample_result
+from shuffleproof.app.study.needed_work import needed_work
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
@@ -70,6 +71,16 @@ class FormState:
         place = {"data": scope.data, "lists": scope.lists}
         return asdict(self.question) | place | ({"preset": scope.preset} if scope.preset else {})
 
+    def needed_work(self) -> str:
+        """Work that the store lacks, in words.
+
+        Raises:
+            ShuffleproofError: the question cannot be answered.
+        """
+        scope = self.scope
+        place = {"data": scope.data, "lists": scope.lists, "preset": scope.preset}
+        return needed_work(self.question, place)
+
     @property
     def command(self) -> str:
         """The same on the command line."""
@@ -91,7 +102,6 @@ class Form:
         title: of the form.
         button: what is pressed.
         rows: the fields that stand at once, side by side; the others are a click away.
-        cost: what the button will cost, in words.
         from_shown: fields that begin with what the shown study was asked.
         usual: what other fields begin with where that is not the question's default.
         proposed: rankers and lists that it begins with.
@@ -107,7 +117,6 @@ class Form:
     title: str
     button: str
     rows: Sequence[Sequence[str]]
-    cost: Callable[[FormState], str]
     from_shown: Sequence[str] = ()
     usual: Callable[[str], Mapping[str, Any]] = lambda _data: {}
     proposed: Callable[[str, Artefact | None], Proposal] = proposals.for_study
@@ -143,11 +152,11 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     try:
         filled = page.asked(changes)
         filled.question.check(filled.scope)
-        cost = form.cost(filled)
+        needed = filled.needed_work()
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
-    st.markdown(f"{cost}. What is stored is never repeated.")
+    st.markdown(f"{needed}. Stored work is never repeated.")
     with st.container(horizontal=True):
         if st.button(form.button, type="primary", key="new.run"):
             job_panel.hand_in(form.panel, filled.parameters)
@@ -304,12 +313,12 @@ def at_once(form: Form, data: str) -> bool:
         question = form.question.from_plain(page.first)
         filled = FormState(question, data, page.lists, page.preset, None)
         question.check(filled.scope)
-        cost = form.cost(filled)
+        needed = filled.needed_work()
     except ShuffleproofError:  # the form says what is to be chosen
         return False
     if st.button("Run as proposed", type="primary", key="at once"):
         job_panel.hand_in(form.panel, filled.parameters)
-    st.caption(f"{cost}. The form below changes what is asked. Or on the command line:")
+    st.caption(f"{needed}. The form below changes what is asked. Or on the command line:")
     parts.command(lambda: filled.command)
     return True
 

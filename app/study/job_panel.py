@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import pictures, services, state
+from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.jobs import act, before, job_progress, queue_text, submit, table
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
@@ -36,8 +37,8 @@ def picture_so_far(
             return
         picture, words = picture_and_words(result)
         if picture is not None:
-            figure, alt = pictures.draw(picture)
-            st.plotly_chart(figure, key="first results", alt=alt)
+            figure = pictures.draw(picture)
+            st.plotly_chart(figure, key="first results", alt=alt_text(figure))
         st.caption(f"First results: {words}")
 
     return draw

@@ -9,9 +9,10 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import forms, scoring, services
+from shuffleproof.app import forms, services
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import job_panel, parts
+from shuffleproof.app.study.needed_work import needed_work
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.errors import ShuffleproofError
@@ -19,9 +20,8 @@ from shuffleproof.core.parameters import Parameter, parameters, text_of, value_o
 from shuffleproof.core.retrieval.registry import RETRIEVERS
 from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.listless.retrievers import label
-from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.reproduce import command_of
-from shuffleproof.core.words import counted
 
 OFFERED: Mapping[str | None, tuple[Mapping[str, Any], Callable[[str], str]]] = {
     "retrievers": (RETRIEVERS, label),
@@ -30,8 +30,6 @@ OFFERED: Mapping[str | None, tuple[Mapping[str, Any], Callable[[str], str]]] = {
 }
 """What a field of names offers, as people read it; retrievers may also be typed: combined, or at
 a preset."""
-
-WORK = "shuffleproof.core.studies.listless.rehearsal:in_words"
 
 Studies = Mapping[str, type[ListlessQuestion]]
 
@@ -81,11 +79,11 @@ def _form(studies: Studies, data: str) -> None:
     try:
         question = studies[kind].from_plain(_read(fields, values))
         question.check(Scope(services.store(), data))
-        cost = _cost(kind, question, data)
+        needed = needed_work(question, {"data": data})
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
-    st.markdown(f"{cost}. What is stored is never repeated.")
+    st.markdown(f"{needed}. Stored work is never repeated.")
     if st.button("Run", type="primary", key="new.run"):
         job_panel.hand_in(job_panel.Panel(kind, "study"), {"data": data} | asdict(question))
     parts.shell(command_of(question, {"data": data}))
@@ -116,13 +114,3 @@ def _read(fields: tuple[Parameter, ...], values: Mapping[str, Any]) -> dict[str,
         for field in fields
         for value in [values[field.name]]
     }
-
-
-def _cost(kind: str, question: Question, data: str) -> str:
-    """What the study would train first, in words."""
-    place = {"store": str(services.store().root), "kind": kind, "data": data}
-    forecast = scoring.resident().ask(WORK, place | {"question": asdict(question)})
-    if not forecast["trainings"]:
-        return "Nothing is to be trained"
-    count = counted(forecast["trainings"], "training")
-    return f"**{count}** first, {forecast['span']} on this machine"

@@ -50,8 +50,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     unit = disturbed_lists.unit(family)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        alt = figure.queries_alt_text(frame, measure)
-        chart(cached_figure(figure.queries, frame, unit, measure), alt, MAP, CLICK)
+        chart(cached_figure(figure.queries, frame, unit, measure), MAP, CLICK)
         if len(frame) > figure.MOST_QUERIES:
             st.caption(
                 f"The {figure.MOST_QUERIES} most damaged of {len(frame)} queries; all in the list."

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app.figures.text import labels_in, unescaped
+from shuffleproof.app.figures.text import alt_text, labels_in, unescaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study_access import BY_CONTENT
 
@@ -29,9 +29,8 @@ def _drawn(draw: Callable[..., go.Figure], facts: Any, more: Any) -> go.Figure:
     return draw(*facts, **more)
 
 
-def chart(  # noqa: PLR0913 (what Streamlit takes, named)
+def chart(
     figure: go.Figure,
-    alt: str,
     key: str,
     takes: OnClick | None = None,
     *,
@@ -42,7 +41,6 @@ def chart(  # noqa: PLR0913 (what Streamlit takes, named)
 
     Args:
         figure: the picture.
-        alt: the same in words.
         key: of the widget.
         takes: what a click does; None: it takes no clicks.
         place: where it is shown.
@@ -52,7 +50,7 @@ def chart(  # noqa: PLR0913 (what Streamlit takes, named)
     if takes is not None:
         chosen = partial(follow_click, key, takes, labels_in(figure))
         clicks = {"on_select": chosen, "selection_mode": "points"}
-    place.plotly_chart(figure, key=key, alt=alt, config=config, **clicks)
+    place.plotly_chart(figure, key=key, alt=alt_text(figure), config=config, **clicks)
 
 
 def chooses(**kinds: Callable[[Any], object]) -> OnClick:

@@ -91,22 +91,18 @@ def level(words: str, levels: Sequence[float], place: Any = st) -> float:
     return levels[-1] if chosen is None else float(chosen)
 
 
-def by_column(
-    frame: pd.DataFrame, columns: tuple[str, str], measure: str, origin: str, takes: OnClick
-) -> None:
+def by_column(frame: pd.DataFrame, axis: str, measure: str, origin: str, takes: OnClick) -> None:
     """Draw the map of queries and what they were compared under.
 
     Args:
         frame: a column a size or condition, a row a query.
-        columns: what they are, and what several of them are called.
+        axis: title of the columns.
         measure: that changed.
         origin: what it changed from.
         takes: what a click on a cell does.
     """
-    axis, several = columns
     figure = cached_figure(perturbations.query_columns, frame, axis, measure)
-    alt = perturbations.query_columns_alt_text(frame, several, measure)
-    chart(figure, alt, MAP, takes, config=parts.PLAIN)
+    chart(figure, MAP, takes, config=parts.PLAIN)
     more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
     parts.note(f"Change from {origin}. Click a cell for its list.{more}")
 
@@ -269,10 +265,7 @@ def bump_chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEA
     moves = captions.titles(moves)
     if fallen := fell_most(moves):
         parts.sentence(fallen)
-    st.plotly_chart(
-        bump.bump(moves, ranker, heads=heads), key=BUMP, config=parts.PLAIN,
-        alt=bump.alt_text(moves, ranker),
-    )  # fmt: skip
+    chart(bump.bump(moves, ranker, heads=heads), BUMP, config=parts.PLAIN)
 
 
 def documents(moves: pd.DataFrame, columns: Sequence[tables.Column], of: str, alt: str) -> None:

@@ -58,6 +58,6 @@ def draw_sample(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaG
         with left:
             instead()
     else:
-        figure, alt = pictures.draw(shown)
-        chart(figure, alt, "example", place=left.container(key="of_the_sample"), config=STILL)
+        place = left.container(key="of_the_sample")
+        chart(pictures.draw(shown), "example", place=place, config=STILL)
     return right

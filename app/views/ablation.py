@@ -7,21 +7,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import proposals, scoring, services, training
+from shuffleproof.app import proposals, scoring, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query
 from shuffleproof.app.plain import escaped_sentence, refusal
-from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, query_comparison
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState, to_train
+from shuffleproof.app.study.form import Form, to_train
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute, dated_name
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.experiment import cost
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.fit_cache import ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED
@@ -82,7 +80,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             help="Robustness: what is lost when the initial ranking is disturbed.",
         )  # fmt: skip
     with top.notes:
-        finding = st.container()
         measure = choice.measure_line(
             artefact.recipe, counted(artefact.facts["queries"], "query"),
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
@@ -90,8 +87,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top.says()
     frame = compute(key, sections.table, str(measure))
     effects = _picture(frame, effect or "quality", str(measure), top.picture)
-    with finding, parts.in_words():
-        parts.finding(compute(key, sections.finding, str(measure)))
     title = f"Variants of {artefact.facts['ranker']} by effect on {measure}"
     table = Table(frame, COLUMNS, title)
     st.subheader("Every variant")
@@ -112,7 +107,7 @@ def _picture(frame: pd.DataFrame, effect: figure.Effect, measure: str, place: An
     if len(frame) < 2:
         place.info("Only one variant is stored: there is nothing to compare.")
         return effects
-    chart(effects, figure.alt_text(frame, effect, measure), "effects", place=place)
+    chart(effects, "effects", place=place)
     words = "Diamonds: whole recipes; dots: single differences from the paper's."
     if effect in {"quality", "robustness"}:
         words += " Full: more than chance (p ≤ .05, Holm); arrows: beyond the axis."
@@ -151,7 +146,7 @@ def _queries(artefact: Artefact, table: pd.DataFrame, effect: Effect, measure: s
         return
     parts.finding(sections.query_finding(frame, variant, effect, measure))
     bars = figure.queries(frame, variant, effect, measure)
-    chart(bars, figure.queries_alt_text(frame, variant, effect, measure), BARS, CLICK)
+    chart(bars, BARS, CLICK)
     query = query_comparison.query(frame["query"], "Click a bar, or choose a query")
     if query is not None:
         _one_query(artefact, (variant, BASE), query)
@@ -166,8 +161,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     if answers is None:
         st.caption("One of the two is not stored any more: run the ablation again.")
         return
-    alt = benchmark_query.alt_text(answers, pair)
-    chart(benchmark_query.two_answers(answers, pair), alt, "two answers", config=parts.PLAIN)
+    chart(benchmark_query.two_answers(answers, pair), "two answers", config=parts.PLAIN)
     parts.note(
         f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
         f"{pair[0]}. Right: {pair[1]}. Filled marks are relevant documents, strong lines are "
@@ -250,40 +244,11 @@ def usual_values(_data: str) -> Mapping[str, Any]:
     return {"sizes": proposals.for_training()[0]}
 
 
-def costs(filled: FormState) -> str:
-    """What the button will cost: trainings that are not stored yet, and their seconds.
-
-    Raises:
-        ShuffleproofError: the data set cannot be read.
-    """
-    question, lists = filled.question, filled.lists
-    variants = study.variants(question)
-    fitting = training.fit_size(filled.data)
-    of, store = fitting.sizes(lists.depth), services.store()
-    known = cost.timed_trainings(store)
-    missing = [
-        cost.estimate(variant.spec, of, known)
-        for variant in variants
-        if store.find(ranker_key(variant.spec, lists.learning_fields(), *fitting.fingerprints[:2]))
-        is None
-    ]
-    list_cost = training.list_cost(fitting, lists)
-    text = f"{counted(len(variants), 'variant')}, **{counted(len(missing), 'training')}**"
-    if len(missing) < len(variants):
-        text += f" ({len(variants) - len(missing)} more are stored)"
-    trials = len(variants) * (1 + (len({0.0, *question.levels}) - 1) * question.draws)
-    text += f", then {counted(trials, 'trial')}"
-    if missing:
-        text += f": {trial_cost.span(missing, list_cost)} of training on this machine"
-    return text
-
-
 FORM = Form(
     job_panel.Panel(Ablation.kind, "ablation", partial_picture),
     "Run an ablation",
     "Run this ablation",
     rows=(("ranker", "sizes"), ("towards",), ("levels", "draws")),
-    cost=costs,
     from_shown=("ranker",),
     usual=usual_values,
     proposed=to_train,

@@ -13,9 +13,9 @@ from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
@@ -80,9 +80,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     frame = study_access.compute(key, sections.cards, family, measure)
     cards = sections.pareto(frame[frame["ranker"].isin(rankers)])
     pareto = cached_figure(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
-    chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=top.picture)
-    with finding, parts.in_words():
-        parts.finding(sections.finding(cards, family, measure))
+    chart(pareto, CHART, CLICK, place=top.picture)
     if order := sections.of_order(cards):
         parts.note(order, finding)
     known = [label for label in rankers if label in set(cards["ranker"])]
@@ -111,8 +109,7 @@ def _side_by_side(key: str, rankers: list[str], family: str, measure: str) -> No
     frame = study_access.compute(key, sections.dials, family, measure)
     frame = frame[frame["ranker"].isin(rankers) & (frame["dial"] == dial)]
     name, what = sections.DIALS[dial]
-    alt = figure.compared_alt_text(frame, name)
-    chart(cached_figure(figure.compare_dials, frame, name), alt, DOTS, CLICK, config=parts.PLAIN)
+    chart(cached_figure(figure.compare_dials, frame, name), DOTS, CLICK, config=parts.PLAIN)
     parts.note(f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker.")
 
 
@@ -161,21 +158,11 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     return tuple(shell.family_choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
-def cost(filled: FormState) -> str:
-    """What the button will cost, from what a trial took in the study shown."""
-    pairs = []
-    for family in filled.question.families:
-        entry = PERTURBATIONS[family]
-        pairs += [(family, level) for level in sorted({entry.unchanged, *entry.default_levels})]
-    return trial_cost.trials(filled, pairs)
-
-
 FORM = Form(
     job_panel.Panel(Card.kind, "robustness card", partial_picture),
     "Run a robustness card",
     "Run this card",
     rows=(("rankers",), ("families", "draws")),
-    cost=cost,
     from_shown=("families",),
     widgets={"families": family_fields},
 )
@@ -210,8 +197,7 @@ def _printed_card(artefact: Artefact, ranker: str, family: str, measure: str) ->
         if order := sections.of_order(_row(key, ranker, family, measure)):
             parts.note(order)
         words = {dial: name for dial, (name, _) in sections.DIALS.items()}
-        alt = figure.dials_alt_text(of_ranker, words)
-        chart(cached_figure(figure.dials, of_ranker, words), alt, "dials", config=parts.PLAIN)
+        chart(cached_figure(figure.dials, of_ranker, words), "dials", config=parts.PLAIN)
         meanings = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
         st.caption(f"{measure}. {meanings}. 95 % intervals over queries.")
         _curve(key, ranker, family, measure)
@@ -236,7 +222,7 @@ def _curve(key: str, ranker: str, family: str, measure: str) -> None:
         cached_figure(curves.curves, lost, family, axis, disturbed_lists.unit(family))
     )
     set_properties(figure.layout, height=HEIGHT)
-    chart(figure, curves.alt_text(lost, family, axis), "card curve", config=parts.PLAIN)
+    chart(figure, "card curve", config=parts.PLAIN)
 
 
 def _worst(key: str, ranker: str, point: tuple[str, float], measure: str) -> None:

@@ -8,9 +8,9 @@ from shuffleproof.app import disturbed_lists, proposals
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import group_shuffles as figure
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import choice, job_panel, parts, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.app.study_access import compute, dated_name
 from shuffleproof.core.answers.trained_rankers import as_they_came
@@ -20,7 +20,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, duration
+from shuffleproof.core.words import counted
 
 
 def page() -> None:
@@ -64,7 +64,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     frame = frame[frame["ranker"].isin(shown)]
     with top.picture:
         errors = cached_figure(figure.equivariance, frame)
-        chart(errors, figure.alt_text(frame), "error")
+        chart(errors, "error")
     with top.notes:
         with parts.in_words():
             for label in shown:
@@ -102,28 +102,11 @@ def proposed_values(data: str, shown: Artefact | None) -> Proposal:
     return Proposal((proposals.as_asked(trained[0]),), trained[0].lists or lists)
 
 
-def cost(filled: FormState) -> str:
-    """What the button will cost: scorings of lists, seconds by the study shown."""
-    question, shown = filled.question, filled.shown
-    text = (
-        f"Each list is scored in **{question.orders + 1} orders** with "
-        f"{counted(len(question.shuffles), 'number')} of shuffles"
-    )
-    if shown is not None:
-        passes = len(question.rankers) * sum(question.shuffles) * (question.orders + 1)
-        frame = compute(str(shown.key), sections.table)
-        done = frame["shuffles"].sum() * (shown.recipe["orders"] + 1)
-        seconds = passes * float(frame["seconds"].sum()) / max(int(done), 1)
-        text += f", about **{duration(seconds)}** by the pace of the study shown"
-    return text + trial_cost.trainings(filled)
-
-
 FORM = Form(
     job_panel.Panel(GroupShuffles.kind, "study of GSF's shuffles", partial_picture),
     "Score with more shuffles",
     "Run this study",
     rows=(("rankers",), ("shuffles", "orders", "seed")),
-    cost=cost,
     from_shown=("shuffles",),
     proposed=proposed_values,
     offered=lambda name: name == GSF,

@@ -24,6 +24,7 @@ from shuffleproof.app import (
 )
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
+from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import DataDescription, List
@@ -36,7 +37,7 @@ from shuffleproof.app.study import (
     sample_result,
     shown_list,
 )
-from shuffleproof.app.study.picture import cached_figure
+from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.core.answers.one_list import Answer, amount, explanation, fell_most, moves
 from shuffleproof.core.answers.trained_rankers import (
@@ -282,7 +283,7 @@ def _bumps(answers: Sequence[RankerAnswer]) -> None:
             answer.bump,
             key=key,
             config=parts.PLAIN,
-            alt=bump.alt_text(answer.moves, answer.label),
+            alt=alt_text(answer.bump),
             on_select=shown_list.take(key),
             selection_mode="points",
         )
@@ -291,11 +292,11 @@ def _bumps(answers: Sequence[RankerAnswer]) -> None:
 def _scatters(answers: Sequence[RankerAnswer]) -> None:
     for column, answer in _beside(answers, min(3, max(2, len(answers)))):
         column.markdown(f"**{escaped_sentence(answer.label)}**")
-        column.plotly_chart(
+        chart(
             cached_figure(bump.scatter, captions.titles(answer.moves), answer.label),
-            key=f"scatter {answer.label}",
+            f"scatter {answer.label}",
+            place=column,
             config=parts.PLAIN,
-            alt=bump.scatter_alt_text(answer.moves, answer.label),
         )
 
 

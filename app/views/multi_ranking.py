@@ -7,18 +7,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import proposals, rescoring, services, state, training
+from shuffleproof.app import proposals, rescoring, services, state
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import multi_ranking as figure
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, query_comparison
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.app.study_access import compute, dated_name, result
 from shuffleproof.core.answers.trained_rankers import as_they_came
-from shuffleproof.core.errors import MissingRankingError, ShuffleproofError
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -31,7 +31,6 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
-from shuffleproof.core.studies.names import swap_named
 from shuffleproof.core.studies.paired_differences import Verdict
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import Picture
@@ -129,7 +128,7 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.ShownValue, place: 
         place.info("Nothing to draw: choose a ranker that reads an initial ranking, or the means.")
         return None
     dots = cached_figure(figure.conditions, rows, measure, shown)
-    chart(dots, figure.alt_text(rows, measure), CHART, choose, place=place)
+    chart(dots, CHART, choose, place=place)
     place.caption(
         "Filled dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
         f"adjustment). {ADJUSTED if shown == 'change' else ''} Click one."
@@ -197,35 +196,11 @@ def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def cost(filled: FormState) -> str:
-    """What the button will cost: trainings that are not stored yet, and their seconds.
-
-    Raises:
-        ShuffleproofError: a data set that cannot be read, a ranker that there is not, or one
-            that reads more initial rankings than are chosen.
-    """
-    fitting, question, preset = training.fit_size(filled.data), filled.question, filled.preset
-    plans = []
-    for name, seeds in trial_cost.rankers_to_train(question.rankers, question.seeds):
-        reads = registry.spec(name, preset).rankings
-        if reads > len(filled.lists.initial):
-            raise MissingRankingError(str(name), reads, len(filled.lists.initial))
-        for seed in range(seeds):
-            changes = {"rankings": str(reads)} if reads else {}
-            changes |= {"seed": str(seed)} if seeds > 1 else {}
-            plans.append(training.plan_training(fitting, filled.lists, name, preset, changes))
-    for swap in question.swaps:
-        swap_named(swap, preset)
-    text = trial_cost.in_words(plans, training.list_cost(fitting, filled.lists), fits=True)
-    return f"{counted(len(question.rankers), 'ranker')}: {text}"
-
-
 FORM = Form(
     job_panel.Panel(MultiRanking.kind, "study of several rankings", partial_picture),
     "Run a study of several rankings",
     "Run this study",
     rows=(("rankers",), ("initial", "swaps")),
-    cost=cost,
     from_shown=("rankers", "swaps"),
     proposed=proposed_values,
     trains=True,
@@ -322,8 +297,7 @@ def _map(frame: pd.DataFrame, ranker: str, measure: str) -> None:
     def take(facts: Sequence[Any]) -> None:
         st.session_state["of"], st.session_state[POINT] = str(facts[0]), (ranker, str(facts[1]))
 
-    columns, origin = ("what it reads", "conditions"), "the ranker as trained"
-    query_comparison.by_column(frame, columns, measure, origin, take)
+    query_comparison.by_column(frame, "what it reads", measure, "the ranker as trained", take)
 
 
 def _answers(artefact: Artefact, point: Point, frame: pd.DataFrame) -> None:
@@ -463,7 +437,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
     for column, (title, picture) in zip(st.columns(3), pictures.items(), strict=True):
         with column:
             st.caption(title)
-            chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
+            chart(picture, f"geometry {title}", config=parts.PLAIN)
     parts.sentence(f"{labels[str(key)]}. {words}")
     st.caption(
         "If a ranker uses ranks, neighbouring ranks have similar embeddings and the path curves "

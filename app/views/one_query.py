@@ -60,19 +60,17 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))
     with picture:
-        answer, others = sections.query_in_words(cells, query, measure)
-        parts.headline(answer)
+        parts.headline(sections.query_in_words(cells, query, measure))
     if len(cells):
         losses = cached_figure(
             figure.losses, cells, sections.families_by_heading(cells["family"]), measure
         )
-        alt = figure.alt_text(cells, measure)
-        chart(losses, alt, MAP, CELL, place=picture)
+        chart(losses, MAP, CELL, place=picture)
         main = study_access.result(key).measures[0]
         why = f"The query with the largest loss of {main} in a single draw of this study. "
         levels = ", ".join(sections.levels_in_words(cells))
         parts.note(
-            f"{why if query == worst else ''}{others} Change of {measure} of this query "
+            f"{why if query == worst else ''}Change of {measure} of this query "
             f"alone, mean of the draws. Levels: {levels}. Click a cell for its list.",
             reading,
         )

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from shuffleproof.app import recent_work, state, study_access
-from shuffleproof.app.pictures import small
+from shuffleproof.app import pictures, recent_work, state, study_access
+from shuffleproof.app.figures import style
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
@@ -71,8 +71,8 @@ def _gallery(titles: Mapping[str, str]) -> None:
                 key = str(artefact.key)
                 picture = study_access.compute(key, sample_result.picture)
                 if picture is not None:
-                    figure, alt = small(picture)
-                    chart(figure, alt, f"found {kind}", config=sample_result.STILL)
+                    figure = style.thumbnail(pictures.draw(picture))
+                    chart(figure, f"found {kind}", config=sample_result.STILL)
                 parts.headline(study_access.compute(key, sample_result.headline))
                 address = {state.USE: SAMPLE, "study": key}
                 parts.link(kind, titles[kind], query=address)

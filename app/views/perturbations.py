@@ -7,21 +7,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed_lists, study_access, training
+from shuffleproof.app import disturbed_lists, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.levels import pairs_of
-from shuffleproof.core.perturb.registry import PERTURBATIONS, attack_target, entry_of
+from shuffleproof.core.perturb.registry import PERTURBATIONS, attack_target
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.perturbations import sections, study
+from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, families_by_heading
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
@@ -69,9 +68,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     cells = sections.condense(losses, strength)
     groups = families_by_heading(cells["family"])
     cells_map = cached_figure(figure.losses, cells, groups, measure, _without_values(artefact))
-    chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=top.picture)
+    chart(cells_map, MAP, CELL, place=top.picture)
     with finding, parts.in_words():
-        parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.omission_text(artefact.facts, disturbed_lists.families(recipe))
         if left:
             parts.note(f"–: {left}")
@@ -172,8 +170,7 @@ def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
     if len(levels) == 1:
         st.caption("This family stands at one level alone: there is no curve.")
     elif levels:
-        alt = curves.alt_text(summary, family, measure)
-        chart(cached_figure(_curved, summary, family, measure), alt, CURVES, POINT)
+        chart(cached_figure(_curved, summary, family, measure), CURVES, POINT)
 
 
 def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
@@ -237,44 +234,11 @@ def family_fields(declared: Parameter, now: Any) -> Any:
     return shell.family_levels(declared, shell.family_choice(PERTURBATIONS, before, chains=True))
 
 
-def costs(filled: FormState) -> str:
-    """What the button will cost: trials, trainings of labels, rows and seeds, what is skipped."""
-    pairs = filled.question.perturbations
-    study.check(filled.question.rankers, shell.families_of(pairs))
-    skipped = sections.skipped_text(filled.question.rankers, shell.families_of(pairs))
-    text = trial_cost.trials(filled, pairs) + _retrained(filled)
-    return f"{text}. Skipped: {escaped_sentence(skipped.rstrip('.'))}" if skipped else text
-
-
-def _retrained(filled: FormState) -> str:
-    """What families that train add: a training for every ranker, level and draw."""
-    question = filled.question
-    count = sum(
-        entry_of(family).draws(level, question.draws)
-        for family, level in question.perturbations
-        if entry_of(family).retrains and level != entry_of(family).unchanged
-    )
-    if not count:
-        return ""
-    trained = counted(count * len(question.rankers), "training")
-    text = f"; labels, rows and seeds train each ranker anew: **{trained}**"
-    try:
-        fitting = training.fit_size(filled.data)
-        plans = [
-            training.plan_training(fitting, filled.lists, name, filled.preset, {})
-            for name in question.rankers
-        ]
-    except ShuffleproofError:
-        return text
-    return f"{text}, {trial_cost.span([plan.cost for plan in plans] * count)}"
-
-
 FORM = Form(
     job_panel.Panel(Perturbations.kind, "study of perturbations", partial_picture),
     "Run a study of perturbations",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws",)),
-    cost=costs,
     from_shown=("perturbations",),
     usual=lambda _data: {"perturbations": pairs_of(FIRST)},
     widgets={"perturbations": family_fields},

@@ -118,7 +118,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     facts = frame, entry.title, entry.unit, sections.WORDS[measure]
     picture = cached_figure(figure.curves, *facts)
     with top.picture:
-        chart(picture, figure.alt_text(*facts), "levels")
+        chart(picture, "levels")
     with top.notes:
         with parts.in_words():
             for text in study_access.compute(key, sections.findings):
@@ -143,8 +143,7 @@ def _further(result: StudyResult) -> list[Picture]:
 def _more(key: str) -> None:
     """Bounds that are proven, and calls on generated tournaments."""
     for picture in study_access.compute(key, _further):
-        shown, alt = pictures.draw(picture)
-        chart(shown, alt, picture.name)
+        chart(pictures.draw(picture), picture.name)
     st.caption(
         "What is proven is measured against what the aggregator was shown; the loss where no pair "
         "is missing and both ways of asking add up to 1."
@@ -182,7 +181,7 @@ def _query(name: str) -> None:
         places = [named.index(item) for item in ringed]
         values = pairs.values[np.ix_(order, order)]
         shown = cached_figure(figure.matrix, values, named, places)
-        chart(shown, figure.matrix_in_words(values, named, places), "matrix")
+        chart(shown, "matrix")
         st.caption(
             "Rows and columns stand in the order made. Blue above the diagonal agrees with it, "
             "brown contradicts it; a cell without colour was never compared."

@@ -29,11 +29,9 @@ def page(titles: Mapping[str, str]) -> None:
         st.title(parts.headline_words(answer))
         shown = study_access.compute(key, sample_result.picture)
         if shown is not None:
-            figure, alt = pictures.draw(shown)
+            figure = pictures.draw(shown)
             large = figure if sidebar.place() == "sidebar" else cached_figure(for_projector, figure)
-            chart(
-                large, alt, "presented picture", config=parts.PLAIN
-            )  # a telephone is no projector
+            chart(large, "presented picture", config=parts.PLAIN)  # a telephone is no projector
     with st.container(horizontal=True, vertical_alignment="center", key="presenting"):
         for label, icon, step, shortcut in (
             ("Previous", "arrow_back", -1, "Left"), ("Next", "arrow_forward", 1, "Right"),

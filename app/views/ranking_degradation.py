@@ -15,7 +15,6 @@ from shuffleproof.app.study import (
     job_panel,
     parts,
     query_comparison,
-    trial_cost,
 )
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form
@@ -93,9 +92,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         losses = compute(key, sections.losses_of, family, measure)
         shown, axis = losses[losses.ranker.isin(rankers)], loss_in(measure)
     curves = cached_figure(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
-    chart(curves, figure.alt_text(shown, family, axis), CHART, CLICK, place=top.picture)
+    chart(curves, CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
-        parts.finding(compute(key, sections.finding, family, measure, rankers))
         _claim(compute(key, sections.claim, family, measure))
     if order := compute(key, sections.of_order, family, measure, rankers):
         parts.note(order, finding)
@@ -274,7 +272,6 @@ FORM = Form(
     "Run a study",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws", "measures")),
-    cost=lambda filled: trial_cost.trials(filled, filled.question.perturbations),
     from_shown=("perturbations",),
     usual=usual_values,
     widgets={"perturbations": chosen_pairs},

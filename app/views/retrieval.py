@@ -258,9 +258,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]
     sections = list(kind.telling().sections(study_access.result(key), View()))
     main, *others = (section for section in sections if isinstance(section, Picture))
-    figure, alt = pictures.draw(main)
+    figure = pictures.draw(main)
     with top.picture:
-        chart(figure, alt, "picture")
+        chart(figure, "picture")
     with top.notes, parts.in_words():
         for finding in (section for section in sections if isinstance(section, Finding)):
             parts.sentence(finding.text)
@@ -271,7 +271,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         for note in table.notes:
             parts.note(note)
     for picture in others:
-        chart(*pictures.draw(picture), picture.name)
+        chart(pictures.draw(picture), picture.name)
     choice.export_row(top.artefact, figure, tables[-1])
 
 

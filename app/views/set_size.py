@@ -1,7 +1,6 @@
 """The page of Table 3: trained on lists of one size, tested on lists of another."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from shuffleproof.app import rescoring, services, training
+from shuffleproof.app import rescoring, services
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.plain import escaped_sentence
@@ -19,14 +18,12 @@ from shuffleproof.app.study import (
     job_panel,
     parts,
     query_comparison,
-    trial_cost,
 )
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState, to_train
+from shuffleproof.app.study.form import Form, to_train
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.app.study_access import compute, dated_name, result
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError
-from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.store.manifest import Artefact
@@ -132,14 +129,14 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
     curves = cached_figure(figure.curves, rows, axis, home, from_zero=from_zero)
-    chart(curves, figure.alt_text(rows, axis), CHART, choose, place=top.picture)
+    chart(curves, CHART, choose, place=top.picture)
     drops = compute(key, sections.drops, name)
     claim = compute(key, sections.claim, name)
     with finding, parts.in_words():
         _verdict(frame, drops, claim)
     points = frame[frame["ranker"].isin(rankers)]
     if len(points):
-        _sizes_map(points, name)
+        _sizes_map(points)
         _behind_a_cell(artefact, points, name)
     if len(drops):
         _drops(drops, name, queried)
@@ -190,11 +187,10 @@ def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, objec
         )
 
 
-def _sizes_map(points: pd.DataFrame, measure: str) -> None:
+def _sizes_map(points: pd.DataFrame) -> None:
     st.subheader("Every size trained on, every size tested on")
     name = parts.segments("Cells show", "cells", SHOWN)
-    alt = figure.sizes_alt_text(points, name, measure)
-    chart(cached_figure(figure.sizes, points, name), alt, MAP, choose)
+    chart(cached_figure(figure.sizes, points, name), MAP, choose)
     st.caption(f"{EXPLAINED[name]} Click a cell for its queries.")
 
 
@@ -242,39 +238,11 @@ def lengths(data: str) -> NDArray[np.int64]:
     return np.diff(test.offsets)
 
 
-def cost(filled: FormState) -> str:
-    """What the button will cost: trainings that are not stored yet, and their seconds.
-
-    Raises:
-        ShuffleproofError: a data set that cannot be read, or a ranker that cannot be trained.
-    """
-    fitting, question, preset = training.fit_size(filled.data), filled.question, filled.preset
-    homes = feasibility.checked_sizes("trained on", list(question.trained_on))
-    tested = feasibility.checked_sizes("sizes", list(question.sizes))
-    plans = []
-    for name, seeds in trial_cost.rankers_to_train(question.rankers, question.seeds):
-        spec = registry.spec(name, preset)
-        for size in [None] if spec.fits_documents else homes:
-            for seed in range(seeds):
-                changes = {"seed": str(seed)} if seeds > 1 else {}
-                of_size = replace(filled.lists, depth=size)
-                plans.append(training.plan_training(fitting, of_size, name, preset, changes))
-    list_cost = training.list_cost(fitting, filled.lists)
-    sizes = {*tested, *homes}
-    text = f"{counted(len(expand(question.rankers)), 'ranker')} on lists of "
-    text += f"{', '.join(map(str, homes))}: {trial_cost.in_words(plans, list_cost)}"
-    text += f"; each is tested at {counted(len(sizes), 'size')}"
-    longest = int(lengths(filled.data).max(initial=0))
-    unreached = feasibility.beyond([size for size in sizes if size > longest])
-    return ". ".join(filter(None, [text, unreached.rstrip(".")]))
-
-
 FORM = Form(
     job_panel.Panel(SetSize.kind, "study of set size", partial_picture),
     "Run a study of set size",
     "Run this study",
     rows=(("rankers",), ("trained_on", "sizes", "seeds")),
-    cost=cost,
     from_shown=("rankers", "trained_on", "sizes"),
     usual=usual_values,
     proposed=to_train,
@@ -398,8 +366,7 @@ def _map(key: str, point: Point, measure: str) -> None:
         choose((ranker, trained_on, facts[1]))
 
     origin = f"lists of {trained_on if trained_on.isdigit() else frame.columns[0]}"
-    columns = ("candidates tested on (N1)", "sizes")
-    query_comparison.by_column(frame, columns, measure, origin, take)
+    query_comparison.by_column(frame, "candidates tested on (N1)", measure, origin, take)
 
 
 def _rows(frame: pd.DataFrame, point: Point, at: Side) -> None:

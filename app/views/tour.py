@@ -54,8 +54,7 @@ def _study(kind: str, label: str) -> None:
     parts.headline(study_access.compute(key, sample_result.headline))
     shown = study_access.compute(key, sample_result.picture)
     if shown is not None:
-        figure, alt = pictures.draw(shown)
-        chart(figure, alt, f"tour {kind}", config=parts.PLAIN)
+        chart(pictures.draw(shown), f"tour {kind}", config=parts.PLAIN)
     parts.link(kind, label, query={state.USE: SAMPLE, "study": key})
 
 

@@ -11,22 +11,22 @@ from pandas.api.types import is_numeric_dtype
 from shuffleproof.app import address, benchmarks, jobs, services, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.tuning import (
-    best_alt_text,
     best_so_far,
     parallel,
-    parallel_alt_text,
     stopped_in_words,
 )
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
+from shuffleproof.app.study.picture import chart
 from shuffleproof.core import search_space, tuning, workers
 from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.experiment.trainings import time_of
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.studies.tables import COUNT, NAME, SHORT, TEXT, VALUE, Column, Table, keys
-from shuffleproof.core.words import counted, duration, listed, number
+from shuffleproof.core.words import counted, listed, number
 
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
 CONVENTION = Measure("NDCG", 10).convention()
@@ -134,13 +134,8 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
 
 def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
     left, right = st.columns(2, gap="medium")
-    left.plotly_chart(
-        best_so_far(frame), key="best so far", config=parts.PLAIN, alt=best_alt_text(frame)
-    )
-    right.plotly_chart(
-        parallel(frame, fields), key="parallel", config=parts.PLAIN,
-        alt=parallel_alt_text(frame, fields),
-    )  # fmt: skip
+    chart(best_so_far(frame), "best so far", place=left, config=parts.PLAIN)
+    chart(parallel(frame, fields), "parallel", place=right, config=parts.PLAIN)
 
 
 def _stored(preset: NamedPreset) -> None:
@@ -274,14 +269,11 @@ def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
     words = f"{names} come first: the result is never worse on validation. "
     fitting = training.fit_size(data)
     plan = training.plan_training(fitting, training.usual_lists(data), base.base, base.preset, {})
-    low, high = plan.cost.low, plan.cost.high
-    if not high:
-        return escaped_sentence(words)
     times = most if limit == TRIALS else 1
-    spans = " to ".join(dict.fromkeys((duration(times * low), duration(times * high))))
+    takes = time_of([plan.seconds and times * plan.seconds])
     what = counted(most, "trial") if limit == TRIALS else "one trial"
     ends = " Those that fall behind stop early." if tuning.can_stop_early(base) else ""
-    return escaped_sentence(f"{words}{what} like @{base.preset}: {spans}{each}.{ends}")
+    return escaped_sentence(f"{words}{what} like @{base.preset}: {takes}{each}.{ends}")
 
 
 def _command(parameters: dict[str, Any], limit: str, most: int) -> str:

@@ -14,24 +14,22 @@ from shuffleproof.app.study import (
     job_panel,
     parts,
     query_comparison,
-    trial_cost,
 )
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.perturbed_queries import both_lists
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, with_texts
 from shuffleproof.core.perturb.search import Search
-from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps
+from shuffleproof.core.studies.kinds.worst_case.sections import steps
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import Picture
-from shuffleproof.core.words import counted, duration, number
+from shuffleproof.core.words import counted, number
 
 
 def page() -> None:
@@ -61,10 +59,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     shown = table.frame, measure, unit
     with top.picture:
         damages = cached_figure(figure.damages, *shown)
-        chart(damages, figure.alt_text(*shown), CHART, take_point)
+        chart(damages, CHART, take_point)
     with top.notes:
-        with parts.in_words():
-            parts.finding(finding(*shown))
         _convention(artefact, measure)
     st.subheader("Random orders and the worst one found", anchor=False)
     data_frame(table, "numbers")
@@ -135,53 +131,11 @@ def search_fields(_declared: Parameter, _now: Any) -> Any:
     return lambda: {name: getattr(with_texts(Search(), changed), name) for name in changed}
 
 
-def cost(filled: FormState) -> str:
-    """What the button will cost: orders to be scored at most, and seconds by the search shown."""
-    question, shown = filled.question, filled.shown
-    queries = question.queries or (shown.facts["queries"] if shown else None)
-    each = orders(Search(**(question.search or {})), max(question.budgets))
-    each += question.draws * len(question.budgets)
-    of = counted(queries, "query") if queries else "each query"
-    text = f"At most **{each:,} orders** of {of} for each ranker that reads them"
-    paces = _paces(shown) if shown else {}
-    names = [name for name in question.rankers if name in paces]
-    if names and queries:
-        seconds = sum(paces[name] for name in names) * each * queries
-        text += f", about **{duration(seconds)}** by the pace of the search shown"
-    return text + trial_cost.trainings(filled)
-
-
-def orders(search: Search, budget: int) -> int:
-    """Orders of one list that a search hands to a ranker at most.
-
-    >>> orders(Search(places=5), 2), orders(Search(unit="exchanges", places=4), 3)
-    (8, 18)
-    """
-    if search.method == "annealing":
-        return 1 + search.chains * search.rounds
-    width = 1 if search.method == "greedy" else search.width
-    if search.unit == "inversions":
-        return (search.places - 1) * (1 + (budget - 1) * width)
-    pairs = search.places * (search.places - 1) // 2
-    return pairs + (budget - 1) * width * min(pairs, search.candidates)
-
-
-def _paces(shown: Artefact) -> dict[str, float]:
-    """Seconds for one order of one list by ranker, of those that were searched."""
-    effort = shown.facts.get("effort", {})
-    return {
-        label: searched["seconds"] / searched["evaluated"]
-        for label, searched in effort.items()
-        if searched["evaluated"] and label != INITIAL
-    }
-
-
 FORM = Form(
     job_panel.Panel(WorstCase.kind, "search for the worst case", partial_picture),
     "Search for the worst case",
     "Run this search",
     rows=(("rankers",), ("budgets", "queries", "target")),
-    cost=cost,
     from_shown=("budgets", "target"),
     usual=lambda _data: {"queries": FEW},
     widgets={"search": search_fields},
@@ -279,8 +233,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     measure = str(artefact.recipe["measure"])
     costs = np.array(answer["costs"], dtype=float)[: int(places), : int(places)]
     exchanges = figure.swaps(costs, answer["documents"], answer["labels"], measure)
-    alt = figure.swaps_alt_text(costs, measure)
-    chart(exchanges, alt, MAP, config={"displaylogo": False})
+    chart(exchanges, MAP, config={"displaylogo": False})
     parts.note(_dearest(costs, ranker, measure, invariant=answer["invariant"]))
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from shuffleproof.core.errors import UnfinishedError
 from shuffleproof.core.numerals import finite
+from shuffleproof.core.studies.aligned_text import aligned
 from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
 from shuffleproof.core.studies.registry import EVERY
-from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number
 
 VERSION = 2
@@ -67,13 +67,16 @@ def table(rows: Any) -> str:
     """Rows as an aligned table, as wide as the terminal at most; a mapping as a line a field."""
     if isinstance(rows, Mapping):
         pairs = [[str(key), _cell(value)] for key, value in rows.items()]
-        return fit_table([["", ""], *pairs], [False, False], width()).partition("\n")[2]
+        return aligned(["", ""], pairs, [False, False])
     if not isinstance(rows, Sequence) or not rows:
         return "nothing"
     heads = list(rows[0])
-    cells = [[_cell(row.get(head)) for head in heads] for row in rows]
-    numeric = [is_numeric(column) for column in zip(*cells, strict=True)]
-    return fit_table([heads, *cells], numeric, width())
+    values = [[row.get(head) for head in heads] for row in rows]
+    numeric = [
+        all(value is None or isinstance(value, int | float) for value in column)
+        for column in zip(*values, strict=True)
+    ]
+    return aligned(heads, [list(map(_cell, row)) for row in values], numeric)
 
 
 def _cell(value: Any) -> str:
@@ -116,12 +119,10 @@ _RESULT = {
 }
 _DRY_RUN = {
     "result": "key of the study where it is stored, else null; null of `train`",
-    "lists": "a row for each candidate lists' rankers: what, count, stored, and the seconds of all "
-    "from low to high",
-    "rankers": "the same of trainings",
-    "trials": "the same of a study's trials",
-    "seconds": "of all that is not stored, low and high",
-    "workers": "that this is the time of: 1",
+    "trainings": "a row for alike trainings: name, count, stored, seconds (null: unknown)",
+    "trials": "of the study: count, and how many are stored",
+    "calls": "number of calls of each user's function",
+    "seconds": "of the trainings and calls that are missing; null: unknown",
 }
 ANSWERS: Mapping[str, Mapping[str, str]] = {
     "ingest": {"folds": "name, key, queries, documents, features and notes of every fold"},

@@ -53,7 +53,7 @@ def add(commands: flags.Commands) -> None:
             added = flags.command(studies, kind, "studies:listless", question.summary)
             flags.fields(added, question)
             flags.max_seconds(added, "; the same line without it goes on")
-            flags.dry_run(added, "studies:listless_dry_run")
+            flags.dry_run(added, "studies:dry_run")
             flags.workers(added)
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
     _check(commands)

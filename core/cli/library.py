@@ -23,7 +23,7 @@ from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.damaged_entries import remove as remove_damaged
 from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
-from shuffleproof.core.studies.terminal_width import fit_table, width
+from shuffleproof.core.studies.aligned_text import aligned
 from shuffleproof.core.studies.user_names import key_or_name
 from shuffleproof.core.words import counted
 
@@ -133,8 +133,8 @@ def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
     if not lines:
         return "nothing"
     names = list(lines[0])
-    rows = [names, *([line[name] for name in names] for line in lines)]
-    return fit_table(rows, [False] * len(names), width())
+    rows = [[line[name] for name in names] for line in lines]
+    return aligned(names, rows, [False] * len(names))
 
 
 def _beginning(lines: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
-    from shuffleproof.core.studies.rehearsal import DryRun
+    from shuffleproof.core.studies.dry_run import DryRun
     from shuffleproof.core.studies.workbench import Workbench
 
 Value = TypeVar("Value")
@@ -77,7 +77,7 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
 def run_shown(
     title: str,
     work: Generator[Progress, None, Value],
-    rehearse: Callable[[], "DryRun"] | None = None,
+    dry: Callable[[], "DryRun"] | None = None,
     stored: Callable[["DryRun"], Value | None] | None = None,
 ) -> Value:
     """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says.
@@ -85,12 +85,12 @@ def run_shown(
     Args:
         title: before the progress.
         work: what is done.
-        rehearse: what that will make; said before the first report, so not of what is stored.
+        dry: what that will make; said before the first report, so not of what is stored.
         stored: the value, where what it would make is there though what it is made from is not.
     """
     line = (SHOWN_BY.get() or ProgressLine)(title)
-    if rehearse is not None:
-        work = _announced(work, rehearse, stored)
+    if dry is not None:
+        work = _announced(work, dry, stored)
     try:
         return run_to_end(work, line)
     finally:
@@ -99,7 +99,7 @@ def run_shown(
 
 def _announced(
     work: Generator[Progress, None, Value],
-    rehearse: Callable[[], "DryRun"],
+    dry: Callable[[], "DryRun"],
     stored: Callable[["DryRun"], Value | None] | None,
 ) -> Generator[Progress, None, Value]:
     """The work, which lists are made for it said first, and what takes long."""
@@ -108,12 +108,12 @@ def _announced(
     except StopIteration as stop:
         return stop.value
     try:
-        dry = rehearse()
-        value = stored and stored(dry)
+        dry_run = dry()
+        value = stored and stored(dry_run)
         if value:
             work.close()
             return value
-        for text in dry.notes():
+        for text in dry_run.notes():
             warn(f"shuffleproof: {text}")
     except ShuffleproofError:  # data that is read on the way, or what the work itself will say
         pass
@@ -292,30 +292,26 @@ def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
 
 def answer_question(question: Question, scope: Scope, arguments: argparse.Namespace) -> Artefact:
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
-    from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
-
-    def rehearsed() -> "DryRun":
-        return rehearse(question, scope)
-
-    with workers_of_command(arguments, scope.store, lambda: rehearsed().is_stored):
+    dry = dry_runner(question, scope)
+    with workers_of_command(arguments, scope.store, dry):
         return run_shown(
             question.kind.replace("-", " "),
             question.answer(scope, arguments.max_seconds),
-            rehearsed,
+            dry,
             lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
         )
 
 
 @contextmanager
 def workers_of_command(
-    arguments: argparse.Namespace, store: Store, stored: Callable[[], bool] = lambda: False
+    arguments: argparse.Namespace, store: Store, dry: Callable[[], "DryRun"] | None = None
 ) -> Iterator[bool]:
     """Let the workers of --executor, if there are any, do the tasks of this block.
 
     Args:
         arguments: of the command.
         store: where everything is kept.
-        stored: whether nothing is to be made, by a rehearsal; then no worker is started.
+        dry: what is to be made; where that is nothing, no worker is started.
 
     Yields:
         Whether there are workers.
@@ -328,9 +324,10 @@ def workers_of_command(
         return
     if getattr(arguments, "max_seconds", None) is not None:
         raise UsageError("--executor works to the end: leave --max-seconds out")
-    if is_stored(stored):
-        yield False
-        return
+    with suppress(ShuffleproofError):  # which the work itself will say
+        if dry is not None and dry().is_stored:
+            yield False
+            return
     from shuffleproof.core.workers import workers_of  # noqa: PLC0415 (who has work to do)
 
     modules = getattr(arguments, "modules", None) or ()
@@ -338,18 +335,20 @@ def workers_of_command(
         yield True
 
 
-def is_stored(stored: Callable[[], bool]) -> bool:
-    """Whether nothing is to be made, by a rehearsal: it waits for no other process's training."""
-    try:
-        return stored()
-    except ShuffleproofError:  # which the work itself will say
-        return False
+def dry_runner(question: Question, scope: Scope, *, timed: bool = False) -> Callable[[], "DryRun"]:
+    """What tells the work that a question needs, see `core.studies.dry_run`."""
+
+    def dry() -> "DryRun":
+        from shuffleproof.core.studies.dry_run import dry_run  # noqa: PLC0415 (who has work to do)
+
+        return dry_run(question, scope, timed=timed)
+
+    return dry
 
 
-def dry_answer(rehearsal: "DryRun", arguments: argparse.Namespace) -> Answer:
-    """What `--dry-run` answers; with --executor it says that the time is of one worker."""
-    text = rehearsal.text(of_one_worker=arguments.executor is not None)
-    return Answer(rehearsal.plain(), text)
+def dry_answer(dry: "DryRun") -> Answer:
+    """What `--dry-run` answers."""
+    return Answer(dry.plain(), dry.text())
 
 
 def one_fold(data: str, store: Store) -> str:
@@ -363,7 +362,7 @@ def one_fold(data: str, store: Store) -> str:
 
 
 def workbench_of(
-    arguments: argparse.Namespace, rehearse: Callable[[], "DryRun"] | None = None
+    arguments: argparse.Namespace, dry: Callable[[], "DryRun"] | None = None
 ) -> "Workbench":
     """The workbench that --data, --initial, --depth, --scores and --preset describe."""
     from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works waits for it)
@@ -372,7 +371,7 @@ def workbench_of(
     store = store_of(arguments)
     recipe, preset = recipe_of(arguments)
     data = one_fold(arguments.data, store)
-    return run_shown("lists", Workbench.open(data, recipe, store, preset), rehearse)
+    return run_shown("lists", Workbench.open(data, recipe, store, preset), dry)
 
 
 EVERY = 0.2

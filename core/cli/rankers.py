@@ -3,13 +3,15 @@
 import argparse
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from shuffleproof.core.aggregate.registry import AGGREGATORS, SUPERVISED
 from shuffleproof.core.cli.answer import ANSWERS, Answer, table
 from shuffleproof.core.cli.open import (
     changes_of,
     dry_answer,
+    dry_runner,
     fold_scope_of,
     run_shown,
     scope_of,
@@ -22,7 +24,6 @@ from shuffleproof.core.cli.open import (
 )
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.experiment.cost import spec_of, unit_of
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
@@ -47,9 +48,6 @@ from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import train_ranker
 from shuffleproof.core.words import duration
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.rehearsal import DryRun
 
 
 def names(arguments: argparse.Namespace) -> Answer:
@@ -190,14 +188,12 @@ def train(arguments: argparse.Namespace) -> Answer:
         return train_retriever(arguments, changes)
     use_device(arguments)
     scope = fold_scope_of(arguments)
-    from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.studies.dry_run import dry_training  # noqa: PLC0415 (who has work to do)
 
-    def rehearsed() -> "DryRun":
-        return rehearsed_training(scope, arguments.ranker, changes)
-
+    dry = partial(dry_training, scope, arguments.ranker, changes)
     work = train_ranker(scope, arguments.ranker, changes)
-    with workers_of_command(arguments, scope.store, lambda: rehearsed().is_stored) as by_workers:
-        trained = run_shown(arguments.ranker, work, rehearsed)
+    with workers_of_command(arguments, scope.store, dry) as by_workers:
+        trained = run_shown(arguments.ranker, work, dry)
     trained = replace(trained, cached=trained.cached and not by_workers)
     facts = trained.artefact.facts
     answer = {
@@ -209,12 +205,13 @@ def train(arguments: argparse.Namespace) -> Answer:
         "seconds": 0.0 if trained.cached else facts["seconds"],
         DOCUMENTS_AT_ONCE: facts.get(DOCUMENTS_AT_ONCE),
     }
-    spec = spec_of(trained.artefact.recipe["ranker"])
+    recipe = trained.artefact.recipe["ranker"]
+    unit = next((unit for unit in ("trees", "rounds", "steps") if unit in recipe), "epochs")
     when = "earlier" if trained.cached else f"in {duration(facts['seconds'])}"
     lines = {
         "ranker": facts["name"],
         "stored as": answer["artefact"],
-        "trained": f"{facts['epochs']} {unit_of(spec)}, {when}",
+        "trained": f"{facts['epochs']} {unit}, {when}",
         "validation": facts["valid"],
     }
     if DOCUMENTS_AT_ONCE in facts:
@@ -224,17 +221,15 @@ def train(arguments: argparse.Namespace) -> Answer:
 
 def dry_run(arguments: argparse.Namespace) -> Answer:
     """`train --dry-run`: the ranker, and the lists that it learns from."""
-    from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (only who rehearses)
+    from shuffleproof.core.studies.dry_run import dry_training  # noqa: PLC0415 (only a dry run)
 
     use_device(arguments)
     changes = changes_of(arguments)
     if trains_retriever(arguments):
-        from shuffleproof.core.cli.retrieval import rehearsed_retriever  # noqa: PLC0415 (loads numba)
+        from shuffleproof.core.cli.retrieval import dry_retriever  # noqa: PLC0415 (loads numba)
 
-        rehearsal = rehearsed_retriever(arguments, changes)
-    else:
-        rehearsal = rehearsed_training(fold_scope_of(arguments), arguments.ranker, changes)
-    return dry_answer(rehearsal, arguments)
+        return dry_answer(dry_retriever(arguments, changes))
+    return dry_answer(dry_training(fold_scope_of(arguments), arguments.ranker, changes))
 
 
 def certify(arguments: argparse.Namespace) -> Answer:
@@ -245,23 +240,19 @@ def certify(arguments: argparse.Namespace) -> Answer:
     scope = scope_of(arguments)
     scope = replace(scope, data=folds_of(scope.data, scope.store)[0])
 
-    def rehearsal() -> "DryRun":
-        from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
-
-        return rehearse(question, scope)
-
+    dry = dry_runner(question, scope)
     seconds = arguments.max_seconds
     work = certificate_of(
-        workbench_of(arguments, rehearsal),
+        workbench_of(arguments, dry),
         arguments.ranker,
         arguments.permutations,
         arguments.seed,
         queries=arguments.queries,
         lists=arguments.lists,
-        in_blocks=seconds is not None and rehearsal().study is None,
+        in_blocks=seconds is not None and dry().study is None,
     )
     card = run_shown(
-        arguments.ranker, work if seconds is None else limit_seconds(seconds, work), rehearsal
+        arguments.ranker, work if seconds is None else limit_seconds(seconds, work), dry
     )
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])

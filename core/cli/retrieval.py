@@ -22,7 +22,7 @@ from shuffleproof.core.store.manifest import Artefact
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
-    from shuffleproof.core.studies.rehearsal import DryRun
+    from shuffleproof.core.studies.dry_run import DryRun
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -202,14 +202,14 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     return Answer(answer, f"{sentence}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 
-def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "DryRun":
-    """What `train` of a retriever would make, and how long that takes about."""
-    from shuffleproof.core.studies.rehearsal import DryRun, Step  # noqa: PLC0415 (only who rehearses)
+def dry_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "DryRun":
+    """The training of a retriever, stored or not; its time is not recorded."""
+    from shuffleproof.core.studies.dry_run import DryRun, NeededTraining  # noqa: PLC0415 (only a dry run)
 
     learner, indexed, recipe = _asked_of(arguments, changes)
-    there = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
-    low, high = learner.seconds_of(recipe)
-    return DryRun((), (Step(learner.kind, stored=there, count=1, low=low, high=high),))
+    key = learner.key_of_training(indexed, recipe)
+    stored = indexed.store.find(key) is not None
+    return DryRun({str(key): NeededTraining(learner.kind, stored)})
 
 
 def _asked_of(

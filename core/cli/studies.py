@@ -17,6 +17,7 @@ from shuffleproof.core.cli.open import (
     asked_question,
     check_workers,
     dry_answer,
+    dry_runner,
     run_shown,
     store_of,
     workers_of_command,
@@ -40,28 +41,16 @@ def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
     question, scope = listless_question(arguments)
 
-    def stored() -> bool:
-        from shuffleproof.core.studies.listless.rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
-
-        return rehearsed_listless(question, scope).study is not None
-
-    with workers_of_command(arguments, scope.store, stored):
+    with workers_of_command(arguments, scope.store, dry_runner(question, scope)):
         artefact = run_shown(question.kind, question.answer(scope, arguments.max_seconds))
     return print_study(artefact, arguments)
 
 
 def dry_run(arguments: argparse.Namespace) -> Answer:
-    """`study KIND --dry-run`: lists, trainings and trials, stored or to be made."""
-    from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (only who rehearses)
-
-    return dry_answer(rehearse(*asked_question(arguments)), arguments)
-
-
-def listless_dry_run(arguments: argparse.Namespace) -> Answer:
-    """`study KIND --dry-run` of a text collection or of preferences: what is trained for it."""
-    from shuffleproof.core.studies.listless.rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
-
-    return dry_answer(rehearsed_listless(*listless_question(arguments)), arguments)
+    """`study KIND --dry-run`: trainings, trials and calls, stored or to be made."""
+    listless = arguments.command.rpartition(" ")[2] in LISTLESS
+    question, scope = (listless_question if listless else asked_question)(arguments)
+    return dry_answer(dry_runner(question, scope, timed=True)())
 
 
 def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:

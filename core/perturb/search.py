@@ -34,3 +34,17 @@ class Search:
     def __post_init__(self) -> None:
         """Check the parameters."""
         check(self)
+
+    def orders(self, budget: int) -> int:
+        """Orders of one list that the search hands to a ranker at most.
+
+        >>> Search(places=5).orders(2), Search(unit="exchanges", places=4).orders(3)
+        (8, 18)
+        """
+        if self.method == "annealing":
+            return 1 + self.chains * self.rounds
+        width = 1 if self.method == "greedy" else self.width
+        if self.unit == "inversions":
+            return (self.places - 1) * (1 + (budget - 1) * width)
+        pairs = self.places * (self.places - 1) // 2
+        return pairs + (budget - 1) * width * min(pairs, self.candidates)

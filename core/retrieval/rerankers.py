@@ -7,7 +7,6 @@ al., CIKM 2018. `tuned` and `small` are ours: what trains on a processor in minu
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,6 @@ from shuffleproof.core.retrieval.weak_training import (
     WeakTrainer,
     WeakTraining,
     arrays_of,
-    span_of,
     with_weights,
 )
 from shuffleproof.core.retrieval.windows import Windows, batch_bounds
@@ -276,30 +274,8 @@ def load(
     )
 
 
-def seconds_of(recipe: FNRMRecipe | CNRMRecipe) -> tuple[float, float]:
-    """From and to how many seconds a training's products take; a document has about 100 words."""
-    model, training = recipe.model, recipe.training
-    documents = 2 * training.batch_queries
-    pairs = documents * (training.batch_queries if training.loss == "listwise" else 1)
-    widths = ((2 if model.inputs == "both" else 3) * model.width, *model.layers, 1)
-    products = float(pairs * sum(inputs * outputs for inputs, outputs in pairwise(widths)))
-    words = documents * (training.windows_per_text or 100)
-    products += (
-        words
-        * model.window
-        * model.embedding
-        * (model.width if isinstance(model, CNRMConfig) else 1)
-    )
-    operations = 6.0 * training.steps * products
-    return span_of(operations)
-
-
-FNRM: Learner[FNRMRecipe, RerankedRetriever] = Learner(
-    "fnrm", FNRM_PRESETS, FNRMTrainer, load, seconds_of
-)
-CNRM: Learner[CNRMRecipe, RerankedRetriever] = Learner(
-    "cnrm", CNRM_PRESETS, CNRMTrainer, load, seconds_of
-)
+FNRM: Learner[FNRMRecipe, RerankedRetriever] = Learner("fnrm", FNRM_PRESETS, FNRMTrainer, load)
+CNRM: Learner[CNRMRecipe, RerankedRetriever] = Learner("cnrm", CNRM_PRESETS, CNRMTrainer, load)
 
 
 def fnrm(indexed: IndexedCollection, name: str = "tuned") -> RerankedRetriever:

@@ -7,7 +7,6 @@ Literature: Zamani et al., CIKM 2018. What its preset `released` says differs in
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,6 @@ from shuffleproof.core.retrieval.weak_training import (
     WeakTrainer,
     WeakTraining,
     arrays_of,
-    span_of,
     with_weights,
 )
 from shuffleproof.core.retrieval.windows import Windows, batch_bounds
@@ -503,18 +501,7 @@ def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> 
     return latent
 
 
-def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
-    """From and to how many seconds a training's products take; a document has about 100 words."""
-    model, training = recipe.model, recipe.training
-    words = 100 if model.pooling == "own" else min(100, model.document_length)
-    windows = 2 * training.batch_queries * (min(training.windows_per_text, words) or words)
-    widths = (model.window * model.embedding, *model.layers, model.dimensions)
-    weights = sum(inputs * outputs for inputs, outputs in pairwise(widths))
-    operations = 6.0 * training.steps * (windows + 5 * training.batch_queries) * weights
-    return span_of(operations)
-
-
-LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load, seconds_of)
+LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load)
 preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.train
 key_of_training = LEARNER.key_of_training
 

@@ -248,14 +248,6 @@ class WeakTrainer:
         self.take(tensors, head)
 
 
-def span_of(operations: float) -> tuple[float, float]:
-    """From and to how many seconds a training of so many operations takes: 200 and 20 Gflop/s.
-
-    SNRM `tuned` has 80 on two cores with AVX2.
-    """
-    return operations / 200e9, operations / 20e9
-
-
 @dataclass(frozen=True)
 class Learner(Generic[R, M]):
     """A kind of network that learns from weak labels: its presets, trained or found.
@@ -265,14 +257,12 @@ class Learner(Generic[R, M]):
         presets: its recipes by name.
         trainer: what trains a recipe on a collection.
         load: what makes a stored training ready to search.
-        seconds_of: from and to how many seconds a training takes.
     """
 
     kind: str
     presets: Mapping[str, R]
     trainer: Callable[[IndexedCollection, R], WeakTrainer]
     load: Callable[[IndexedCollection, Artefact, R], M]
-    seconds_of: Callable[[R], tuple[float, float]]
 
     def preset(self, name: str) -> R:
         """The recipe of a preset.

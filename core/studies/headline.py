@@ -14,7 +14,7 @@ from jaxtyping import Float
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
-from shuffleproof.core.words import percent
+from shuffleproof.core.words import number, percent
 
 Queries = Float[np.ndarray, " queries"]
 
@@ -50,12 +50,18 @@ class Loss:
         how: the disturbance, as it ends a sentence.
         share: of its mean that is lost, 0 to 1; negative: gained.
         tier: one of TIERS.
+        low: lower end of the interval of the share (95 %, adjusted by Holm).
+        high: its upper end.
+        n: queries that count.
     """
 
     ranker: str
     how: str
     share: float
     tier: str
+    low: float = 0.0
+    high: float = 0.0
+    n: int = 0
 
 
 Point = tuple[str, str]
@@ -85,9 +91,12 @@ def losses(
     for (point, loss), test in zip(lost.items(), tests, strict=True):
         start = float(np.nanmean(values[point][0]))
         tier = NOISE if point in noisy else _tier(test, start)
-        share = test.mean / start if start else 0.0
+        share, low, high = (
+            value / start if start else 0.0 for value in (test.mean, test.low, test.high)
+        )
         is_still = not np.nan_to_num(loss).any()
-        losses_of_points.append(Loss(*point, share, SURVIVES if is_still else tier))
+        tier = SURVIVES if is_still else tier
+        losses_of_points.append(Loss(*point, share, tier, low, high, int(test.n)))
     return sorted(losses_of_points, key=lambda loss: -loss.share)
 
 
@@ -133,7 +142,7 @@ def headline(losses: Sequence[Loss]) -> Headline:
         verb = "loses nothing" if len(each) == 1 else "loses anything"
         return Headline(f"{who} {verb} {first.how}.", SURVIVES, TIERS[SURVIVES])
     chance = ", which may be chance" if first.tier == UNTOLD else ""
-    text = f"{_named(first)} {_loses(first.share)} {first.how}{chance}"
+    text = f"{_named(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
     if last is not first:
         text += f"; {_named(last)} {_least(last, first)}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
@@ -173,6 +182,18 @@ def _least(last: Loss, first: Loss) -> str:
     if share == _share(first.share):
         return "loses as much"
     return f"loses least: {share}" if last.how == first.how else f"at worst {share}"
+
+
+def _interval(loss: Loss) -> str:
+    """The interval of a share, and the number of queries; nothing where neither is known.
+
+    >>> _interval(Loss("dlcm", "by 20", 0.137, BREAKS, 0.1, 0.174, 150))
+    ' (95 % CI 10.0 to 17.4 %, n = 150)'
+    """
+    if not loss.n or loss.share == 0:
+        return ""
+    low, high = sorted(100 * np.sign(loss.share) * end for end in (loss.low, loss.high))
+    return f" (95 % CI {number(low, '.1f')} to {number(high, '.1f')} %, n = {loss.n:,})"
 
 
 def _named(loss: Loss) -> str:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from shuffleproof.core.data.csv_text import csv
 from shuffleproof.core.numerals import finite
+from shuffleproof.core.studies.aligned_text import aligned, width
 from shuffleproof.core.studies.sections import Details, Picture, Section
 from shuffleproof.core.studies.tables import (
     DIGITS,
@@ -26,7 +27,6 @@ from shuffleproof.core.studies.tables import (
     of_people,
     with_file_names,
 )
-from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number, one_line
 
 WIDTH = 120
@@ -40,21 +40,23 @@ LATEX = str.maketrans(
 )
 DAGGERS = str.maketrans({"†": r"\dagger", "‡": r"\ddagger", "§": r"\S", "¶": r"\P", "‖": r"\Vert"})
 NO_LABEL = re.compile(r"[^a-z0-9]+")
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>[]"})
 
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table's texts: what stands above, and the rows with their heading."""
+    """Texts of a table.
+
+    Attributes:
+        heads: of the columns.
+        rows: cells; a heading of rows is a row with a text in its first cell alone.
+        numeric: whether a column holds numbers.
+    """
 
     heads: list[str]
-    rows: list[tuple[str, list[Cell]]]
+    rows: list[list[Cell]]
     numeric: list[bool]
-
-    def rows_by_heading(self) -> Iterable[tuple[str, list[list[Cell]]]]:
-        """The headings in turn, each with its rows."""
-        for group, rows in groupby(self.rows, key=lambda row: row[0]):
-            yield group, [cells for _, cells in rows]
 
 
 def text_of(value: Any, column: Column, digits: int = DIGITS) -> str:
@@ -81,42 +83,50 @@ def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> Pr
         names: whether rankers have their names for people; else those that commands take.
     """
     columns = table.visible_columns
-    groups = list(table.groups) or [""] * len(table.frame)
     frame = (of_people if names else with_file_names)(table.frame, columns)
-    values = [frame[column.key].tolist() for column in columns]
-    rows = [
-        (group, [_cell(value, column, digits) for value, column in zip(row, columns, strict=True)])
-        for group, row in zip(groups, zip(*values, strict=True), strict=True)
-    ]
+    values = zip(*(frame[column.key].tolist() for column in columns), strict=True)
+    groups = list(table.groups) or [""] * len(table.frame)
+    rows: list[list[Cell]] = []
+    for group, members in groupby(zip(groups, values, strict=True), key=lambda row: row[0]):
+        if group:
+            rows.append([Cell(f"{one_line(group)}:"), *[Cell("")] * (len(columns) - 1)])
+        rows += [
+            [_cell(value, column, digits) for value, column in zip(row, columns, strict=True)]
+            for _, row in members
+        ]
     numeric = [column.format not in {TEXT, FLAG, NAME} for column in columns]
     return PrintedTable([one_line(column.label) for column in columns], rows, numeric)
 
 
 def latex(table: Table, digits: int = DIGITS) -> str:
-    """The table in LaTeX, with caption, label and notes below; needs the package booktabs.
+    """The table in LaTeX, with caption, label and notes below.
 
-    Numbers stand under each other: what follows them (marks, ± sd) has the same room in every row.
+    It needs the packages booktabs and siunitx, whose `S` columns align numbers.
     """
     text = print_table(table, digits)
-    layout = "".join("r" if right else "l" for right in text.numeric)
-    tails = [max((_tail(row[at]) for _, row in text.rows), key=len, default="")
-             for at in range(len(layout))]  # fmt: skip
-    lines = [r"\begin{table}", r"\centering"]
-    if title := one_line(table.title):
-        name = "-".join(NO_LABEL.sub(" ", title.lower()).split())
-        lines += [rf"\caption{{{title.translate(LATEX)}}}", rf"\label{{tab:{name}}}"]
-    lines += [rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
-    lines.append(" & ".join(head.translate(LATEX) for head in text.heads) + r" \\")
-    for group, rows in text.rows_by_heading():
-        lines.append(r"\midrule")
-        if group:
-            words = one_line(group).translate(LATEX)
-            lines.append(rf"\multicolumn{{{len(layout)}}}{{l}}{{\emph{{{words}}}}} \\")
-        lines += [" & ".join(map(_latex, row, tails)) + r" \\" for row in rows]
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    cells = [
+        [_latex(cell, right) for cell, right in zip(row, text.numeric, strict=True)]
+        for row in text.rows
+    ]
+    heads: Any = {at: head.translate(LATEX) for at, head in enumerate(text.heads)}
+    title = one_line(table.title)
+    name = "-".join(NO_LABEL.sub(" ", title.lower()).split())
+    written: str = (
+        pd.DataFrame(cells, columns=range(len(text.heads)))
+        .style.hide(axis="index")
+        .format_index(heads.get, axis="columns")
+        .to_latex(
+            hrules=True,
+            siunitx=True,
+            column_format="".join("S" if right else "l" for right in text.numeric),
+            position_float="centering",
+            caption=title.translate(LATEX) or None,
+            label=f"tab:{name}" if title else None,
+        )
+    )
     notes = [one_line(note).translate(LATEX) for note in table.notes if note]
-    lines += [rf"\par\smallskip{{\footnotesize {note}}}" for note in notes]
-    return "\n".join([*lines, r"\end{table}", ""])
+    below = "".join(rf"\par\smallskip{{\footnotesize {note}}}" + "\n" for note in notes)
+    return written.replace("\\end{table}", f"{below}\\end{{table}}")
 
 
 def markdown(table: Table, digits: int = DIGITS) -> str:
@@ -124,33 +134,24 @@ def markdown(table: Table, digits: int = DIGITS) -> str:
     text = print_table(table, digits)
     lines = [[head.translate(MARKDOWN) for head in text.heads]]
     lines.append(["--:" if right else ":--" for right in text.numeric])
-    for group, rows in text.rows_by_heading():
-        if group:
-            words = one_line(group).translate(MARKDOWN)
-            lines.append([f"*{words}*", *[""] * (len(text.heads) - 1)])
-        lines += [list(map(_markdown, row)) for row in rows]
-    rows_ = [f"| {' | '.join(line)} |" for line in lines]
+    lines += [list(map(_markdown, row)) for row in text.rows]
+    rows = [f"| {' | '.join(line)} |" for line in lines]
     notes = ["", *(f"{line}  " for line in table.notes)] if table.notes else []
-    return "\n".join([*rows_, *notes, ""])
+    return "\n".join([*rows, *notes, ""])
 
 
 def html(table: Table, digits: int = DIGITS) -> str:
     """The table in HTML, its notes below it."""
     text = print_table(table, digits)
     heads = "".join(f"<th>{markup.escape(head)}</th>" for head in text.heads)
-    lines = []
-    for group, rows in text.rows_by_heading():
-        if group:
-            words = markup.escape(group)
-            lines.append(f"<tr><td colspan='{len(text.heads)}'><i>{words}</i></td></tr>")
-        lines += [f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    rows = [f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in text.rows]
     notes = "".join(f"<p class='said'>{markup.escape(line)}</p>" for line in table.notes)
-    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f"<table>{body}</table>{notes}"
 
 
 def terminal(table: Table, digits: int = DIGITS) -> str:
-    r"""The table in aligned columns, its notes below it; a wide one is turned or folded.
+    r"""The table in aligned columns, its notes below it; a wide one is turned.
 
     >>> frame = pd.DataFrame({"ranker": ["mart"], "mean": [0.25]})
     >>> print(terminal(Table(frame, (Column("ranker", ""), Column("mean", "NDCG", "f")), "")))
@@ -158,21 +159,14 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
     mart  0.250
     """
     text = print_table(table, digits, names=False)
-    lines = [(text.heads, False)]
-    for group, rows in text.rows_by_heading():
-        if group:
-            lines.append(([f"{group}:", *[""] * (len(text.heads) - 1)], True))
-        indent = "  " if group else ""
-        lines += [([indent + str(row[0]), *map(str, row[1:])], False) for row in rows]
-    cells = [line for line, _ in lines]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    numeric, limit = text.numeric, width()
-    if sum(widths) + 2 * len(widths) > (limit or WIDTH) and len(text.rows) < len(widths):
-        cells = [list(column) for column in zip(*cells, strict=True)]
-        if is_numeric(text.heads[1:]):  # levels, which the head of the names does not name
-            cells[0][0] = ""
-        numeric = [False, *[True] * (len(cells[0]) - 1)]
-    return "\n".join([fit_table(cells, numeric, limit), *table.notes])
+    heads, rows, numeric = text.heads, [list(map(str, row)) for row in text.rows], text.numeric
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    if sum(widths) + 2 * len(widths) > (width() or WIDTH) and len(rows) < len(widths):
+        heads, *rows = map(list, zip(heads, *rows, strict=True))
+        if all(numeric[1:]):  # levels, which the head of the names does not name
+            heads[0] = ""
+        numeric = [False, *[True] * (len(heads) - 1)]
+    return "\n".join([aligned(heads, rows, numeric), *table.notes])
 
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
@@ -223,20 +217,17 @@ def _cell(value: Any, column: Column, digits: int) -> Cell:
     return value if isinstance(value, Cell) else Cell(text_of(value, column, digits))
 
 
-def _latex(cell: Cell, widest: str = "") -> str:
-    """A cell, and the room of the widest tail of its column where its own is another."""
-    text, tail = cell.text.translate(LATEX), _tail(cell)
-    mean = rf"\textbf{{{text}}}" if cell.best else text
-    if tail == widest:
-        return mean + tail
-    return rf"{mean}\rlap{{{tail}}}\phantom{{{widest}}}" if tail else rf"{mean}\phantom{{{widest}}}"
-
-
-def _tail(cell: Cell) -> str:
-    """What follows a number: its marks and ± sd."""
-    spread = rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
+def _latex(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
+    """A cell; in an `S` column what is no number stands in braces, and so do marks and ± sd."""
+    value = cell.text.replace("−", "-").replace(",", "")
+    text = value if numeric and NUMBER.fullmatch(value) else cell.text.translate(LATEX)
     marks = cell.marks.translate(DAGGERS)
-    return (rf"$^{{\mathrm{{{marks}}}}}$" if marks else "") + spread
+    tail = rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""
+    tail += rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
+    if numeric and text == value and text:
+        return (r"\bfseries " if cell.best else "") + text + (f" {{{tail}}}" if tail else "")
+    text = rf"\textbf{{{text}}}{tail}" if cell.best else text + tail
+    return f"{{{text}}}" if numeric and text else text
 
 
 def _markdown(cell: Cell) -> str:

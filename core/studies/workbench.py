@@ -330,7 +330,7 @@ class Workbench:
     ) -> Generator[Progress, None, Artefact]:
         """Run a study of any kind, or find it: `engine.run` on this store.
 
-        `trains` is what work trains on its way, for who asks beforehand (`core.studies.rehearsal`).
+        `trains` is what work trains on its way, for a dry run (`core.studies.dry_run`).
         """
         del trains
         return (yield from engine.run(self.store, plan, query_ids, facts, work, save=save))

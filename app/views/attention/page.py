@@ -11,6 +11,7 @@ import streamlit as st
 
 from shuffleproof.app import address, captions, proposals, scoring, selection, state
 from shuffleproof.app.figures import attention as figure
+from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import OnClick, chart
@@ -300,7 +301,7 @@ def _picture(drawn: go.Figure, map_: MapLayout, view: View) -> None:
         drawn,
         key=CHART,
         config=parts.PLAIN,
-        alt=figure.alt_text(map_.cells),
+        alt=alt_text(drawn),
         on_select=take(map_),
         selection_mode="points",
     )
@@ -356,8 +357,7 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap)
         kind = str(numbers["map"].iloc[0])
         ring = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
         small = figure.small(pictures, ring)
-        alt = figure.small_alt_text(pictures)
-        chart(small, alt, HEADS, _take_head(kind), config=parts.PLAIN)
+        chart(small, HEADS, _take_head(kind), config=parts.PLAIN)
         st.caption(
             "Click a head to see it above. Every head has its own colours, from its smallest "
             "to its largest weight; documents in the order of the initial ranking."

@@ -1,25 +1,21 @@
 """Running a benchmark: its form and cost, its first rows, and Table 2 as pages show it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import combination, parts, trial_cost
-from shuffleproof.app.study.form import Form, FormState, to_train
+from shuffleproof.app.study import combination, parts
+from shuffleproof.app.study.form import Form, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.experiment.forecast import FitSize, PlannedTraining
 from shuffleproof.core.experiment.ranker_sets import NAMED, expand
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName, display_names, with_display_names
+from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
@@ -30,7 +26,6 @@ from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Cell
-from shuffleproof.core.words import counted
 
 MADE = "new combinations"
 SETS = tuple(name for name, members in NAMED.items() if set(members) <= set(registry.RANKERS))
@@ -131,77 +126,11 @@ def over_folds(data: str) -> str:
     return stem if together else data
 
 
-def costs(filled: FormState) -> str:
-    """What the button will cost: trainings that are not stored yet, and their seconds.
-
-    Raises:
-        ShuffleproofError: a data set that cannot be read, or an initial ranker that cannot be one.
-    """
-    question, lists, preset = filled.question, filled.lists, filled.preset
-    folds = folds_of(filled.data, services.store()) or [filled.data]
-    rows = [
-        benchmark.wider(row, lists.initial, preset)
-        for row in benchmark_rows.rows_of(question.rankers, preset, question.seeds)
-    ]
-    costs, list_costs, there = [], [], 0
-    for fold in folds:
-        fitting = training.fit_size(fold)
-        benchmark.check_lengths(rows, _longest(fitting, lists))
-        benchmark.check_features(rows, fitting.features)
-        widest = max((_initial(row, lists) for row in rows), key=len)
-        list_cost = training.list_cost(fitting, replace(lists, initial=widest))
-        list_costs += [list_cost] if list_cost else []
-        plans = {plan.key: plan for row in rows for plan in _plans(fitting, lists, row, preset)}
-        there += sum(plan.there for plan in plans.values())
-        costs += [plan.cost for plan in plans.values() if not plan.there]
-    fitted = sum(row.label not in benchmark_rows.REFERENCES for row in rows)
-    seeds = question.seeds
-    text = f"{counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
-    text += f"{counted(seeds, 'seed')} × {counted(len(folds), 'fold')}: "
-    text += f"**{counted(len(costs), 'training')}**"
-    text += f" ({there} {'more ' if costs else ''}stored)" if there else ""
-    if costs or list_costs:
-        text += f", {trial_cost.span([*costs, *list_costs])} on this machine"
-    return text
-
-
-def _longest(fitting: FitSize, lists: ListRecipe) -> int:
-    """Candidates of the longest list of a fold."""
-    test = services.fold(str(services.data_set(fitting.data).key)).test
-    parts = (fitting.train, fitting.valid, np.diff(test.offsets))
-    longest = max(int(part.max(initial=0)) for part in parts)
-    return min(longest, lists.depth or longest)
-
-
-def _plans(
-    fitting: FitSize, lists: ListRecipe, row: benchmark_rows.Row, preset: str
-) -> Iterator[PlannedTraining]:
-    """The trainings of a row's rankers on a fold: once a seed where its seed changes anything."""
-    wider = replace(lists, initial=_initial(row, lists))
-    for leaf in RankerName.parse(row.label).leaves:
-        if leaf.base not in training.FITTED:
-            continue
-        own_preset = leaf.preset or preset
-        spec = registry.spec(leaf.base, own_preset)
-        changes = {"rankings": str(spec.rankings)} if spec.rankings else {}
-        seeds = row.seeds if benchmark_rows.draws(spec.recipe()) else 1
-        for seed in range(seeds):
-            seeded = changes | ({"seed": str(seed)} if seeds > 1 else {})
-            read = wider if spec.rankings > len(lists.initial) else lists
-            yield training.plan_training(fitting, read, leaf.base, own_preset, seeded)
-
-
-def _initial(row: benchmark_rows.Row, lists: ListRecipe) -> tuple[str, ...]:
-    """The initial rankings that a row is trained and scored on."""
-    return tuple(row.ranker.get(benchmark.WIDER, lists.initial))
-
-
 FORM = Form(
     Panel(benchmarks.KIND, "benchmark", partial_picture),
     "Run a benchmark",
     "Run this benchmark",
     rows=(("rankers",), ("seeds", "preset", "measures")),
-    cost=costs,
     from_shown=("rankers", "measures"),
     proposed=to_train,
     trains=True,

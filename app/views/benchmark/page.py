@@ -159,7 +159,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notices:
         state.instead("ranker", missing, display_names(labels)[baseline])
     with top.notes:
-        sentences = st.container()
         measure, columns = _measures(artefact)
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
@@ -167,10 +166,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top.says(measures=(str(measure),), test=test, baselines=beside, rankers=selected)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
-    with sentences, parts.in_words():
-        parts.finding(
-            study_access.compute(chosen.key, sections.finding, str(measure), test, baseline)
-        )
     _details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
@@ -239,8 +234,7 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
             "the means over them are undefined."
         )
     else:
-        alt = figure.alt_text(chosen.picture_rows, baseline, measure)
-        chart(differences, alt, CHART, CLICK, place=place)
+        chart(differences, CHART, CLICK, place=place)
         place.caption(
             "Filled marks: the difference is more than chance (p ≤ .05, Holm). Click one."
         )
@@ -314,8 +308,7 @@ def _by_query(chosen: BenchmarkView) -> None:
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
     bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
-    alt = benchmark_query.deltas_alt_text(frame, pair, str(chosen.measure))
-    chart(bars, alt, BARS, OPEN_QUERY, place=left, config=parts.PLAIN)
+    chart(bars, BARS, OPEN_QUERY, place=left, config=parts.PLAIN)
     with right:
         _rows(frame, pair)
     _one_query(chosen, pair, frame)
@@ -380,10 +373,7 @@ def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
 def _answers(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
     """A query's documents from the initial ranking to both answers."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, query_comparison.features())
-    alt = benchmark_query.alt_text(answers, pair)
-    chart(
-        benchmark_query.two_answers(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN
-    )
+    chart(benchmark_query.two_answers(captions.titles(answers), pair), BUMP, config=parts.PLAIN)
     parts.note(
         f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
         f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
@@ -400,8 +390,7 @@ def _answers(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None
 def _runs(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
     """What two runs from files retrieved for a topic."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, ())
-    alt = benchmark_query.runs_alt_text(answers, pair)
-    chart(benchmark_query.two_runs(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN)
+    chart(benchmark_query.two_runs(captions.titles(answers), pair), BUMP, config=parts.PLAIN)
     parts.note(
         f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
         f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
@@ -456,11 +445,7 @@ def _alike(chosen: BenchmarkView) -> None:
         return
     places = [(str(name), float(place)) for name, place in ranks.ranks.items()]
     diagram = cached_figure(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
-    alt = benchmark_ranks.alt_text(places, ranks.cliques)
-    chart(diagram, alt, "ranks", config=parts.PLAIN)
-    differs = compute(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
-    if differs:
-        parts.sentence(differs)
+    chart(diagram, "ranks", config=parts.PLAIN)
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
     parts.note(

@@ -9,6 +9,7 @@ from shuffleproof.app import address, captions, data_sets, services
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
+from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data import browse
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding
@@ -216,16 +217,14 @@ def features(artefact: Artefact, examination: Examination) -> None:
     )  # fmt: skip
     bins = data_sets.feature_bins(examination, chosen)
     label = dataset.feature_label(chosen)
-    alt = distributions.feature_alt(bins, f"feature {label}")
     figure = distributions.feature(bins, f"feature {label}")
-    st.plotly_chart(figure, key="one feature", config=parts.PLAIN, alt=alt)
+    chart(figure, "one feature", config=parts.PLAIN)
     st.markdown(f"**{_sentence(table, chosen, part, escaped(label))}**")
     st.markdown(_as_ranker(quality, dataset, chosen))
     with st.expander("By label: do relevant documents have other values?"):
         by_label = data_sets.grade_bins(dataset, chosen)
-        alt = distributions.feature_alt(by_label, f"feature {label} by label")
         figure = distributions.feature(by_label, f"feature {label}")
-        st.plotly_chart(figure, key="feature by label", config=parts.PLAIN, alt=alt)
+        chart(figure, "feature by label", config=parts.PLAIN)
     for name in VALUES:
         if table[name].abs().max() > BEYOND:
             table[name] = [number(value, ".4g") for value in table[name]]

@@ -22,6 +22,7 @@ from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.received_files import in_words
 from shuffleproof.app.study import parts
+from shuffleproof.app.study.picture import chart
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
 from shuffleproof.core.answers.trained_rankers import studied_on, trained_on
@@ -77,12 +78,10 @@ def _facts(name: str, artefact: Artefact) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Labels**")
-        alt = distributions.labels_alt(labels)
-        st.plotly_chart(distributions.labels(labels), key="labels", config=parts.PLAIN, alt=alt)
+        chart(distributions.labels(labels), "labels", config=parts.PLAIN)
     with right:
         st.markdown("**Documents of a query**")
-        alt = distributions.lengths_alt(lengths)
-        st.plotly_chart(distributions.lengths(lengths), key="lengths", config=parts.PLAIN, alt=alt)
+        chart(distributions.lengths(lengths), "lengths", config=parts.PLAIN)
     _findings(examined, list(artefact.facts["notes"]))
     with st.expander("Every fact"):
         words = data_sets.facts(artefact, examined)

@@ -9,23 +9,24 @@ from itertools import chain
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, forms, jobs, proposals, state, training
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import combination, parts
-from shuffleproof.core.experiment.forecast import FitSize, PlannedTraining
+from shuffleproof.core.experiment.trainings import (
+    FitSize,
+    PlannedTraining,
+    time_of,
+    trainings_in_words,
+)
 from shuffleproof.core.parameters import with_texts
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
-from shuffleproof.core.words import counted, duration
+from shuffleproof.core.words import counted
 
 OPENED = "settings opened"
-LONG = 1800.0
-"""Seconds of training from which on the button itself says how long it takes."""
-
 RUNS, DIGITS = "runs", 16
 """In addresses: the trainings whose curves are shown, and how much of their ids."""
 
@@ -47,12 +48,17 @@ def form(data: FitSize) -> None:
         return
     lists, changes = _settings(lists, names, preset)
     plans = [training.plan_training(data, lists, name, preset, changes[name]) for name in names]
-    total, button = st.container(), st.container()
-    together = _costs(data, lists, plans, total)
-    wanted = [plan for plan in plans if not plan.there]
+    wanted = [plan for plan in plans if not plan.stored]
     label = f"Train {counted(len(wanted), 'ranker')}" if wanted else "Train"
-    if wanted and together[0] > LONG:
-        label += f" (takes {_span(*together)})"
+    st.caption(_first(data, lists, plans))
+    button = st.container()
+    st.markdown(
+        "\n".join(
+            f"- **{with_display_names(_called(plan))}**: {_summary(plan.name)}. "
+            + (":green[Trained already.]" if plan.stored else f"{time_of([plan.seconds])}.")
+            for plan in plans
+        )
+    )
     if button.button(label, type="primary", disabled=not wanted, key="train now"):
         _handed_in([training.parameters(data, lists, plan) for plan in wanted])
     _combined(data, lists)
@@ -91,28 +97,21 @@ def _combined(data: FitSize, lists: ListRecipe) -> None:
             for leaf in combined.leaves
             if leaf.base in training.FITTED
         ]
-        wanted = [plan for plan in plans if not plan.there]
         parts.sentence(name)
-        st.caption(f"{combination.cost(combined)}. {_members_cost(data, lists, plans, wanted)}")
+        st.caption(f"{combination.cost(combined)}. {_first(data, lists, plans)}")
         if st.button("Make this combination", key="combine now"):
             list_fields = training.lists_asked(data.data, lists) or None
             _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": list_fields}])
 
 
-def _members_cost(
-    data: FitSize,
-    lists: ListRecipe,
-    plans: Sequence[PlannedTraining],
-    wanted: Sequence[PlannedTraining],
-) -> str:
-    """Which members are trained first, and what that takes."""
+def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -> str:
+    """Trainings that are not stored, those of the candidate lists among them."""
+    wanted = {plan.key: plan.seconds for plan in plans if not plan.stored}
     if not wanted:
-        return "Nothing is trained for it." if plans else "No member learns anything."
-    low, high = training.total_seconds(
-        [plan.cost for plan in wanted], training.list_cost(data, lists)
-    )
-    count = "1 member is" if len(wanted) == 1 else f"{len(wanted)} members are"
-    return f"{count} trained first: {_span(low, high)}."
+        return "All of this is trained already."
+    of_lists = training.planner(data).of_lists(lists)
+    wanted |= {plan.key: plan.seconds for plan in of_lists if not plan.stored}
+    return f"{trainings_in_words(wanted.values())}, the candidate lists included."
 
 
 def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
@@ -220,69 +219,12 @@ def _fields(name: str, preset: str) -> dict[str, str]:
     return changes
 
 
-def _costs(
-    data: FitSize, lists: ListRecipe, plans: list[PlannedTraining], total: DeltaGenerator
-) -> tuple[float, float]:
-    """Draw what the button will cost, the sum in the place above it; seconds from and to."""
-    lines = [
-        f"- **{with_display_names(_called(plan))}**: {_summary(plan.name)}. {_takes(plan)}"
-        for plan in plans
-    ]
-    wanted = [plan.cost for plan in plans if not plan.there]
-    list_cost = training.list_cost(data, lists) if wanted else None
-    if list_cost is not None:
-        span = _span(list_cost.low, list_cost.high)
-        lines.append(
-            f"- The lists come first: **{span}**, {list_cost.steps} fits of initial rankers, done "
-            "once and kept."
-        )
-    st.markdown("\n".join(lines))
-    if not wanted:
-        total.success(
-            "All of this is trained already, and stands in the table below. Choose other rankers "
-            "or settings to train more.",
-            icon=":material/check:",
-        )
-        return 0.0, 0.0
-    rests = min(cost.measured for cost in wanted)
-    basis = (
-        f"Estimated from {counted(rests, 'similar training')} on this machine."
-        if rests
-        else "Nothing like it was trained on this machine yet, so the range is wide."
-    )
-    side = training.at_once()
-    slots = "one after the other" if side == 1 else f"{side} at a time"
-    low, high = training.total_seconds(wanted, list_cost)
-    whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or list_cost else ""
-    total.caption(f"{whole}{basis}")
-    return low, high
-
-
 def _called(plan: PlannedTraining) -> str:
     """The ranker, and its preset where it is none of those that all choose from."""
     return plan.name if plan.preset in training.PRESETS else f"{plan.name}@{plan.preset}"
-
-
-def _takes(plan: PlannedTraining) -> str:
-    if plan.there:
-        return ":green[Trained already.]"
-    cost = plan.cost
-    if not cost.low:
-        return "How long this kind takes was not measured yet."
-    size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
-    return f"**{_span(cost.low, cost.high)}**, {size}at most {cost.steps:,} {cost.unit}."
 
 
 def _summary(name: str) -> str:
     entry = registry.RANKERS[name]
     source = f" ({entry.source})" if any(map(str.isalnum, entry.source)) else ""
     return escaped_sentence(entry.summary + source)
-
-
-def _span(low: float, high: float) -> str:
-    """A range of seconds in words.
-
-    >>> _span(3, 65), _span(0.2, 0.9)
-    ('3 s to 1 min 5 s', '1 s')
-    """
-    return " to ".join(dict.fromkeys((duration(low), duration(high))))

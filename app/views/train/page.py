@@ -8,15 +8,16 @@ import streamlit as st
 
 from shuffleproof.app import address, jobs, proposals, runs, state, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures.training import alt_text, compare_dots, curves, losses_alt_text
+from shuffleproof.app.figures.training import compare_dots, curves
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
+from shuffleproof.app.study.picture import chart
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
-from shuffleproof.core.experiment.forecast import FitSize
+from shuffleproof.core.experiment.trainings import FitSize
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import preset_differences
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
@@ -110,9 +111,7 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     of = f"Of the {len(shown)} in the picture, " if 1 < len(shown) < len(frame) else ""
     value = f"NDCG@10 {best['value']:.3f}"
     parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
-    st.plotly_chart(
-        compare_dots(shown), key="compared", config=parts.PLAIN, alt=losses_alt_text(shown)
-    )
+    chart(compare_dots(shown), "compared", config=parts.PLAIN)
     parts.convention(CONVENTION, "curves appear here while rankers are trained")
     if len(shown) < len(frame):
         _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
@@ -129,7 +128,7 @@ def _watched(identifiers: list[str]) -> None:
         watched.append((job, jobs.table().history(job.id)))
     lines = _runs(watched)
     if lines:
-        st.plotly_chart(curves(lines), key="learning", config=parts.PLAIN, alt=alt_text(lines))
+        chart(curves(lines), "learning", config=parts.PLAIN)
         parts.finding(_finding(lines))
         parts.convention(CONVENTION, "○ best")
     elif not any(not job.ended for job, _ in watched):

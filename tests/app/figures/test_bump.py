@@ -84,7 +84,6 @@ def test_any_length_is_drawn_within_bounds(count):
     figure = bump.bump(frame, "setrank-imsab")
     assert bump.SMALLEST <= figure.layout.height <= bump.LARGEST
     assert len(figure.layout.yaxis.tickvals) <= 8
-    assert "0 of them passed" in bump.alt_text(frame, "setrank-imsab")
 
 
 def test_scatter_marks_moved_documents_full_and_shares_its_axes(moves):
@@ -95,4 +94,3 @@ def test_scatter_marks_moved_documents_full_and_shares_its_axes(moves):
     assert list(points.x) == [3, 2, 1]
     assert list(points.y) == [3, 0.5, 1]
     assert figure.layout.xaxis.range == figure.layout.yaxis.range
-    assert "1.5" in bump.scatter_alt_text(moves, "dlcm")

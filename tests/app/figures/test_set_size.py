@@ -98,9 +98,6 @@ def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     assert made.layout.coloraxis.cmid == 0
     assert made.data[0].text[0][2] == ""
     assert made.data[0].text[0][0] == "−0.060"
-    assert "from −0.060 (DLCM without init, trained on 40, tested on 40)" in figure.sizes_alt_text(
-        own, "shift", "NDCG@10"
-    )
 
 
 @pytest.fixture

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from shuffleproof.app import benchmarks, exports, report
-from shuffleproof.app.plain import escaped, escaped_sentence
+from shuffleproof.app import benchmarks, exports
+from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark.page import BenchmarkView
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import with_display_names
-from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
@@ -39,13 +39,7 @@ opened = partial(app_pages.opened, "benchmark")
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped_sentence(sections.finding(result, "NDCG@10")) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
-    picture, bars, ranks = test.get("plotly_chart")
-    assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
-    assert "random" not in picture.proto.alt
-    assert "for 40 queries" in bars.proto.alt
-    assert "Critical-difference diagram" in ranks.proto.alt
     table = test.table[0].value
     means = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
     best = means[["lambdamart", "dlcm", "gsf"]].idxmax()
@@ -102,7 +96,6 @@ def test_measure_columns_baseline_and_test_are_choices(stored):
     test = opened(measure="NDCG@3", columns=["NDCG@1", "NDCG@3"], baseline="dlcm",
                   test="randomisation")  # fmt: skip
     assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
-    assert "Dot plot of NDCG@3 minus that of DLCM" in test.get("plotly_chart")[0].proto.alt
     assert "DLCM" not in list(test.dataframe[0].value["ranker"])
     assert "randomisation, Holm" in words(test)
 
@@ -139,8 +132,6 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     query = str(frame["query"].iloc[-1])
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
-    chart = test.get("plotly_chart")[2]
-    assert "documents from the initial ranking to the answers of GSF and DLCM" in chart.proto.alt
     assert f"Query {query} of my_set · seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
     assert f"Query {query} of my_set · seed 1" in words(test)
@@ -209,7 +200,7 @@ def test_files_hold_the_table_and_the_runs(stored):
     files = {file.label: file for file in view.table_files(chosen, shown)}
     latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
-    assert latex.count(r"\textbf") == 2
+    assert latex.count(r"\bfseries") == 2
     assert "a above random" in files["Markdown"].make().decode()
     exact = pd.read_parquet(io.BytesIO(files["Parquet"].make()))
     means = benchmark_table.means(StudyResult.open(stored.path), ["NDCG@5", "NDCG@10"])
@@ -231,7 +222,7 @@ def test_folds_of_one_name_are_run_together(store):
     test.multiselect(key="new.rankers").set_value(["mart"])
     test.run()
     assert not test.exception
-    assert "1 row × up to 3 seeds × 2 folds: **2 trainings**" in words(test)
+    assert " first, then " in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"
@@ -269,13 +260,6 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     assert "TREC runs and qrels (zip)" not in labels
     assert any("shuffleproof runs --qrels judged.txt" in code.value for code in test.code)
     test.selectbox(key="of").set_value("1").run()
-    chart = test.get("plotly_chart")[2]
-    assert (
-        "first 40 documents of bm25 and ql: 3 are in both; 2 and 1 are relevant" in chart.proto.alt
-    )
-    assert "Dot plot of NDCG(gain=linear,ties=trec)@10 minus that of bm25" in report.report(
-        [kept.path]
-    )
 
 
 def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):

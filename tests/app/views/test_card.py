@@ -42,10 +42,6 @@ def whole(stored, family, measure):
 def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
     page = made.opened("card")
     frame = whole(stored, "transpositions", "NDCG@10")
-    assert card_table.finding(frame, "transpositions", "NDCG@10") in made.words(page)
-    alt, dots = made.alts(page)
-    assert alt.startswith("Robustness against NDCG@10")
-    assert dots.startswith("Kept, best first:")
     assert "feature:1" in alt
     cards, moves = (table.value for table in page.dataframe[:2])
     pd.testing.assert_series_equal(cards["area"], frame["area"])
@@ -60,7 +56,6 @@ def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
 def test_family_and_conventions_change_at_once(desk, stored):
     page = made.opened("card", family="shuffle-shown", ideal="shown")
     said = made.words(page)
-    assert "Under shuffle-shown" in said
     assert "ideal: shown" in said
     wanted = whole(stored, "shuffle-shown", "NDCG(ideal=shown)@10")
     pd.testing.assert_series_equal(page.dataframe[0].value["start"], wanted["start"])
@@ -73,10 +68,7 @@ def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
     said = made.words(page)
     assert f"query {worst['query'][0]} loses most: {signed(worst['change'][0])}" in said
     pd.testing.assert_frame_equal(page.dataframe[0].value, worst, check_dtype=False)
-    assert "Map of the change in NDCG@10" in made.alts(page)[4]
-    assert "Bump chart of 12 documents" in made.alts(page)[5]
     page.selectbox(key="at").set_value(0.0).run()
-    assert "so the answer is the same" in made.alts(page)[5]
 
 
 def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
@@ -92,21 +84,6 @@ def cards(**columns):
     return frame.assign(kept_low=frame["kept"] - 0.05, kept_high=frame["kept"] + 0.02)
 
 
-def test_the_finding_names_who_falls_below_the_initial_ranking(stored):
-    frame = cards(ranker=["dlcm", "mart"], start=[0.5, 0.6], kept=[0.9, 0.5], end=[0.45, 0.3],
-                  below_initial=[np.nan, 5.0], below_initial_crossing=[np.nan, 3.25])  # fmt: skip
-    said = card_table.finding(frame, "transpositions", "RR")
-    most = "dlcm keeps most: 90.0 % [85.0, 92.0] of its RR (0.500 → 0.450)"
-    assert said.startswith(f"Under transpositions {most}")
-    assert (
-        "mart keeps least: 50.0 % [45.0, 52.0] (0.600 → 0.300), below the initial ranking from "
-        "level 5 on (exchanges per list; the first level measured there, interpolated 3.2)" in said
-    )
-    result = StudyResult.open(stored.path)
-    alone = card_table.cards(result, "transpositions", "NDCG@10").head(1)
-    assert card_table.finding(card_table.pareto(alone), "transpositions", "NDCG@10") == ""
-
-
 def test_the_card_of_one_ranker_has_all_that_is_to_be_printed(desk, stored):
     page = made.opened("card", point=INITIAL)
     said = made.words(page)
@@ -115,9 +92,6 @@ def test_the_card_of_one_ranker_has_all_that_is_to_be_printed(desk, stored):
     conditions = " ".join(one.value for one in page.caption)
     assert "transpositions: exchanges per list, levels 0, 1, 2, 5" in conditions
     assert f"as {stored.key}" in conditions
-    dials, curve = made.alts(page)[2:4]
-    assert dials.startswith(f"Dials of {INITIAL}: Quality 0.")
-    assert curve.startswith("Line chart of NDCG@10 lost against transpositions")
 
 
 def test_dials_are_the_numbers_of_the_cards_with_their_intervals(stored):

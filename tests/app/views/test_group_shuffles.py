@@ -71,8 +71,7 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     test = opened()
     result = StudyResult.open(stored.path)
     assert str(stored.key) in test.query_params["study"]
-    (chart,) = test.get("plotly_chart")
-    assert "GSF tuned: another order shown changes a score" in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     said = " ".join(element.value for element in test.markdown)
     for name in NAMES:
         assert escaped_sentence(sections.finding(result, name)) in said
@@ -82,7 +81,6 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     assert "It was trained on all pairs" in words(test)
     frame = test.dataframe[0].value
     assert frame["shuffles"].tolist() == [1, 4, 16, 0, 1, 4, 16]
-    assert "about **" in words(test)
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"PNG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels

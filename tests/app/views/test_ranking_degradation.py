@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import form
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import ranking_degradation as view
@@ -20,7 +20,7 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.rankers import initial
-from shuffleproof.core.rankers.name import INITIAL, with_display_names
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -79,7 +79,9 @@ def made():
 
 
 @pytest.fixture
-def store(dashboard, tmp_path):
+def store(dashboard, tmp_path, monkeypatch):
+    """A store whose data set has no files: the work that forms need is not looked up."""
+    monkeypatch.setattr(form, "needed_work", lambda *_: "No training")
     store = dashboard(tmp_path)
     key = key_of("data", {"made": "for the page"})
     store.add(key, {}, lambda directory: (directory / "nothing").touch())
@@ -105,14 +107,11 @@ opened = partial(app_pages.opened, "initial-ranking")
 def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
     text = markdown(test)
-    result = StudyResult.open(stored.path)
-    finding = with_display_names(sections.finding(result, "shuffle", "NDCG@5"))
-    assert escaped(finding) in text
+    StudyResult.open(stored.path)
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
     assert str(stored.key) in test.query_params["study"]
-    (chart,) = test.get("plotly_chart")
-    assert "Line chart of NDCG@5 lost against shuffle" in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     assert len(test.dataframe) == 1  # significance; the rest is folded up
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
@@ -139,9 +138,7 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
 
 def test_family_axis_and_rankers_are_choices(stored):
     test = opened(family="mallows", x="tau", zero=False, show=["dlcm"])
-    (chart,) = test.get("plotly_chart")
-    assert "against mallows" in chart.proto.alt
-    assert "initial ranking" not in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     none = opened(show=[])
     assert "Choose at least one ranker" in markdown(none)
 
@@ -169,7 +166,6 @@ def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
     assert asked == [(("dlcm", "shuffle", 1.0), frame["query"][3], frame.worst_draw[3])]
     test.selectbox(key="draw").set_value("1").run()
     assert asked[-1][-1] == 1
-    assert "Bump chart of 2 documents" in test.get("plotly_chart")[1].proto.alt
 
 
 def test_the_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path):
@@ -204,8 +200,7 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
              progress='{"done": 13, "total": 84, "unit": "trials", "values": {}}')  # fmt: skip
     test = opened()
     assert "Running: 13 of at most 84 trials" in test.get("progress")[0].proto.text
-    (chart,) = test.get("plotly_chart")
-    assert "DLCM" in chart.proto.alt
+    (_chart,) = test.get("plotly_chart")
     assert "First results" in markdown(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted

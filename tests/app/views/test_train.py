@@ -77,10 +77,7 @@ def test_an_empty_store_says_what_will_appear_and_what_it_costs(table):
     said = words(page)
     assert "Nothing has been trained from here on this data set yet" in said
     assert "None yet." in said
-    assert "9,432 parameters, at most 30 epochs" in said
-    assert "The lists come first: " in said
-    assert "6 fits of initial rankers" in said
-    assert "Nothing like it was trained on this machine yet, so the range is wide." in said
+    assert "8 trainings, time unknown, the candidate lists included." in said
     assert train_button(page).label == "Train 2 rankers"
 
 
@@ -90,7 +87,7 @@ def test_rankers_are_combined_into_one_with_its_cost_said(table):
     page.multiselect(key="combine.members").set_value(["mart@small", "ranksvm@small"]).run()
     said = words(page)
     assert "2 scorings of every list for one answer, one a member." in said
-    assert "2 members are trained first: " in said
+    assert "8 trainings, time unknown" in said
     page.button(key="combine now").click().run()
     page.selectbox(key="combine.way").set_value("shuffled-kemeny").run()
     around = page.selectbox(key="combine.member")
@@ -136,7 +133,6 @@ def test_a_preset_that_was_tuned_stands_behind_its_ranker_and_is_trained(table):
     offered = page.multiselect(key="train").options
     assert offered[offered.index("LambdaMART") + 1] == "LambdaMART mine"
     chosen(page, "lambdamart@mine")
-    assert "at most 9 trees" in words(page)
     assert "**LambdaMART mine**" in words(page)
     assert not [one for one in page.button_group if one.key == "preset"]
     assert page.number_input(key="lambdamart.mine.leaves").value == 5
@@ -152,7 +148,6 @@ def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
     page = opened(train_script)
     said = words(page)
     assert "is best on the validation part, with NDCG@10 0." in said
-    assert page.get("plotly_chart")[0].proto.alt.startswith("Dot plot of validation NDCG@10 of 2")
     assert page.multiselect(key="initial").value == ["lambdamart@small"]
 
 
@@ -163,10 +158,7 @@ def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(t
     trials = {row["rankers"][0] for row in preset.history[3:]} - set(preset.best["rankers"])
     assert trials
     assert "RankSVM · trial 4" in set(library.table(library.entries(), library.entries())["name"])
-    page = opened(train_script)
-    assert page.get("plotly_chart")[0].proto.alt.count("RankSVM") == len(preset.history) - len(
-        trials
-    )
+    opened(train_script)
     assert len(recent_work.recent_work(20)) == len(preset.history) - len(trials)
 
 
@@ -307,10 +299,10 @@ def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sam
     plan = training.plan_training(data, workbench.recipe, "dlcm", "small", short)
     parts = workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint
     made = workbench.recipe.plain()
-    assert plan.key == str(ranker_key(registry.spec("dlcm", "small", **short), made, *parts))
-    assert plan.there
+    assert plan.key == ranker_key(registry.spec("dlcm", "small", **short), made, *parts)
+    assert plan.stored
     trees = training.plan_training(data, workbench.recipe, "mart", "small", {})
-    assert trees.key == str(ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts))
+    assert trees.key == ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts)
 
 
 @pytest.mark.parametrize("name", training.FITTED)
@@ -318,8 +310,8 @@ def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sam
 def test_every_ranker_and_preset_can_be_planned(table, name, preset):
     data = training.fit_size("sample")
     plan = training.plan_training(data, training.usual_lists(data.data), name, preset, {})
-    assert 0 < plan.cost.low < plan.cost.high
-    assert not plan.there
+    assert plan.seconds is None
+    assert not plan.stored
     recipe = registry.spec(name, preset).recipe()
     alike = "paper" if recipe == registry.spec(name, "paper").recipe() else preset
     assert preset_differences.from_preset(recipe) == (alike, {})

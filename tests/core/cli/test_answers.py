@@ -289,6 +289,6 @@ def test_decimals_as_asked_and_means_over_folds(folder, store, capsys):
     words = ["study", "benchmark", "--seeds", "1", "--rankers", "feature:1", "--data", str(folder)]
     assert main([*words, *SMALL, "--digits", "4", "--store", str(store)]) == 0
     printed = capsys.readouterr().out
-    line = next(line for line in printed.splitlines() if line.startswith("  feature:1"))
+    line = next(line for line in printed.splitlines() if line.startswith("feature:1  "))
     assert len(line.split()[1].split(".")[1].rstrip("*")) == 4
     assert "gain: 2^y − 1" in printed

@@ -88,7 +88,7 @@ def filled(tmp_path_factory):
 
 NUMBERS = "torch,lightgbm,numpy,pandas"
 WORK = "torch,lightgbm,numba,pandas,scipy.special"
-LISTS = "torch,lightgbm,shuffleproof.core.studies.rehearsal"
+LISTS = "torch,lightgbm,shuffleproof.core.studies.dry_run"
 RESULT = "torch,lightgbm,numba,scipy.stats,plotly,streamlit"
 
 

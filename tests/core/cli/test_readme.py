@@ -131,13 +131,6 @@ def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, 
     assert status in STATUS.get(words[0], {0}), said.err
 
 
-def test_what_takes_long_stands_in_the_readme_with_its_time():
-    table = README.partition("| | `paper` | `tuned` |")[2].partition("\n\n")[0]
-    kinds = {" ".join(line.split()[:2]) for line in RUN if line.startswith(PLANNED)}
-    assert kinds
-    assert [kind for kind in kinds if f"`{kind}" not in table] == []
-
-
 def test_there_is_a_readme_line_for_every_exception():
     for start in (*ELSEWHERE, *INSTEAD):
         assert any(line.startswith(start) for line in LINES), start

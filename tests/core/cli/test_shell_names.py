@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pandas import DataFrame
 
-from shuffleproof.core.cli import answer, arguments, examples, library
+from shuffleproof.core.cli import arguments, examples
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.rankers import recipe_rows
 from shuffleproof.core.errors import UnknownNameError
@@ -22,7 +22,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import SPOKEN, RankerName, parse_forgiving
 from shuffleproof.core.rankers.registry import FEATURE, RANKERS
 from shuffleproof.core.store.artefacts import default_store
-from shuffleproof.core.studies import table_text, terminal_width
+from shuffleproof.core.studies import aligned_text, table_text
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.tables import NAME, Column, Table
@@ -157,7 +157,7 @@ def test_what_others_call_a_field_is_no_field_of_the_same_recipe():
 
 @pytest.fixture
 def narrow(monkeypatch):
-    for module in (answer, library, table_text):
+    for module in (aligned_text, table_text):
         monkeypatch.setattr(module, "width", lambda: 80)
 
 
@@ -176,7 +176,8 @@ def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
     assert not told
     plain = "".join(lines)
     for row in in_json(capsys, *words).get("rows", []):
-        assert row.get("name", row.get("field", "")).split()[0] in plain
+        named = row.get("accepted_name") or row.get("name", row.get("field", ""))
+        assert named.split()[0] in plain
 
 
 def test_a_turned_table_of_levels_names_no_ranker_above_them(monkeypatch):
@@ -217,25 +218,11 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
         assert max(map(len, text.splitlines())) <= 80, table.title
 
 
-def test_columns_that_do_not_fit_stand_below_with_what_tells_rows_apart():
-    heads = ["name", *(f"column{number}" for number in range(9))]
-    rows = [heads, *([f"row {row}", *["0.12345"] * 9] for row in range(3))]
-    text = terminal_width.fit_table(rows, [False, *[True] * 9], 40)
-    blocks = text.split("\n\n")
-    assert len(blocks) > 1
-    assert max(map(len, text.splitlines())) <= 40
-    for block in blocks:
-        assert [line.split("  ")[0] for line in block.splitlines()] == [
-            "name",
-            "row 0",
-            "row 1",
-            "row 2",
-        ]
-    assert all(head in text for head in heads)
-    alike = [["name", *heads[1:]], *(["same", *["0.12345"] * 9] for _ in range(3))]
-    numbered = terminal_width.fit_table(alike, [False, *[True] * 9], 40)
-    assert all(block.startswith("#") for block in numbered.split("\n\n"))
-    assert terminal_width.fit_table(rows, [False, *[True] * 9], None).count("\n") == 3
+def test_a_piped_table_is_whole_and_a_narrow_one_is_folded(monkeypatch):
+    rows = [["a", "one of many words"], ["b", ""]]
+    assert aligned_text.aligned(["", ""], rows, [False, False]) == "a  one of many words\nb"
+    monkeypatch.setattr(aligned_text, "width", lambda: 12)
+    assert max(map(len, aligned_text.aligned(["", ""], rows, [False, True]).splitlines())) <= 12
 
 
 def commands(parser, called=()):

@@ -200,12 +200,6 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     ]
     assert (summary.low <= summary["mean"]).all()
     assert (summary["mean"] <= summary.high).all()
-    text = sections.finding(result, "transpositions", "NDCG@10")
-    assert "by-feature keeps" in text
-    assert "The initial ranking loses" in text
-    assert "below the undisturbed initial ranking from level 0 " not in text
-    only = sections.finding(result, "transpositions", "NDCG@10", ["by-feature"])
-    assert only == f"by-feature keeps {curve['by-feature'][0]:.3f} at every level."
 
 
 def curves_of(**curves):
@@ -251,22 +245,6 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
         assert own["share"].tolist() == pytest.approx(shares, abs=1e-6)
     p = found["large"]["p"].iloc[-1]
     assert stats.ttest_1samp(noise + 0.36, 0).pvalue <= 0.05 < p
-    text = sections.finding(result, "transpositions", "NDCG@10")
-    reference = "the undisturbed initial ranking"
-    below = f"significantly below {reference}"
-    by = "by 80 transpositions and is"
-    assert f"same loses 0.213 (38.8 %) {by} {below} from level 20 on." in text
-    assert (
-        f"noisy loses 0.017 (3.0 %) {by} not told apart from {reference}: −3.0 % at level " in text
-    )
-    told = f"not told apart from {reference}: −64.8 % at level 80, p = {p:.2g}, n = 6."
-    assert f"large loses 0.357 (64.8 %) {by} {told}" in text
-    assert f"{by} {below} at every level." in text
-    assert f"{by} {below} at level 5." in text
-    assert f"rising gains 0.107 (19.4 %) {by} nowhere below {reference}." in text
-    assert text.endswith("by paired t after Holm's adjustment for 24 comparisons.")
-    few = sections.finding(result, "transpositions", "NDCG@10", ["large"])
-    assert f"large loses 0.357 (64.8 %) {by} {told}" in few, "the family is the study's"
 
 
 def by_holm(raw):

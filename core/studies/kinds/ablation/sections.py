@@ -18,9 +18,7 @@ from shuffleproof.core.studies.paired_differences import ADJUSTED, PAPER_FAMILY,
 from shuffleproof.core.studies.result import StudyResult, in_words, known_mean
 from shuffleproof.core.studies.result import by_query as changes
 from shuffleproof.core.studies.sections import (
-    UNDEFINED,
     Convention,
-    Finding,
     Headline,
     Picture,
     Section,
@@ -28,7 +26,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, number, signed
+from shuffleproof.core.words import counted, number, p_value
 
 Queries = Float64[np.ndarray, " queries"]
 LOST = "By the highest level of disturbance."
@@ -122,9 +120,10 @@ def headline(result: StudyResult, _view: View) -> Headline:
     )
     side = "below" if row["change"] < 0 else "above"
     text = f"{name} scores {number(abs(row['change']))} {MEASURE} {side} the {BASE}'s"
+    tested = f"{p_value(row['change_p'])}, Holm, n = {result.facts['queries']:,}"
     if row["change_p"] <= ALPHA:
-        return Headline(f"{text}, more than chance.", BENDS, OVER_VARIANTS)
-    return Headline(f"{text}, which may be chance.", UNTOLD, OVER_VARIANTS)
+        return Headline(f"{text} ({tested}).", BENDS, OVER_VARIANTS)
+    return Headline(f"{text}, not significant ({tested}).", UNTOLD, OVER_VARIANTS)
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
@@ -133,7 +132,6 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     if len(frame) > 1:
         for effect in ("quality", "robustness"):
             yield Picture("ablation", (frame, effect, MEASURE, step_of))
-    yield Finding(finding(result))
     level = int(max(level for _, level in result.recipe["perturbations"]))
     yield Convention.of(
         MEASURE,
@@ -157,58 +155,9 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def finding(result: StudyResult, measure: str = MEASURE) -> str:
-    """One paragraph, written from the numbers of an ablation, finished or not."""
-    frame = table(result, measure)
-    if not len(frame):
-        return "No variant has been measured yet."
-    if frame["mean"].isna().any():
-        return UNDEFINED
-    parsed = Measure.parse(measure)
-    short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
-    level = result.trials.level.max()
-    exchanges = "1 transposition" if level == 1 else f"{level:g} transpositions"
-    base = frame.iloc[0]
-    text = (
-        f"As the {base['variant']} says, {short} is {base['mean']:.3f} and "
-        f"{abs(base['loss']):.3f} is {'lost' if base['loss'] >= 0 else 'gained'} by "
-        f"{exchanges} of the initial ranking."
-    )
-    single = _is_single(frame)
-    for row in frame[~single].iloc[1:].to_dict("records"):
-        chance = "more than chance" if row["change_p"] <= ALPHA else "may be chance"
-        text += f" {row['variant'].capitalize()} as a whole: {signed(row['change'])} ({chance})."
-    differences = frame[single]
-    if not len(differences):
-        return text
-    quality = _significant_changes(differences, "change", short)
-    return f"{text} {quality} {_significant_changes(differences, 'loss_change', 'what is lost')}"
-
-
 def _is_single(frame: pd.DataFrame) -> pd.Series:
     """Which variants are the base with one difference."""
     return frame["variant"].str.startswith(f"{BASE} + ")
-
-
-def _significant_changes(frame: pd.DataFrame, column: str, quantity: str) -> str:
-    """Which differences move a column by more than chance, the largest first."""
-    p = frame["change_p" if column == "change" else "loss_p"]
-    counted = frame[p <= ALPHA]
-    if len(frame) == 1:
-        subject = f"The single difference, {_label(frame['variant'].iloc[0])},"
-        value = f" ({signed(frame[column].iloc[0])})"
-        verb = "changes" if len(counted) else "is not shown to change"
-        return f"{subject} {verb} {quantity}{value}."
-    of = f"{len(frame)} single differences"
-    if not len(counted):
-        return f"None of {of} is shown to change {quantity}."
-    ordered = counted.iloc[counted[column].abs().argsort(kind="stable")[::-1]]
-    steps = [
-        f"{_label(row['variant'])} ({signed(row[column])})" for row in ordered.to_dict("records")
-    ]
-    remainder = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
-    verb = "changes" if len(steps) == 1 else "change"
-    return f"{len(steps)} of {of} {verb} {quantity}: {', '.join(steps[:NAMED])}{remainder}."
 
 
 def _label(variant: str) -> str:

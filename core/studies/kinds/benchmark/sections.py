@@ -19,7 +19,6 @@ from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
-    PAIRED_T,
     against_baseline,
     comparison,
     marked_means,
@@ -29,7 +28,6 @@ from shuffleproof.core.studies.kinds.benchmark.table import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
-    Finding,
     Heading,
     Headline,
     Picture,
@@ -39,7 +37,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Table
-from shuffleproof.core.words import counted, interval, listed, number, p_value, signed
+from shuffleproof.core.words import counted, number
 
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
@@ -47,7 +45,9 @@ USUAL, ENDS = "NDCG@10", ("ideal", "random")
 def headline(result: StudyResult, view: View) -> Headline:
     """The best ranker, its difference from the baseline, and how many others tie with it."""
     measure = main_measure(tuple(view.measures) or result.measures)
-    ranked = _ranked_means(result, measure).dropna()
+    ranked = _ranked_means(result, measure)
+    if ranked.isna().any():
+        return Headline(UNDEFINED, UNTOLD)
     ranked = ranked[view.compared_labels(ranked.index)]
     if ranked.empty:
         return Headline("No ranker has been measured yet.", UNTOLD)
@@ -55,9 +55,10 @@ def headline(result: StudyResult, view: View) -> Headline:
     text = f"{RankerName.of(best).display} ranks first: {heads([measure])[0]} {ranked[best]:.3f}"
     differences = against_baseline(result, measure, best, view.test)
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
-        chance = "" if row["p"] <= ALPHA else " (not significant)"
+        bounds = f"95 % CI {number(-row['high'])} to {number(-row['low'])}, n = {row['n']:,}"
+        chance = "" if row["p"] <= ALPHA else ", not significant"
         beside = RankerName.of(row["ranker"]).display
-        text += f", {number(-row['difference'])} above {beside}{chance}"
+        text += f", {number(-row['difference'])} above {beside} ({bounds}{chance})"
     others = differences[
         (differences["group"] != GROUPS[0]) & differences["ranker"].isin(ranked.index)
     ]
@@ -96,7 +97,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame = against_baseline(result, measure, baseline, view.test)
     pictured = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (pictured, baseline, measure))
-    yield Finding(finding(result, measure, view.test, baseline))
     yield table(result, replace(view, measures=measures, baselines=baselines))
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
@@ -104,7 +104,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     if critical is not None and critical.queries:
         places = [(str(name), float(place)) for name, place in critical.ranks.items()]
         yield Picture("ranks", (places, critical.cliques, critical.difference))
-        yield Sentence(disagreement(result, measure))
     printed = published.printed_for(result.facts)
     if printed is not None:
         yield Heading("As the paper printed it, not measured here")
@@ -148,108 +147,6 @@ NAMED = 6
 """Rankers that a sentence names; more are counted."""
 
 CHOSEN = " (an optimistic test: the best was chosen on these same queries)"
-
-
-def finding(
-    result: StudyResult, measure: str, test: str = PAIRED_T, baseline: str = INITIAL
-) -> str:
-    """The best ranker, its difference from the baseline, and the differences of the others."""
-    ranked = _ranked_means(result, measure)
-    if not len(ranked):
-        return "No ranker has been measured yet."
-    if ranked.isna().any():
-        return UNDEFINED
-    best = str(ranked.idxmax())
-    verb, (name,) = "is best" if len(ranked) > 1 else "alone was measured", heads([measure])
-    above = _above_baseline(result, measure, test, best, baseline)
-    text = f"{best} {verb}: {name} {ranked[best]:.3f}{above}."
-    if len(ranked) == 1:
-        return text
-    frame = against_baseline(result, measure, best, test)
-    return f"{text} {_against_best(frame[frame['group'] != GROUPS[0]])}"
-
-
-def _above_baseline(result: StudyResult, measure: str, test: str, best: str, baseline: str) -> str:
-    """The difference of the best ranker from the baseline, with its interval and test."""
-    if best == baseline or baseline not in rankers_of(result):
-        return ""
-    who = "the initial ranking" if baseline == INITIAL else baseline
-    frame = against_baseline(result, measure, baseline, test)
-    row = next(row for row in frame.to_dict("records") if row["ranker"] == best)
-    if not row["difference"]:
-        return f", equal to {who}"
-    direction = "above" if row["difference"] > 0 else "below"
-    verdict = "significant" if row["p"] <= ALPHA else "not significant"
-    bounds = interval(row["low"], row["high"])
-    return (
-        f", {abs(row['difference']):.3f} {direction} {who} (95 % interval of the "
-        f"difference {bounds}, {p_value(row['p'])} after Holm's adjustment for {len(frame)} "
-        f"comparisons, N = {row['n']}): {verdict}"
-    )
-
-
-def _against_best(frame: pd.DataFrame) -> str:
-    """The others that tie with the best, and the difference of those that are lower."""
-    significant = frame["p"] <= ALPHA
-    tied, lower = frame[~significant], frame[significant]
-    if not len(tied):
-        subject = "The other one is" if len(lower) == 1 else f"All {len(lower)} others are"
-        return f"{subject} significantly lower{CHOSEN}."
-    text = f"It is statistically tied with {_with_differences(tied)}."
-    if len(lower):
-        text += f" Significantly lower{CHOSEN}: {_with_differences(lower)}."
-    return text
-
-
-def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
-    """Where the finding and the critical-difference picture differ, and why, in one sentence.
-
-    The finding tests values against those of the best ranker alone, the picture mean ranks of all
-    pairs at once (`published.critical_difference`).
-
-    Returns:
-        Empty where both say the same, or one of them says nothing.
-    """
-    ranked = _ranked_means(result, measure)
-    critical = published.critical_difference(result, measure) if len(ranked) > 1 else None
-    if critical is None or not critical.queries or ranked.isna().any():
-        return ""
-    best, ahead = str(ranked.idxmax()), str(critical.ranks.index[0])
-    frame = against_baseline(result, measure, best, test)
-    significant = set(frame.loc[frame["p"] <= ALPHA, "ranker"])
-    beyond_critical = set(
-        critical.ranks.index[(critical.ranks - critical.ranks[best]).abs() > critical.difference]
-    )
-    by_value = [label for label in critical.ranks.index if label in significant - beyond_critical]
-    by_rank = [label for label in critical.ranks.index if label in beyond_critical - significant]
-    reasons = []
-    if ahead != best and ranked[ahead] < ranked[best]:
-        reasons.append(
-            f"{ahead} is first by mean rank, since ranks count how often a ranker is ahead and "
-            "means by how much"
-        )
-    if by_value:
-        reasons.append(
-            f"the finding tells {listed(by_value)} from {best} and the picture does not, since "
-            "ranks leave out by how much one is ahead and all pairs are tested at once"
-        )
-    if by_rank:
-        reasons.append(
-            f"the picture tells {listed(by_rank)} from {best} and the finding does not, since "
-            "many small differences count in ranks and few large ones in means"
-        )
-    if not reasons:
-        return ""
-    return f"The picture and the finding differ on {best}, the best by mean: {'; '.join(reasons)}."
-
-
-def _with_differences(frame: pd.DataFrame) -> str:
-    ordered = frame.sort_values("difference", ascending=False, kind="stable")
-    pairs = zip(ordered["ranker"], ordered["difference"], strict=True)
-    names = [f"{ranker} ({signed(difference)})" for ranker, difference in pairs]
-    if len(names) > NAMED:
-        names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
-    return listed(names)
 
 
 AGAIN = "failed: the same command tries them again"
@@ -412,7 +309,10 @@ def table(result: StudyResult, view: View) -> Table:
         for measure in measures
     }
     headed = zip(measures, heads(measures), strict=True)
-    columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
+    columns = [
+        tables.RANKER,
+        *(tables.Column(measure, head, tables.VALUE) for measure, head in headed),
+    ]
     notes = table_notes(result, view) + means_over_folds(result, view)
     tuned = tuned_in_words(result.facts)
     names = [f"{label} {tuned.get(label, '')}".rstrip() for label in (*labels, *failed)]

@@ -1,7 +1,7 @@
 """What a robustness card says: one row a ranker, and the picture of all of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +46,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, interval, number, percent
+from shuffleproof.core.words import counted, percent
 
 AT_ONCE = 2**22
 """Query counts held at a time."""
@@ -95,7 +95,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     for family, level in _last_levels(result).items():
         frame = pareto(cards(result, family, measure))
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
-        yield Finding(finding(frame, family, measure))
+        yield Finding(headline(result, replace(view, family=family)).text)
         yield Sentence(of_order(frame))
         yield shown_cards(frame, family)
     yield Convention(convention(result, measure))
@@ -109,7 +109,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "cards": {family: records(frame) for family, frame in frames.items()},
         "convention": convention(result, measure),
         "units": {family: entry_of(family).unit for family in frames},
-        "findings": {family: finding(frame, family, measure) for family, frame in frames.items()},
+        "findings": {family: headline(result, View(family=family)).text for family in frames},
     }
 
 
@@ -347,48 +347,10 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(front=pd.array(front, dtype=object))
 
 
-def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
-    """What the cards amount to, in words: of `pareto`, or rows of it."""
-    rows: list[dict[str, Any]] = frame[frame["ranker"] != INITIAL].to_dict("records")  # type: ignore[assignment]
-    measured = [row for row in rows if not np.isnan(row["kept"])]
-    if not measured:
-        return ""
-    best = max(measured, key=lambda row: float(row["kept"]))
-    worst = min(measured, key=lambda row: float(row["kept"]))
-    words = f"Under {family} {best['ranker']} keeps most: {_kept_share(best)} of its {measure} "
-    words += f"({best['start']:.3f} → {best['end']:.3f})"
-    if worst is not best:
-        words += f"; {worst['ranker']} keeps least: {_kept_share(worst)} "
-        words += f"({worst['start']:.3f} → {worst['end']:.3f})"
-        if not np.isnan(worst["below_initial"]):
-            words += f", below the initial ranking {_breakdown_level(worst, family)}"
-    front = [str(row["ranker"]) for row in rows if row["front"]]
-    if len(rows) > 1 and front:
-        words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
-    noisy = [
-        f"what changes of {row['ranker']} is {row['noise']}" for row in measured if row.get("noise")
-    ]
-    return "; ".join([words, *noisy]) + "."
-
-
 def of_order(frame: pd.DataFrame) -> str:
     """Why rankers of these cards change that use no initial ranking; empty where none does."""
     changed = frame[(frame["start"] - frame["end"]).abs() > 0]
     return readers_of_order([*map(str, changed["ranker"])])
-
-
-def _kept_share(row: Mapping[str, Any]) -> str:
-    low, high = 100 * row["kept_low"], 100 * row["kept_high"]
-    share = number(row["kept"], tables.SHARE)
-    return share if high - low < FLAT else f"{share} {interval(low, high, '.1f')}"
-
-
-def _breakdown_level(row: Mapping[str, Any], family: str) -> str:
-    """From which level on, in the family's unit: the first measured, and where the curves cross."""
-    unit = entry_of(family).unit.partition(":")[0].partition(" (")[0]
-    words = f"from level {row['below_initial']:g} on ({unit}; the first level measured there"
-    crossing = row["below_initial_crossing"]
-    return words + (f", interpolated {crossing:.2g})" if crossing != row["below_initial"] else ")")
 
 
 def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:

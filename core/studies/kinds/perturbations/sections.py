@@ -27,14 +27,13 @@ from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
 from shuffleproof.core.studies.result import StudyResult, change_by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
-    Finding,
     Headline,
     Picture,
     Section,
     Sentence,
     View,
 )
-from shuffleproof.core.words import counted, listed, number, signed
+from shuffleproof.core.words import counted, listed, number
 
 UNLIKE = (
     "Families that add or remove documents stand apart: they change the best value within reach, "
@@ -78,7 +77,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     cells = condense(frame, LAST)
     facts = (cells, families_by_heading(cells["family"]), measure)
     yield Picture("losses", facts, list(_by_level(result, view)))
-    yield Finding(finding(frame, measure, list(frame["ranker"].unique()), LAST))
     wide = transfer(frame)
     if not wide.empty:
         yield transfer_table(frame, measure)
@@ -102,7 +100,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         },
         "left_out": facts.get("left_out", {}),
         "lists_that_reach": facts.get("reached", {}),
-        "finding": finding(frame, measure, list(frame["ranker"].unique()), LAST),
+        "finding": headline(result, View()).text,
         "said": _notes(facts, {family for family, _ in result.recipe["perturbations"]}),
         "convention": _convention(result, measure),
     }
@@ -509,10 +507,8 @@ def levels_in_words(cells: pd.DataFrame) -> list[str]:
     return [f"{family} {level:g}" for family, level in levels.items()]
 
 
-def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headline, str]:
-    """Who loses most in one query and who nothing, then what is lost where the set changes.
-
-    The first with what becomes of the ranker that loses most.
+def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
+    """Who loses most of the same documents in one query, and who nothing.
 
     Args:
         cells: rows of `of_query`, one a ranker and family.
@@ -521,15 +517,13 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headl
     """
     compared = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
     if compared.empty:
-        return Headline(f"Query {query}: no value of {measure} is known here.", answers.UNTOLD), ""
-    same = _of_same_documents(compared["family"])
-    alike = compared[same]
+        return Headline(f"Query {query}: no value of {measure} is known here.", answers.UNTOLD)
+    alike = compared[_of_same_documents(compared["family"])]
     worst: Any = alike.iloc[int(alike["loss"].argmax())]
-    others = _of_other_documents(compared[~same], measure)
     values = [(worst["as_is"], worst["value"])]
     tier = answers.of_one_list(values, changed=bool((alike["loss"] != 0).any()))[:2]
     if worst["loss"] <= 0:
-        return Headline(f"Query {query}: no ranker loses {measure}.", *tier), others
+        return Headline(f"Query {query}: no ranker loses {measure}.", *tier)
     lost = alike.groupby("ranker", sort=False)["loss"].max()
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
@@ -539,7 +533,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headl
         f"{measure} {_where(worst)} ({change})"
         f"{nothing if unharmed else ''}."
     )
-    return Headline(answer, *tier), others
+    return Headline(answer, *tier)
 
 
 def most_changed(result: StudyResult) -> str:
@@ -558,55 +552,6 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
     """Which rows are of families that keep the set of documents; all where none is."""
     same = np.array(["set" not in entry_of(str(name)).changes for name in families], bool)
     return same if same.any() else np.ones(len(same), bool)
-
-
-def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
-    """What the losses amount to, in words: as the headline has it, then where the set changes."""
-    compared = [name for name in rankers if name != INITIAL] or list(rankers)
-    cells = condense(frame[frame["ranker"].isin(compared)], strength).dropna(subset=["loss"])
-    if cells.empty:
-        return ""
-    same = _of_same_documents(cells["family"])
-    count = cells.loc[same, "family"].nunique()
-    families = counted(count, "family", "families")
-    leave = "leave" if count > 1 else "leaves"
-    alike = "" if same.all() else f" that {leave} the documents as they are"
-    words = f"At {STRENGTHS[strength]}, over {families}{alike}: "
-    words += f"{_largest(cells[same], measure)}."
-    return " ".join(filter(None, [words, _of_other_documents(cells[~same], measure)]))
-
-
-def _largest(cells: pd.DataFrame, measure: str) -> str:
-    """The largest loss, whose largest is least, and whom nothing harms."""
-    worst: Any = cells.iloc[int(cells["loss"].argmax())]
-    if worst["loss"] <= 0:
-        return f"no ranker loses {measure} under any of them"
-    words = f"the largest loss is {worst['ranker']}'s {_where(worst)} "
-    words += _amount(cells, worst, measure)
-    lost = cells.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
-    if len(lost) > 1 and lost.iloc[0] > 0:
-        words += f"; {lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
-    unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
-    return f"{words}; nothing here harms {', '.join(unharmed)}" if unharmed else words
-
-
-def _of_other_documents(cells: pd.DataFrame, measure: str) -> str:
-    """The largest loss where the set of documents changes, and why it stands apart."""
-    if cells.empty or cells["loss"].max() <= 0:
-        return ""
-    worst: Any = cells.iloc[int(cells["loss"].argmax())]
-    return (
-        f"{UNLIKE} There the largest loss is {worst['ranker']}'s {_where(worst)} "
-        f"{_amount(cells, worst, measure)}."
-    )
-
-
-def _amount(cells: pd.DataFrame, worst: Any, measure: str) -> str:
-    """The largest loss in brackets, and who else loses as much, as far as it is printed."""
-    loss = signed(-worst["loss"])
-    equal = cells[[signed(-each) == loss for each in cells["loss"]]]["ranker"]
-    others = [str(name) for name in equal.unique() if name != worst["ranker"]]
-    return f"({loss} {measure}{f', as much as {listed(others)}' if others else ''})"
 
 
 def _where(point: Any) -> str:

@@ -28,7 +28,7 @@ class RankingDegradation(Question):
     answers: ClassVar[Mapping[str, str]] = {
         "findings": "a row a family and measure: convention, finding in words, the paper's claim",
     }
-    printing = "finding(result, {perturbations[0][0]!r}, {measures[0]!r})"
+    printing = "marks(result, {perturbations[0][0]!r}, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(

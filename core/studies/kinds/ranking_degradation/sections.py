@@ -36,7 +36,6 @@ from shuffleproof.core.studies.paired_differences import (
 )
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, change_by_query
 from shuffleproof.core.studies.sections import (
-    UNDEFINED,
     Convention,
     Finding,
     Headline,
@@ -46,7 +45,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, interval, listed, number, p_value, percent, signed
+from shuffleproof.core.words import interval, listed, p_value, signed
 
 Queries = Float64[np.ndarray, " queries"]
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
@@ -76,86 +75,9 @@ def falls(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     return frame.assign(p=holm(frame["p"].to_numpy()))
 
 
-def finding(
-    result: StudyResult, family: str, measure: str, rankers: Sequence[str] | None = None
-) -> str:
-    """One paragraph, written from the numbers: who stays, who falls, how far, and past what.
-
-    Args:
-        result: of an initial-ranking study.
-        family: of perturbations.
-        measure: one that follows from what is stored.
-        rankers: labels; by default all.
-    """
-    frame = falls(result, family, measure)
-    comparisons = counted(int((frame["ranker"] != INITIAL).sum()), "comparison")
-    selected = frame if rankers is None else frame[frame["ranker"].isin(rankers)]
-    if selected["mean"].isna().any():
-        return UNDEFINED
-    curves = [curve for _, curve in selected.groupby("ranker", sort=False)]
-    falling = sorted((curve for curve in curves if np.ptp(curve["mean"]) > 0), key=_gain)
-    steady = "; ".join(
-        f"{_subject(curve)} keeps {curve['mean'].iloc[0]:.3f} at every level"
-        for curve in curves
-        if np.ptp(curve["mean"]) == 0
-    )
-    sentences = [f"{steady}."] if steady else []
-    for curve in falling:
-        label, level = curve["ranker"].iloc[0], curve["level"].iloc[-1]
-        sentences.append(_sentence(curve, family, within_noise(result, label, family, level)))
-    if any(curve["difference"].notna().any() for curve in falling):
-        sentences.append(
-            f"Levels are compared with it by paired t after Holm's adjustment for {comparisons}."
-        )
-    return " ".join(sentences)
-
-
-def _gain(curve: pd.DataFrame) -> float:
-    """What the last level gained, in the measure's own unit."""
-    return float(curve["mean"].iloc[-1] - curve["mean"].iloc[0])
-
-
-def _sentence(curve: pd.DataFrame, family: str, noise: str) -> str:
-    start, gain, level = curve["mean"].iloc[0], _gain(curve), curve["level"].iloc[-1]
-    verb = "gains" if gain > 0 else "loses"
-    share = f" ({percent(abs(gain) / start, 1)})" if start else ""
-    text = f"{_subject(curve)} {verb} {number(abs(gain))}{share} {_level_in_words(family, level)}"
-    if noise:
-        return f"{text}, {noise}."
-    tested = curve["difference"].notna().any()
-    return f"{text} and is {_where_below(curve)}." if tested else f"{text}."
-
-
-def _subject(curve: pd.DataFrame) -> str:
-    """Whose curve it is, as it begins a sentence."""
-    label = str(curve["ranker"].iloc[0])
-    return f"The {label}" if label == INITIAL else label
-
-
 def _level_in_words(family: str, level: float) -> str:
     """A level of a family, as it ends a sentence."""
     return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
-
-
-def _where_below(curve: pd.DataFrame) -> str:
-    """At which of the measured levels it is below the undisturbed initial ranking, in words."""
-    reference = "the undisturbed initial ranking"
-    verdict = f"significantly below {reference}"
-    levels = curve["level"].tolist()
-    below = curve.loc[(curve["difference"] < 0) & (curve["p"] <= ALPHA), "level"].tolist()
-    if below == levels:
-        return f"{verdict} at every level"
-    if below and below == levels[-len(below) :]:
-        return f"{verdict} from level {below[0]:g} on"
-    if below:
-        return f"{verdict} at level {', '.join(f'{level:g}' for level in below)}"
-    lowest = min(curve.to_dict("records"), key=lambda row: row["difference"])
-    if lowest["difference"] >= 0:
-        return f"nowhere below {reference}"
-    return (
-        f"not told apart from {reference}: {number(lowest['share'], '+.1%')} at level "
-        f"{lowest['level']:g}, {p_value(lowest['p'])}, n = {lowest['n']}"
-    )
 
 
 def _levels(result: StudyResult, family: str) -> list[float]:
@@ -307,15 +229,15 @@ def headline(result: StudyResult, view: View) -> Headline:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     summary = result.summary_under(view.measures)
-    several = len(set(summary["measure"])) > 1
+    several = len(summary.groupby(["family", "measure"])) > 1
     for (name, measure_name), group in summary.groupby(["family", "measure"], sort=False):
         family, measure = str(name), str(measure_name)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
         yield Picture("curves", partial(_loss_curves, result, family, measure))
         yield Picture("curves", (summary, family, measure, unit), [table])
-        beginning = f"{measure}: " if several else ""
-        yield Finding(f"{beginning}{finding(result, family, measure)}")
+        if several:
+            yield Finding(f"{measure}: {headline(result, View((measure,), family=family)).text}")
         yield Convention(Measure.parse(measure).convention())
         yield Sentence(claim_text(claim(result, family, measure)))
         yield Sentence(of_order(result, family, measure))
@@ -334,7 +256,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
                 "family": family,
                 "measure": measure,
                 "convention": Measure.parse(measure).convention(),
-                "finding": finding(result, family, measure),
+                "finding": headline(result, View((measure,), family=family)).text,
                 "claim": claim(result, family, measure) or None,
             }
             for family in families

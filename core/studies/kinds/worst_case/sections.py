@@ -9,16 +9,15 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import bootstrap_interval
-from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
 from shuffleproof.core.studies.result import StudyResult, by_query
-from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
+from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, listed, number
+from shuffleproof.core.words import counted, listed
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -43,7 +42,6 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     recipe = result.recipe
     unit = str(recipe["search"]["unit"])
     yield Picture("worst case", (frame, measure, unit))
-    yield Finding(finding(frame, measure, unit))
     convention = (
         Measure.parse(measure).convention(),
         f"N = {counted(result.facts['queries'], 'query')}",
@@ -143,41 +141,6 @@ def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
     )
     frame = by_query(result.query_ids, ("as_is", as_is), ("worst", worst), more={"random": random})
     return frame[["query", "as_is", "random", "worst", "change"]]
-
-
-def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
-    """Who is hurt most and least at the largest budget, and who cannot be hurt at all.
-
-    >>> row = {"ranker": "dlcm", "budget": 5, "as_is": 0.5, "worst": 0.25, "low": 0.2, "high": 0.3,
-    ...        "worst_damage": 0.25, "random_damage": 0.05, "certified": False}
-    >>> finding(pd.DataFrame([row]), "RR", "inversions")
-    'The worst 5 inversions found cost dlcm 0.250 RR (0.500 → 0.250), at random 0.050.'
-    """
-    table = table[table["worst"].notna()]
-    trained = table[table["ranker"] != INITIAL]
-    compared = table if trained.empty else trained
-    if compared.empty:
-        return ""
-    budget = int(compared["budget"].max())
-    rows: list[Any] = compared[compared["budget"] == budget].to_dict("records")
-    certified = [str(row["ranker"]) for row in rows if row["certified"]]
-    vulnerable = sorted(
-        (row for row in rows if not row["certified"]), key=lambda row: -row["worst_damage"]
-    )
-    sentences = []
-    if vulnerable:
-        first, last = vulnerable[0], vulnerable[-1]
-        text = f"The worst {steps(budget, unit)} found cost {first['ranker']} "
-        text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
-        text += f"{first['worst']:.3f}), at random {number(first['random_damage'])}"
-        if len(vulnerable) > 1:
-            text += f"; {last['ranker']} loses least of those that can be hurt: "
-            text += f"{number(last['worst_damage'])}, at random {number(last['random_damage'])}"
-        sentences.append(f"{text}.")
-    if certified:
-        verb = "are" if len(certified) > 1 else "is"
-        sentences.append(f"{', '.join(certified)} {verb} certified: no order costs anything.")
-    return " ".join(sentences)
 
 
 def steps(budget: int, unit: str) -> str:

@@ -85,6 +85,11 @@ class Plan(DescribedPlan):
             for part in range(-(-lists // PART))
         ]
 
+    @property
+    def orders_per_list(self) -> int:
+        """Orders of one list that a ranker scores at most."""
+        return 1 + self.draws * len(self.budgets) + self.search.orders(self.budgets[-1])
+
     def digests(self, lists: int) -> list[str]:
         """The keys of its cells, on so many lists."""
         return [cell.digest for cell in self.cells(lists)]

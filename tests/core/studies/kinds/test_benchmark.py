@@ -238,17 +238,16 @@ def test_critical_difference_is_friedman_and_nemenyi(result):
 def test_text_has_bold_best_marks_and_a_note(result):
     latex = table_text.latex(sections.table(result, View(("NDCG@10",), baselines=("random",))))
     best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
-    assert rf"\textbf{{{best['mean']:.3f}}}" in latex
+    assert rf"\bfseries {best['mean']:.3f}" in latex
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
-    assert latex.count("&") == 1 + len(set(result.trials.ranker))
     markdown = sections.markdown(result, ("NDCG@10",), ("random",))
     assert f"**{best['mean']:.3f}**" in markdown
     assert "no relevant: 0" in markdown
     assert "a above random, (a) below" in markdown
     assert "sample · N = 150 queries · mean ± standard deviation of 2 seeds" in markdown
     assert "rows without ±: 1 run" in markdown
-    assert "*the set of documents*" in markdown
-    assert r"\emph{each document by itself}" in latex
+    assert "| the set of documents: |" in markdown
+    assert "each document by itself: &" in latex
     both = ("feature:3", "random")
     symbols = benchmark_table.SYMBOLS["daggers"]
     told = sections.table(result, View(("NDCG@10",), 3, both, "randomisation", symbols))

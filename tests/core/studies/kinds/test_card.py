@@ -170,18 +170,3 @@ def test_a_callable_has_a_card_too(workbench):
 def test_families_that_change_documents_make_no_card(workbench):
     with pytest.raises(UsageError, match="changes more than order and ranking"):
         next(Card(("no ranker is trained",), ("distractors",)).run(workbench))
-
-
-@pytest.mark.parametrize(
-    ("family", "crossing", "said"),
-    [
-        ("transpositions", 2.0, "2 on (exchanges per list; the first level measured there)"),
-        ("clicks-position", 2.0, "2 on (sessions a query; the first level measured there)"),
-        ("promote", 1.25, "the best is 1; the first level measured there, interpolated 1.2)"),
-    ],
-)
-def test_where_a_ranker_falls_below_is_said_in_the_familys_unit(family, crossing, said):
-    row = {"below_initial": 2.0, "below_initial_crossing": crossing}
-    found = card_table._breakdown_level(row, family)
-    assert found.startswith("from level 2 on (")
-    assert found.endswith(said)

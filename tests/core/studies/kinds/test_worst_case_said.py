@@ -1,13 +1,10 @@
 """What the search for the worst case keeps, and what is said of it."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from shuffleproof.core.cli.study_kinds import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _best_guided
-from shuffleproof.core.rankers.name import INITIAL
-from shuffleproof.core.studies.kinds.worst_case.sections import finding
 
 
 def row(ranker, worst, budget=5, *, certified=False):
@@ -15,21 +12,6 @@ def row(ranker, worst, budget=5, *, certified=False):
         "ranker": ranker, "budget": budget, "as_is": 0.5, "worst": 0.5 - worst, "low": 0.0,
         "high": 1.0, "worst_damage": worst, "random_damage": 0.05, "certified": certified,
     }  # fmt: skip
-
-
-def test_the_finding_names_who_is_hurt_most_and_least_and_who_cannot_be():
-    rows = [row(INITIAL, 0.5), row("a", 0.1), row("b", 0.3), row("b", 0.2, 1), row("c", 0.2)]
-    said = finding(pd.DataFrame([*rows, row("d", 0.0, certified=True)]), "RR", "exchanges")
-    assert said == (
-        "The worst 5 exchanges found cost b 0.300 RR (0.500 → 0.200), at random 0.050; a loses "
-        "least of those that can be hurt: 0.100, at random 0.050. d is certified: no order costs "
-        "anything."
-    )
-    alone = finding(pd.DataFrame([row(INITIAL, 0.5, 1)]), "RR", "exchanges")
-    assert alone.startswith(f"The worst 1 exchange found cost {INITIAL} 0.500 RR")
-    both = [row("d", 0.0, certified=True), row("e", 0.0, certified=True)]
-    assert finding(pd.DataFrame(both), "RR", "exchanges").startswith("d, e are certified")
-    assert finding(pd.DataFrame([row("a", np.nan)]), "RR", "exchanges") == ""
 
 
 def test_the_dearest_exchanges_are_told_by_places_dearest_first():

@@ -1,0 +1,455 @@
+"""Trainings, trials and calls of a user's function that a question needs and the store lacks.
+
+A question is asked of a workbench that reads what is stored and writes nothing: a ranker that is
+not trained is noted, and code that wants its scores is stopped there. So each kind of study says
+by its own code what it needs.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.data.catalogue import SAMPLE, resolve
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.trainings import (
+    FitSize,
+    PlannedTraining,
+    TrainingPlanner,
+    recorded_seconds,
+    time_of,
+    trainings_in_words,
+)
+from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
+from shuffleproof.core.rankers.combining import Combining
+from shuffleproof.core.rankers.ensemble.fit_cache import TrainMember, recipe_of
+from shuffleproof.core.rankers.ensemble.rankers import combine
+from shuffleproof.core.rankers.fit_cache import CachedRanker
+from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.univariate import UnivariateSpec
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.registry import EVERY, STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Plan, TrialRecords
+from shuffleproof.core.studies.workbench import IdentifiedRanker, TrainingData, Workbench
+from shuffleproof.core.words import counted
+
+LONG = 600.0
+"""Seconds of training from which on work is announced."""
+
+
+class NoScoresError(BaseException):
+    """Scores of a ranker that is not trained were wanted."""
+
+
+class NotStoredError(UsageError):
+    """Data would have to be read in, and a dry run writes nothing."""
+
+
+@dataclass(frozen=True)
+class NeededTraining:
+    """A training that a command needs.
+
+    Attributes:
+        name: of the ranker, with its preset and its purpose.
+        stored: it is done already.
+        seconds: it takes about; None: unknown.
+    """
+
+    name: str
+    stored: bool
+    seconds: float | None = None
+
+
+@dataclass
+class DryRun:
+    """Work that a command would do.
+
+    Attributes:
+        trainings: by key.
+        study: its key, where it is stored.
+        trials: of the study.
+        stored_trials: how many of them are stored.
+        calls: of each user's function; the number of calls.
+        call_seconds: of each user's function, seconds of one call.
+        timed: whether one call of each function is timed.
+    """
+
+    trainings: dict[str, NeededTraining] = field(default_factory=dict)
+    study: str | None = None
+    trials: int = 0
+    stored_trials: int = 0
+    calls: dict[str, int] = field(default_factory=dict)
+    call_seconds: dict[str, float | None] = field(default_factory=dict)
+    timed: bool = False
+
+    def add(self, training: PlannedTraining, purpose: str = "") -> None:
+        """Note a training; the same one counts once."""
+        needed = NeededTraining(training.words + purpose, training.stored, training.seconds)
+        self.trainings.setdefault(str(training.key), needed)
+
+    @property
+    def missing_seconds(self) -> list[float | None]:
+        """Seconds of the trainings that are not stored."""
+        return [one.seconds for one in self.trainings.values() if not one.stored]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether nothing is to be made: the study is there, or else the trainings asked for."""
+        return self.study is not None or not (self.trials or self.missing_seconds)
+
+    @property
+    def seconds(self) -> list[float | None]:
+        """Seconds of each missing training and of the calls of each function."""
+        calls = [
+            seconds and seconds * self.calls.get(name, 0)
+            for name, seconds in self.call_seconds.items()
+        ]
+        return [] if self.study else [*self.missing_seconds, *calls]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for alike trainings: name, count, stored and seconds (null: unknown)."""
+        alike: dict[tuple[str, bool], list[float | None]] = {}
+        for one in self.trainings.values():
+            alike.setdefault((one.name, one.stored), []).append(one.seconds)
+        return [
+            {
+                "name": name,
+                "count": len(times),
+                "stored": stored,
+                "seconds": 0.0 if stored else _total(times),
+            }
+            for (name, stored), times in alike.items()
+        ]
+
+    def text(self) -> str:
+        """The work for the terminal, a line for alike trainings, for the trials and the calls."""
+        lines = [
+            f"training  {row['count']} × {row['name']}: "
+            + ("stored" if row["stored"] else time_of([row["seconds"]]))
+            for row in self.rows()
+        ]
+        if self.trials:
+            lines.append(f"trials    {self.trials:,}, of which {self.stored_trials:,} are stored")
+        for name, count in self.calls.items():
+            each = self.call_seconds[name]
+            lines.append(
+                f"calls     {count:,} of {name}: "
+                + time_of([each and each * count])
+                + (f" ({each:.3g} s for one)" if each is not None else "")
+            )
+        outcome = time_of(self.seconds) if self.seconds else "no training"
+        if self.study:
+            outcome = f"stored as {self.study}"
+        return "\n".join([*lines, f"total     {outcome}; nothing was made"])
+
+    def plain(self) -> dict[str, Any]:
+        """The work in JSON."""
+        return {
+            "result": self.study,
+            "trainings": self.rows(),
+            "trials": {"count": self.trials, "stored": self.stored_trials},
+            "calls": self.calls,
+            "seconds": _total(self.seconds),
+        }
+
+    def notes(self) -> list[str]:
+        """Lines before work that trains something else first, or takes long."""
+        several = len(self.missing_seconds) > 1 or (self.missing_seconds and self.trials)
+        if not self.calls and not several and (_total(self.seconds) or 0.0) < LONG:
+            return []
+        names = dict.fromkeys(row["name"] for row in self.rows() if not row["stored"])
+        parts = (
+            [f"{trainings_in_words(self.missing_seconds)} ({'; '.join(names)})"] if names else []
+        )
+        parts += [f"{count:,} calls of {name}" for name, count in self.calls.items()]
+        return [f"{'; '.join(parts)}. --dry-run tells more; a stopped command can be resumed."]
+
+    def sentence(self) -> str:
+        """The work for a form."""
+        if self.study:
+            return "This study is stored"
+        missing = trainings_in_words(self.missing_seconds)
+        parts = [f"**{missing}** first" if self.missing_seconds else missing.capitalize()]
+        parts += [f"{self.trials - self.stored_trials:,} trials"] if self.trials else []
+        parts += [f"{counted(count, 'call')} of {name}" for name, count in self.calls.items()]
+        return ", then ".join(parts)
+
+
+def _total(seconds: Sequence[float | None]) -> float | None:
+    """The sum; None where a part is not known."""
+    return None if None in seconds else float(sum(filter(None, seconds)))
+
+
+@dataclass(frozen=True)
+class UntrainedRanker:
+    """A ranker as far as its recipe tells."""
+
+    spec: RankerSpec | None
+    reads: frozenset[Input]
+    name: str
+    rankings: int
+
+    @classmethod
+    def of(cls, spec: RankerSpec) -> "UntrainedRanker":
+        """The ranker of a recipe."""
+        return cls(spec, spec.reads, spec.name, spec.rankings)
+
+    @classmethod
+    def like(cls, ranker: Ranker) -> "UntrainedRanker":
+        """A ranker without its scores."""
+        return cls(getattr(ranker, "spec", None), ranker.reads, ranker.name, ranker.rankings)
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Stop: nothing has been trained that could score."""
+        del dataset, lists
+        raise NoScoresError
+
+    def reading(self, columns: Sequence[int | None]) -> "UntrainedRanker":
+        """The same ranker, whatever initial rankings it is given."""
+        del columns
+        return self
+
+    def save(self, directory: Path) -> None:
+        """Write nothing."""
+
+
+@dataclass(frozen=True)
+class DryWorkbench(Workbench):
+    """A workbench that notes what would be made.
+
+    Attributes:
+        planner: of trainings.
+        dry: the notes.
+    """
+
+    planner: TrainingPlanner
+    dry: DryRun
+
+    def fit(
+        self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
+    ) -> Generator[Progress, None, CachedRanker]:
+        """The ranker of a recipe, as far as that tells."""
+        yield from ()
+        if not spec.fits_documents:
+            self.add_lists()
+        training = self.planner.fit(self.recipe, spec)
+        if not isinstance(spec, UnivariateSpec):
+            if training_data is None:
+                self.dry.add(training)
+            else:
+                again = NeededTraining(
+                    f"{training.words}, again", stored=False, seconds=training.seconds
+                )
+                self.dry.trainings[f"again {len(self.dry.trainings)}"] = again
+        artefact = replace(_placeholder(training.key), recipe={"ranker": spec.recipe()})
+        return CachedRanker(artefact, training.stored, UntrainedRanker.of(spec))
+
+    def combined(
+        self, parts: Sequence[RankerName], options: Combining, trained: TrainMember
+    ) -> Generator[Progress, None, CachedRanker]:
+        """The combination of members that are noted."""
+        members: list[CachedRanker] = []
+        for part in parts:
+            members += [(yield from trained(str(part)))]
+        combination = combine([member.ranker for member in members], options)
+        digests = [member.artefact.key.digest for member in members]
+        key = key_of("ranker", recipe_of(combination, options), digests)
+        return CachedRanker(_placeholder(key), cached=True, fitted=combination)
+
+    def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, Workbench]:
+        """The same data with other lists."""
+        yield from ()
+        other = replace(self, recipe=recipe, prepared=_stand_in(self.fold, recipe))
+        other.add_lists()
+        return other
+
+    def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
+        """A ranker to be studied, without its scores."""
+        resolved = yield from super().identified(name)
+        return replace(resolved, held=UntrainedRanker.like(resolved.ranker))
+
+    def _stored_ranker(self, name: RankerName) -> CachedRanker:
+        stored = super()._stored_ranker(name)
+        return replace(stored, fitted=UntrainedRanker.like(stored.ranker))
+
+    def _identified_by_answers(
+        self, ranker: Ranker, recipe: Mapping[str, Any], source: str
+    ) -> IdentifiedRanker:
+        """A function or an object: its answers are part of its key, so its trials are not known."""
+        del source
+        if "file" not in recipe:
+            seconds = None
+            if self.dry.timed:
+                test, start = self.prepared.test, time.perf_counter()
+                ranker.score(test.dataset, test.lists.select(np.arange(1)))
+                seconds = time.perf_counter() - start
+            self.dry.call_seconds[str(recipe.get("callable", ranker.name))] = seconds
+        return IdentifiedRanker(ranker, secrets.token_hex(32))
+
+    def run(  # noqa: PLR0913 (as `Workbench.run`)
+        self,
+        plan: Plan,
+        query_ids: Sequence[str],
+        facts: Callable[[], Mapping[str, Any]],
+        work: engine.Work,
+        *,
+        save: Callable[[StudyResult, Path], None] = StudyResult.save,
+        records: TrialRecords | None = None,
+        trains: Iterable[Generator[Progress, None, Any]] = (),
+    ) -> Generator[Progress, None, Artefact]:
+        """Look the study and its trials up, and note what is trained on its way."""
+        del facts, work, save
+        yield from ()
+        key = key_of("study", plan.recipe())
+        if engine.is_whole(self.store.find(key)):
+            self.dry.study = str(key)
+            return _placeholder(key)
+        self.add_lists()
+        for training in trains:
+            try:
+                run_to_end(training)
+            except NoScoresError:
+                continue
+        stored = (self.store.records if records is None else records).get
+        digests = plan.digests(len(query_ids))
+        self.dry.trials = len(digests)
+        self.dry.stored_trials = sum(stored(digest) is not None for digest in digests)
+        recipe = plan.recipe()
+        rankers = len(recipe.get("rankers") or recipe.get("rows") or "1")
+        missing = (len(digests) - self.dry.stored_trials) // rankers
+        orders = getattr(plan, "orders_per_list", missing)
+        self.dry.calls = dict.fromkeys(self.dry.call_seconds, orders * len(query_ids))
+        return _placeholder(key)
+
+    def add_lists(self) -> None:
+        """Note the fits that candidate lists need."""
+        for training in self.planner.of_lists(self.recipe):
+            self.dry.add(training, ", for the candidate lists")
+
+
+def _placeholder(key: ArtefactKey) -> Artefact:
+    """An artefact that is not made."""
+    return Artefact(key, Path(), {}, {"seconds": 0.0}, "", 0)
+
+
+def _stand_in(fold: Fold, recipe: ListRecipe) -> PreparedFold:
+    """Lists of the right length; the documents that they will hold are not known yet."""
+    parts: dict[str, Any] = {}
+    for part in PARTS:
+        dataset: RankingDataset = getattr(fold, part)
+        prior = np.zeros((dataset.documents, len(recipe.initial)), dtype=np.float32)
+        lists = CandidateLists.ranked_by(dataset, prior, depth=recipe.depth)
+        if part == "test" and recipe.queries is not None:
+            lists = lists.select(np.arange(min(recipe.queries, len(lists))))
+        parts[part] = JudgedLists(dataset, lists)
+    return PreparedFold(**parts)
+
+
+@dataclass(frozen=True)
+class DryScope(Scope):
+    """A scope whose workbenches write nothing.
+
+    Attributes:
+        recorded: seconds of trainings, see `recorded_seconds`.
+        dry: the notes of all its workbenches.
+    """
+
+    recorded: Mapping[str, float] = field(default_factory=dict)
+    dry: DryRun = field(default_factory=DryRun)
+
+    @classmethod
+    def of(cls, scope: Scope, *, timed: bool = False) -> "DryScope":
+        """The same scope, dry.
+
+        Raises:
+            NotStoredError: data that would have to be read in.
+        """
+        for name in folds_of(scope.data, scope.store):
+            if name != SAMPLE and name not in scope.store.names() and Path(name).exists():
+                raise NotStoredError(
+                    f"{name} is not stored yet and a dry run writes nothing: "
+                    f"`shuffleproof ingest {name} --name mine` first"
+                )
+        place = (scope.store, scope.data, scope.lists, scope.preset, scope.pinned)
+        return cls(*place, recorded_seconds(scope.store), DryRun(timed=timed))
+
+    def open_workbench(
+        self, recipe: ListRecipe | None = None
+    ) -> Generator[Progress, None, Workbench]:
+        """A dry workbench of the data set."""
+        yield from ()
+        fold = resolve(self.pinned or self.data, self.store)
+        lists = (recipe or self.recipe()).of_today().for_fold(fold)
+        planner = TrainingPlanner(FitSize.of(self.data, fold), self.store, self.recorded)
+        place = (self.data, fold, lists, _stand_in(fold, lists), self.store, self.usual_preset)
+        return DryWorkbench(*place, planner, self.dry)
+
+
+def dry_run(question: Question, scope: Scope, *, timed: bool = False) -> DryRun:
+    """Work that a question needs.
+
+    Args:
+        question: of any kind.
+        scope: what it is asked of.
+        timed: whether one call of each user's function is made and timed.
+
+    Raises:
+        ShuffleproofError: as the study itself would before its first trial.
+    """
+    if question.kind not in STUDIES:
+        from shuffleproof.core.studies.listless.dry_run import listless_dry_run  # noqa: PLC0415 (loads numba)
+
+        return listless_dry_run(question, scope)
+    dry = DryScope.of(scope, timed=timed)
+    run_to_end(question.study(dry))
+    return dry.dry
+
+
+def dry_workbenches(scope: Scope) -> list[Workbench]:
+    """A workbench of every fold, on which nothing is made.
+
+    Raises:
+        NotStoredError: data that would have to be read in.
+    """
+    return [run_to_end(fold.open_workbench()) for fold in DryScope.of(scope).folds()]
+
+
+def dry_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> DryRun:
+    """Work that training a ranker needs.
+
+    Raises:
+        ShuffleproofError: as the training itself would before it begins.
+    """
+    dry = DryScope.of(scope)
+    opened = run_to_end(dry.open_workbench())
+    run_to_end(opened.train(name, changes))
+    return dry.dry
+
+
+def sentence(item: Mapping[str, Any]) -> str:
+    """Work that a question needs, in words: for a resident process.
+
+    Args:
+        item: `store`, `kind` of study, its `question`, and the fields of a scope.
+    """
+    store = Store(Path(item["store"]), default_store().bundled)
+    question = EVERY[item["kind"]].from_plain(item["question"])
+    scope = Scope(store, item["data"], item.get("lists"), item.get("preset"))
+    return dry_run(question, scope).sentence()
