@@ -290,16 +290,6 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
 
 
-def test_a_value_without_a_square_is_named_before_the_import_and_stops_nothing(store):
-    test = page("Add data")
-    bad = LETOR + "1 qid:77 1:0.5 2:-1e30 # a:1\n1 qid:78 1:1e999\n"
-    chosen(test, [("train.txt", bad), ("vali.txt", LETOR), ("test.txt", LETOR)])
-    line = bad.count("\n") - 1
-    (told,) = (one.value.replace("\\", "").replace(JOINER, "") for one in test.warning)
-    assert told.startswith(f"train.txt:{line}: feature 2 of query 77 is -1e30, whose square is no")
-    assert "an infinite value" in test.error[0].value
-
-
 def test_wrong_names_and_missing_parts_are_sentences(store, tmp_path):
     ingested(store, tmp_path, "taken")
     test = page("Add data")
