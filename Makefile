@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: setup setup-dev app test test-cluster test-extras check demo bench house format lock sample clean
+.PHONY: setup setup-dev app test test-all test-extras check demo bench house format lock sample clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -14,27 +14,26 @@ setup-dev: $(VENV)/.ready-dev
 $(VENV)/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -c constraints.txt torch==2.13.0
-	$(PIP) -c constraints.txt -e .
+	$(PIP) -c constraints.txt -e '.[all]'
 	touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready
-	$(PIP) -c constraints.txt -e '.[dev]'
-	touch $@
-
-# Ray is large: only the tests of clusters need it.
-$(VENV)/.ready-cluster: $(VENV)/.ready-dev
-	$(PIP) -c constraints.txt -e '.[cluster]'
+	$(PIP) -c constraints.txt -e '.[all,dev]'
 	touch $@
 
 app: setup
 	$(BIN)/python -m shuffleproof app
 
-test: setup-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 
-# What `test` skips where Ray is not installed: a cluster of two nodes.
-test-cluster: $(VENV)/.ready-cluster
-	$(BIN)/python -m pytest tests/core/execution/test_execution.py tests/core/test_workers.py -k "ray or cluster or node"
+# What a contributor runs.
+test: setup-dev
+	$(PYTEST) -m "not slow"
+
+# Everything: processes that are killed, clusters, browsers, fuzzers, notebooks, long trainings, with
+# the annotations of all of core checked at every call.
+test-all: setup-dev
+	$(PYTEST) --jaxtyping-packages=shuffleproof.core,beartype.beartype
 
 # Each extra in a fresh environment of its own, from a wheel: half an hour, gigabytes.
 test-extras: setup-dev

@@ -20,7 +20,6 @@ from typing import Any
 from shuffleproof.core import jobs
 from shuffleproof.core.data import document_tables
 from shuffleproof.core.data.display_texts import SHAPES
-from shuffleproof.core.data.doctor import beyond_squares
 from shuffleproof.core.data.frames import columns_named
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
@@ -199,13 +198,6 @@ class Draft:
         with_query, alone = group_file(path) is None, file == self.only_file
         reading = missing, columns
         return _fault(path, changed, file.name, reading, with_query=with_query, alone=alone)
-
-    def doubt(self, file: DraftFile) -> str:
-        """What in the first lines can be read and yet spoils a study; empty: nothing."""
-        try:
-            return "" if is_group(file.name) else beyond_squares(self.path(file), file.name)
-        except DataError:
-            return ""  # `fault` names it
 
     def path(self, file: DraftFile) -> Path:
         """Where a file of the draft lies."""

@@ -42,6 +42,33 @@ class ShuffleproofError(Exception):
     exit_code: ClassVar[int] = 1
 
 
+class MissingPackageError(ShuffleproofError):
+    """A package of an extra that is not installed."""
+
+    EXTRAS: ClassVar[dict[str, str]] = {
+        "Stemmer": "train", "lightgbm": "train", "torch": "train", "optuna": "tune",
+        "kaleido": "app", "plotly": "app", "streamlit": "app", "ray": "cluster",
+        "submitit": "slurm", "xgboost": "xgboost", "highspy": "kemeny", "hypothesis": "testing",
+    }  # fmt: skip
+    """The extra of pyproject.toml that installs a package, by the name it is imported by."""
+
+    def __init__(self, package: str) -> None:
+        """Name the package and the command that installs it."""
+        extra = self.EXTRAS[package]
+        super().__init__(f"{package} is not installed. Run: pip install 'shuffleproof[{extra}]'")
+
+    @classmethod
+    def of(cls, error: BaseException) -> "MissingPackageError | None":
+        """The message for a failed import; None where no extra has the module.
+
+        >>> print(MissingPackageError.of(ModuleNotFoundError(name="torch.nn")))
+        torch is not installed. Run: pip install 'shuffleproof[train]'
+        """
+        package = str(getattr(error, "name", "")).partition(".")[0]
+        is_missing = isinstance(error, ModuleNotFoundError) and package in cls.EXTRAS
+        return cls(package) if is_missing else None
+
+
 class UsageError(ShuffleproofError):
     """The call itself is wrong: an unknown name, an impossible value."""
 

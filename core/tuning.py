@@ -2,15 +2,13 @@
 
 The first trials are the presets `paper` and `tuned` and the one that the search starts from, so the
 result is never worse than these on validation. Then Optuna's TPE (Bergstra et al., NIPS 2011)
-proposes, and trials that measure validation on their way (networks, and what has patience) are
-stopped where they fall below the median of the others at the same epoch. Only training and
-validation parts are read until the search is over; the test part is then looked at once. Every
-trial is a training of the store, and its outcome a record: a search that was killed takes the same
-steps again, and those that were done cost nothing. Several workers do the trials of a round, which
-are proposed before any of them is known, so that the search is the same whoever works it, and in
-what order.
+proposes. A trial that measures validation on its way (networks, and what has patience) is stopped
+where it falls below the median of the others at the same epoch, unless several are proposed at a
+time. Only training and validation parts are read until the search is over; the test part is then
+looked at once. Optuna's journal in the store holds the trials, so a search that was killed goes on.
 """
 
+import hashlib
 import json
 import re
 import time
@@ -18,7 +16,6 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil, fsum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -30,7 +27,7 @@ from shuffleproof.core.errors import (
     UsageError,
 )
 from shuffleproof.core.execution import tasks
-from shuffleproof.core.parameters import Parameter, check, parameter
+from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.parameters import text_of as written
 from shuffleproof.core.progress import Progress, in_turn, with_reports
 from shuffleproof.core.rankers import named_presets, registry
@@ -46,16 +43,14 @@ from shuffleproof.core.search_space import (
     fields_with_values,
     space_of,
 )
-from shuffleproof.core.store import manifest
-from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies.dry_run import NotStoredError, dry_workbenches
+from shuffleproof.core.store import manifest, private
+from shuffleproof.core.store.keys import canonical_json
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.workbench import Workbench
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
-    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
 
 MEASURE = "NDCG@10"
 FIRST = ("paper", "tuned")
@@ -65,7 +60,9 @@ TRIALS = 40
 CURVE = 50
 """Points of a trial's curve at most."""
 
-RECORDS = "tunings"
+JOURNALS = "tunings"
+"""The folder of a store that holds a journal for each search."""
+
 DONE, PRUNED, FAILED = "done", "pruned", "failed"
 
 
@@ -110,7 +107,6 @@ class Search:
         base: the ranker's name at the preset that the search starts from.
         space: the range of every field.
         folds: a workbench each.
-        history: a row a trial.
         start: of the trials, by the monotonic clock.
     """
 
@@ -119,7 +115,6 @@ class Search:
     base: RankerName
     space: Mapping[str, Range]
     folds: Sequence[Workbench]
-    history: list[dict[str, Any]] = field(default_factory=list)
     start: float = field(default_factory=time.monotonic)
 
     @property
@@ -136,16 +131,21 @@ class Search:
         return f"{self.base.base}@{self.tuning.name or name_for(self.scope.data)}"
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What determines every trial but how many there are."""
-        spec, workbench = registry.spec(self.base), self.folds[0]
+    def search_facts(self) -> dict[str, Any]:
+        """The part of `identity` that no data set is needed for."""
         choices = [name for name, ends in self.space.items() if isinstance(ends, Choices)]
         return {
-            "ranker": spec.recipe(),
+            "ranker": registry.spec(self.base).recipe(),
             "search": {name: list(ends) for name, ends in self.space.items()},
             "seed": self.tuning.seed,
-            **({"choices": choices} if choices else {}),
-            **({"at_once": self.tuning.at_once} if self.tuning.at_once > 1 else {}),
+            "choices": choices,
+        }
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Facts that determine the trials, apart from their number."""
+        spec, workbench = registry.spec(self.base), self.folds[0]
+        return self.search_facts | {
             "lists": {} if spec.fits_documents else workbench.recipe.learning_fields(),
             "folds": [
                 [part.fingerprint for part in (one.fold.train, one.fold.valid)]
@@ -153,46 +153,34 @@ class Search:
             ],
         }
 
-    def stored_row(self, proposal: "Proposal") -> dict[str, Any] | None:
-        """The row of a trial that was made before; None: it is to be made."""
-        stored = self._records.get(self.digest(proposal))
-        return None if stored is None else dict(stored[0])
+    def study(self) -> "Study":
+        """Optuna's study of this search, from its journal where it was begun before."""
+        import optuna  # noqa: PLC0415 (only who tunes pays for it)
+        from optuna.storages import JournalStorage, journal  # noqa: PLC0415 (likewise)
 
-    def digest(self, proposal: "Proposal") -> str:
-        """What a trial's row is filed under."""
-        facts = {"kind": "tune", "asked": self.identity, "pruned": proposal.trial is not None}
-        recipe = registry.spec(proposal.name, **proposal.texts).recipe()
-        return key_of("trial", facts | {"ranker": recipe}).digest
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        digest = hashlib.sha256(canonical_json(self.identity).encode()).hexdigest()
+        folder = self.scope.store.root / JOURNALS
+        with manifest.disk_errors(str(self.base), self.scope.store.root):
+            private.make_private(self.scope.store.root)
+            folder.mkdir(exist_ok=True)
+            backend = journal.JournalFileBackend(str(folder / f"{digest}.journal"))
+            return optuna.create_study(
+                storage=JournalStorage(backend), study_name=digest, load_if_exists=True,
+                direction="maximize",
+                pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
+            )  # fmt: skip
 
-    @property
-    def _records(self) -> Records:
-        return Records(self.scope.store.root / RECORDS)
-
-    def trial(self, proposal: "Proposal") -> Generator[Progress, None, dict[str, Any]]:
-        """One trial: trained on every fold, or found; its row of the history."""
-        row = self.stored_row(proposal)
-        if row is None:
-            digest = self.digest(proposal)
-            row = yield from self._worked(proposal, Curve(self._begun / f"{digest}.json"))
-            self._records.put(digest, row, {})
-        elif proposal.trial is not None:
-            for step, value in row["curve"]:
-                proposal.trial.report(value, step)
-        return row | {"of": proposal.of, "fields": dict(proposal.fields)}
-
-    @property
-    def _begun(self) -> Path:
-        return self.scope.store.root / RECORDS / "begun"
-
-    def _worked(
-        self, proposal: "Proposal", curve: "Curve"
-    ) -> Generator[Progress, None, dict[str, Any]]:
-        start, values, keys, took = time.perf_counter(), [], [], []
+    def run_trial(
+        self, proposal: "Proposal", trial: "Trial | None"
+    ) -> Generator[Progress, None, "Outcome"]:
+        """Train a trial on every fold, or find that; `trial` may stop it on the first."""
+        start, values, keys, took = time.perf_counter(), list[float](), list[str](), list[float]()
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
             work = workbench.train(str(proposal.name), proposal.texts)
             try:
-                trained = yield from _watched(work, curve, proposal.trial if at == 0 else None)
+                trained = yield from _watched(work, trial if at == 0 else None)
             except (DivergedError, DataError) as error:
                 state, why = FAILED, str(error)
                 break
@@ -202,13 +190,32 @@ class Search:
             values.append(float(trained.artefact.facts["valid"].get(MEASURE, float("nan"))))
             keys.append(str(trained.artefact.key))
             took.append(float(trained.artefact.facts["seconds"]))  # also where it was there before
-        value = fsum(values) / len(values) if state == DONE else None
-        seconds = fsum(took) if state == DONE else time.perf_counter() - start
-        points = curve.ended()
-        return {
-            "state": state, "value": value, "seconds": seconds, "why": why,
-            "curve": [list(point) for point in points], "rankers": keys,
+        facts = {
+            "of": proposal.of, "fields": dict(proposal.fields), "rankers": keys, "why": why,
+            "seconds": fsum(took) if state == DONE else time.perf_counter() - start,
         }  # fmt: skip
+        return Outcome(state, fsum(values) / len(values) if state == DONE else None, facts)
+
+    def by_workers(self, proposals: Sequence["Proposal"]) -> Generator[Progress, None, None]:
+        """Let the workers, if there are any, train trials that do not need each other."""
+        tasks_of = [(one, fold) for one in proposals for fold in self.folds]
+        for error in (yield from tasks.run_tasks(_train, tasks_of)):
+            if error is not None and not isinstance(error, DivergedError | DataError):
+                raise error
+
+
+def _train(task: tuple["Proposal", Workbench]) -> Generator[Progress, None, CachedRanker]:
+    proposal, workbench = task
+    return (yield from workbench.train(str(proposal.name), proposal.texts))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a trial: its state, its value on validation, and the facts of its row."""
+
+    state: str
+    value: float | None
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -219,13 +226,11 @@ class Proposal:
         of: a preset, or SEARCH.
         name: of the ranker at a preset.
         fields: of its recipe that differ.
-        trial: Optuna's, which may stop it; None: it is never stopped.
     """
 
     of: str
     name: RankerName
     fields: Mapping[str, Any] = field(default_factory=dict)
-    trial: "Trial | None" = None
 
     @property
     def texts(self) -> dict[str, str]:
@@ -233,69 +238,28 @@ class Proposal:
         return {field: written(value) for field, value in self.fields.items()}
 
 
-class Curve:
-    """What a trial measures on its way, kept beside its checkpoint: a killed one has it whole."""
-
-    def __init__(self, path: Path) -> None:
-        """Read what was measured before a kill, if there was any."""
-        self.path = path
-        self.points: list[tuple[int, float]] = []
-        try:
-            found = json.loads(path.read_text(encoding="ascii"))
-            self.points = [(int(step), float(value)) for step, value in found]
-        except FileNotFoundError:
-            pass  # it begins
-        except (ValueError, TypeError):  # cut short: the pruner does without what was lost
-            self.points = []
-
-    def add(self, step: int, value: float) -> None:
-        """Keep a point; one that takes a step again takes all after it again."""
-        self.points = [point for point in self.points if point[0] < step] + [(step, value)]
-        with manifest.disk_errors(self.path.name, self.path.parent):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.path.with_suffix(".new")
-            fresh.write_text(json.dumps(self.points), encoding="ascii")
-            fresh.replace(self.path)
-
-    def ended(self) -> list[tuple[int, float]]:
-        """All points, which the trial's row keeps from now on."""
-        self.path.unlink(missing_ok=True)
-        return self.points
-
-
 def _watched(
-    work: Generator[Progress, None, CachedRanker], curve: Curve, trial: "Trial | None"
+    work: Generator[Progress, None, CachedRanker], trial: "Trial | None"
 ) -> Generator[Progress, None, CachedRanker | None]:
-    """A training whose validation is told to Optuna on its way; None where that stops it."""
+    """A training whose validation is reported to Optuna on its way; None where that stops it."""
     if trial is None:
         return (yield from work)
-    is_told = False
+    known = trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values
+    reported = set(known)  # by a process that was killed
     while True:
         try:
             progress = next(work)
         except StopIteration as stop:
-            if not is_told:
-                _tell_before(curve, trial, None)
             return stop.value
         apart = max(1, ceil(progress.total / CURVE))
         if "valid" in progress.values and not progress.part and progress.done % apart == 0:
-            if not is_told:
-                _tell_before(curve, trial, progress.done)
-                is_told = True
-            curve.add(progress.done, float(progress.values["valid"]))
-            trial.report(curve.points[-1][1], progress.done)
+            if progress.done not in reported:
+                trial.report(float(progress.values["valid"]), progress.done)
             if trial.should_prune():
                 with suppress(FitGivenUp):
                     work.throw(FitGivenUp)
                 return None
         yield progress
-
-
-def _tell_before(curve: Curve, trial: "Trial", end: int | None) -> None:
-    """Let Optuna know what a training measured before it was killed and resumed."""
-    for step, value in curve.points:
-        if end is None or step < end:
-            trial.report(value, step)
 
 
 def can_stop_early(base: RankerName) -> bool:
@@ -318,20 +282,13 @@ def refuse(tuning: Tuning, scope: Scope) -> None:
     base = _named(tuning.ranker, scope.usual_preset)
     space, before = space_of(base, tuning.search), stored_search(tuning, scope)
     if before is not None:
-        with suppress(NotStoredError):  # files that are read first
-            folds = dry_workbenches(scope)
-            _refuse_other(before, Search(tuning, scope, base, space, folds))
+        _refuse_other(before, Search(tuning, scope, base, space, ()).search_facts)
 
 
 def stored_search(tuning: Tuning, scope: Scope) -> NamedPreset | None:
     """What a search of the same ranker and name came to, which this one goes on from."""
     base = _named(tuning.ranker, scope.usual_preset).base
     return named_presets.find(scope.store, base, tuning.name or name_for(scope.data))
-
-
-def trials_at_once(before: NamedPreset | None, workers: int) -> int:
-    """How many trials are proposed at a time: as the stored search had it, or one each worker."""
-    return int(before.asked.get("at_once", 1)) if before else workers
 
 
 def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
@@ -349,147 +306,146 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     folds = yield from in_turn(fold.open_workbench() for fold in scope.folds())
     search = Search(tuning, scope, base, space_of(base, tuning.search), folds)
     if before is not None:
-        _refuse_other(before, search)
+        _refuse_other(before, search.identity)
     wanted = tuning.trials or (TRIALS if tuning.budget is None else None)
-    yield from _searched(search, wanted)
-    best = max((row for row in search.history if row["state"] == DONE), key=_value, default=None)
-    if best is None:
-        why = next(row["why"] for row in search.history)
-        raise DataError(str(base), f"no trial was finished ({why})", "Search other fields.")
-    if before is not None and len(search.history) <= before.trials:
-        named_presets.forget_trials(scope.store, search.preset)
+    if before is not None and wanted is not None and wanted <= before.trials:
         return before, True
+    study = search.study()
+    yield from _searched(search, study, wanted)
+    history = _history(study, wanted)
+    best = max((row for row in history if row["state"] == DONE), key=_value, default=None)
+    if best is None:
+        why = next(row["why"] for row in history)
+        raise DataError(str(base), f"no trial was finished ({why})", "Search other fields.")
+    if before is not None and len(history) <= before.trials:
+        return before, True
+    looks = 1 + max(study.user_attrs.get("looks", 0), before.looks if before else 0)
     made = NamedPreset(
         base.base, name, best["of"] if best["of"] != SEARCH else base.preset, best["fields"],
-        search.identity, len(search.history), scope.data, MEASURE, tuple(search.history),
-        looks=1 + _looks_before(search),
+        search.identity, len(history), scope.data, MEASURE, tuple(history), looks=looks,
     )  # fmt: skip
-    rows = [row for row in search.history if row["of"] != SEARCH and row["state"] == DONE]
+    rows = [row for row in history if row["of"] != SEARCH and row["state"] == DONE]
     shown = {f"{base.base}@{row['of']}": row for row in rows} | {str(made): best}
     tests: list[dict[str, Any]] = []
     for label, row in shown.items():
         tests += [{"ranker": label, **(yield from _looked(search, row))}]
     made = replace(made, test=tuple(tests))
+    study.set_user_attr("looks", looks)
     named_presets.save(made, scope.store)
-    named_presets.forget_trials(scope.store, search.preset)
     return made, False
 
 
 SEARCH = "search"
 
 
-def _refuse_other(before: NamedPreset, search: Search) -> None:
+def _refuse_other(before: NamedPreset, asked: Mapping[str, Any]) -> None:
     """Refuse the name of a preset that another search came to.
 
     Raises:
         UsageError: it did.
     """
-    if _plain(before.asked) != _plain(search.identity):
+    then, now = ({"choices": []} | _plain(one) for one in (before.asked, asked))
+    if any(then.get(name) != value for name, value in now.items()):
         raise UsageError(
-            f"{before} was tuned for something else: {_other(before.asked, search.identity)}; "
-            f"choose another --name, ask as then, or free this one: `library delete {before}`"
+            f"{before} was tuned for something else: choose another --name, ask as then, or free "
+            f"this one: `library delete {before}`"
         )
 
 
-def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, None]:
-    """The presets, then rounds of what Optuna proposes, until all are made or the time is up.
+def _history(study: "Study", wanted: int | None = None) -> list[dict[str, Any]]:
+    """A row for each trial that has ended: presets, and searched ones as far as they are wanted."""
+    ended = [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+    rows = [{"trial": at, **_row(trial)} for at, trial in enumerate(ended, 1)]
+    presets = sum(row["of"] != SEARCH for row in rows)
+    return rows if wanted is None else rows[: max(wanted, presets)]
 
-    A trial begins while there is time; those that were made before take none.
-    """
+
+def _row(trial: "FrozenTrial") -> dict[str, Any]:
+    state = {"COMPLETE": DONE, "PRUNED": PRUNED}.get(trial.state.name, FAILED)
+    curve = [[step, value] for step, value in sorted(trial.intermediate_values.items())]
+    value = trial.value if state == DONE else None
+    return {"state": state, "value": value, "curve": curve, **trial.user_attrs}
+
+
+def _searched(
+    search: Search, study: "Study", wanted: int | None
+) -> Generator[Progress, None, None]:
+    """The presets, then rounds of what Optuna proposes, until all are made or the time is up."""
+    from optuna.samplers import TPESampler  # noqa: PLC0415 (only who tunes pays for it)
+    from optuna.trial import Trial, TrialState  # noqa: PLC0415 (likewise)
+
     declared = fields_with_values(registry.spec(search.base))
     drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
-    tuning = search.tuning
-    study, search.start = _study(tuning.seed, tuning.at_once), time.monotonic()
-    entry = registry.entry(search.base.base)
-    names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
-    presets = [Proposal(name, replace(search.base, preset=name)) for name in dict.fromkeys(names)]
-    rows = yield from _round(search, wanted, presets, None)
-    for proposal, row in zip(presets, rows, strict=True):
-        _tell(study, row, declared_of=fields_with_values(registry.spec(proposal.name)), drawn=drawn)
+    tuning, search.start = search.tuning, time.monotonic()
     end = None if tuning.budget is None else search.start + tuning.budget
-    while wanted is None or len(search.history) < wanted:
-        room = tuning.at_once if wanted is None else wanted - len(search.history)
-        trials = [study.ask(drawn) for _ in range(min(tuning.at_once, room))]
-        proposals = [
-            Proposal(
-                SEARCH, search.base,
-                {name: _short(value) for name, value in trial.params.items()}, trial,
-            )
-            for trial in trials
-        ]  # fmt: skip
-        rows = yield from _round(search, wanted, proposals, end)
-        for trial, row in zip(trials, rows, strict=False):
-            _finish(study, trial, row)
-        if len(rows) < len(trials):
+    yield from _presets(search, study, wanted, drawn)
+    while wanted is None or len(_history(study)) < wanted:
+        trials = [  # of a process that was killed
+            Trial(study, one._trial_id)  # noqa: SLF001 (Optuna opens none otherwise)
+            for one in study.get_trials(states=(TrialState.RUNNING,))
+        ]
+        if not trials and (end is None or time.monotonic() < end):
+            # A sampler a round: one that was stopped and goes on draws as one that was not.
+            seed, several = tuning.seed + len(study.trials), tuning.at_once > 1
+            study.sampler = TPESampler(seed=seed, constant_liar=several)
+            room = tuning.at_once if wanted is None else wanted - len(_history(study))
+            trials = [study.ask(drawn) for _ in range(min(tuning.at_once, room))]
+        if end is not None and time.monotonic() >= end:
             return
+        proposals = [
+            Proposal(SEARCH, search.base, {name: _short(of) for name, of in trial.params.items()})
+            for trial in trials
+        ]
+        yield from search.by_workers(proposals)
+        for trial, proposal in zip(trials, proposals, strict=True):
+            if end is not None and time.monotonic() >= end:
+                return
+            stops = None if len(trials) > 1 else trial
+            work = search.run_trial(proposal, stops)
+            outcome = yield from _counted(search, len(_history(study)), wanted, work)
+            for name, value in outcome.facts.items():
+                trial.set_user_attr(name, value)
+            states = {PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
+            study.tell(trial, outcome.value, states.get(outcome.state))
+            yield _reported(search, _history(study), wanted)
 
 
-def _round(
-    search: Search, wanted: int | None, proposals: Sequence[Proposal], end: float | None
-) -> Generator[Progress, None, list[dict[str, Any]]]:
-    """The rows of trials that do not need each other, up to the first for which no time is left.
+def _presets(
+    search: Search, study: "Study", wanted: int | None, drawn: Mapping[str, Any]
+) -> Generator[Progress, None, None]:
+    """Train the presets that are always tried; Optuna learns from those within the ranges."""
+    from optuna.trial import TrialState, create_trial  # noqa: PLC0415 (only who tunes pays for it)
 
-    Time is left until `end`, by the monotonic clock; None: always.
-    """
-    rows, new = list[dict[str, Any]](), [search.stored_row(one) is None for one in proposals]
-    if end is None or time.monotonic() < end:
-        missing = [one for one, is_new in zip(proposals, new, strict=True) if is_new]
-        for error in (yield from tasks.run_tasks(search.trial, missing)):
-            if error is not None:
-                raise error
-    for proposal, is_new in zip(proposals, new, strict=True):
-        over = end is not None and time.monotonic() >= end
-        if over and search.stored_row(proposal) is None:
-            break
-        row = yield from _counted(search, wanted, search.trial(proposal))
-        rows.append(row)
-        search.history.append({"trial": len(search.history) + 1, **row})
-        if is_new:  # a store of what is stored may be read-only
-            named_presets.note_trials(search.scope.store, search.preset, search.history)
-        yield _reported(search, wanted)
-    return rows
-
-
-def _study(seed: int, at_once: int) -> "Study":
-    import optuna  # noqa: PLC0415 (only who tunes pays for it)
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna.create_study(
-        direction="maximize",
-        sampler=optuna.samplers.TPESampler(seed=seed, constant_liar=at_once > 1),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
-    )
-
-
-def _tell(
-    study: "Study",
-    row: Mapping[str, Any],
-    declared_of: Mapping[str, tuple[Parameter, Any]],
-    drawn: Mapping[str, "BaseDistribution"],
-) -> None:
-    """Let Optuna know a preset, where all its values lie in the ranges."""
-    from optuna.trial import create_trial  # noqa: PLC0415 (only who tunes pays for it)
-
-    values = {name: declared_of[name][1] for name in drawn}
-    inside = all(can_draw(drawn[name], value) for name, value in values.items())
-    if row["state"] == DONE and inside:
-        study.add_trial(create_trial(value=row["value"], params=values, distributions=dict(drawn)))
-
-
-def _finish(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
-    from optuna.trial import TrialState  # noqa: PLC0415 (only who tunes pays for it)
-
-    if row["state"] == DONE:
-        study.tell(trial, row["value"])
-    else:
-        study.tell(trial, state=TrialState.PRUNED if row["state"] == PRUNED else TrialState.FAIL)
+    entry, made = registry.entry(search.base.base), {row["of"] for row in _history(study)}
+    names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
+    missing = [
+        Proposal(name, replace(search.base, preset=name))
+        for name in dict.fromkeys(names)
+        if name not in made
+    ]
+    yield from search.by_workers(missing)
+    for proposal in missing:
+        work = search.run_trial(proposal, None)
+        outcome = yield from _counted(search, len(_history(study)), wanted, work)
+        declared = fields_with_values(registry.spec(proposal.name))
+        values = {name: declared[name][1] for name in drawn}
+        inside = all(can_draw(drawn[name], value) for name, value in values.items())
+        study.add_trial(
+            create_trial(
+                state=TrialState.COMPLETE if outcome.state == DONE else TrialState.FAIL,
+                value=outcome.value,
+                params=values if inside else {},
+                distributions=dict(drawn) if inside else {},
+                user_attrs=dict(outcome.facts),
+            )
+        )
+        yield _reported(search, _history(study), wanted)
 
 
 def _counted(
-    search: Search, wanted: int | None, work: Generator[Progress, None, dict[str, Any]]
-) -> Generator[Progress, None, dict[str, Any]]:
+    search: Search, done: int, wanted: int | None, work: Generator[Progress, None, Outcome]
+) -> Generator[Progress, None, Outcome]:
     """A trial's reports as reports of the whole search."""
-    done = len(search.history)
     total = wanted or done + 1
     return with_reports(
         work,
@@ -499,10 +455,10 @@ def _counted(
     )
 
 
-def _reported(search: Search, wanted: int | None) -> Progress:
-    """The report of the trial that has just ended: what it came to, and its numbers."""
-    row, done = search.history[-1], len(search.history)
-    best = max(map(_value, search.history))
+def _reported(search: Search, rows: Sequence[Mapping[str, Any]], wanted: int | None) -> Progress:
+    """The report of the trial that has just ended: its value, and its numbers."""
+    row, done = rows[-1], len(rows)
+    best = max(map(_value, rows))
     values = {"best": best} if best > float("-inf") else {}
     values |= {VALID: _shown(row), row["state"]: 1.0}
     numbers = settings(search.base, row, search.space)
@@ -555,13 +511,6 @@ def _shown(row: Mapping[str, Any]) -> float:
     return float(last if row["value"] is None else row["value"])
 
 
-def _looks_before(search: Search) -> int:
-    """How often the test part was looked at for this very search, under whatever name."""
-    presets, identity = named_presets.stored_presets(search.scope.store), _plain(search.identity)
-    same = (preset.looks for preset in presets if _plain(preset.asked) == identity)
-    return max(same, default=0)
-
-
 def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None, dict[str, Any]]:
     """Means over the test queries of all folds, of the rankers of one trial."""
     sums: dict[str, float] = {}
@@ -594,57 +543,6 @@ def name_for(data: str) -> str:
     """
     last = data.rstrip("/").rpartition("/")[2].casefold()
     return f"tuned_{re.sub(r'[^a-z0-9]+', '_', last).strip('_')}"[:60]
-
-
-def _other(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What differs between two searches, in a few words.
-
-    >>> _other({"seed": 0, "at_once": 4}, {"seed": 0})
-    'at-once was 4, now 1'
-    >>> _other({"ranker": {"trees": 9, "leaves": 8}}, {"ranker": {"trees": 5, "leaves": 8}})
-    'trees of its ranker was 9, now 5'
-    >>> _other({"search": {"leaf_documents": [5, 200]}}, {"search": {}})
-    'leaf_documents was searched from 5 to 200 and is not searched now'
-    """
-    then, here = ({"at_once": 1} | _plain(search) for search in (before, now))
-    old_ends, new_ends = _ends_in_words(then), _ends_in_words(here)
-    pairs = {name: (then.get(name), here.get(name)) for name in (*then, *here)}
-    for name in ("search", "choices"):
-        pairs.pop(name, None)
-    pairs = {name.replace("_", "-"): values for name, values in pairs.items()}
-    for name, of in (("ranker", "its ranker"), ("lists", "the lists")):
-        old, new = (one or {} for one in pairs.pop(name, ({}, {})))
-        pairs |= {f"{key} of {of}": (old.get(key), new.get(key)) for key in (*old, *new)}
-    texts = [
-        "the data" if name == "folds" else f"{name} was {_in_words(old)}, now {_in_words(new)}"
-        for name, (old, new) in pairs.items()
-        if old != new
-    ]
-    for name in dict.fromkeys((*old_ends, *new_ends)):
-        was, ends = old_ends.get(name), new_ends.get(name)
-        if was != ends:
-            was_searched, is_searched = (
-                f"searched {one}" if one else "not searched" for one in (was, ends)
-            )
-            texts.append(f"{name} was {was_searched} and is {is_searched} now")
-    return ", ".join(texts)
-
-
-def _ends_in_words(search: Mapping[str, Any]) -> dict[str, str]:
-    """The range or choices of each field that is searched, in words."""
-    words, choices = dict[str, str](), search.get("choices", ())
-    for name, ends in search.get("search", {}).items():
-        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
-        if len(ends) == 2 and numbers and name not in choices:
-            words[name] = f"from {ends[0]} to {ends[1]}"
-        else:
-            words[name] = f"in {', '.join(map(_in_words, ends))}"
-    return words
-
-
-def _in_words(value: Any) -> str:
-    """A value of a recipe or search; what is not set is none."""
-    return "none" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -1,34 +1,27 @@
-"""Code of users' own that runs in this process: what it is known by, and what is registered.
+"""Users' own functions and objects: their names in this process, and the digests in their keys.
 
-A function or object is known by a digest of the code that runs (bytecode, constants and the names
-that it uses), of its default and closure values, of the globals that it reads, and of what an
-object holds: arrays, weights, trees. Comments, blank lines and docstrings do not count. Packages
-that are installed count by name and version, modules of one's own by their file.
+A digest is made of the source text of a function or class, of the version that is given with it,
+and of values: what a function closes over, its defaults, attributes and weights of an object,
+parameters. Functions and globals that the source only names are not in it: give another
+`version` when they change.
 """
 
-import dis
 import functools
 import hashlib
 import importlib
 import inspect
+import io
+import pickle
 import re
 import sys
 import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path, PurePath
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    MethodType,
-    ModuleType,
-    NoneType,
-    UnionType,
-)
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from shuffleproof.core.errors import DataError, UsageError, quoted
@@ -39,42 +32,16 @@ MARK = "#"
 DIGITS = 8
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
-_PLAIN = (NoneType, bool, int, float, complex, str, bytes, range, slice, type(...), PurePath)
-_UNTOLD = frozenset(
-    {
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__module__",
-        "__qualname__",
-        "__annotations__",
-        "__abstractmethods__",
-        "_abc_impl",
-        "__dataclass_fields__",
-        "__dataclass_params__",
-        "__match_args__",
-        "__parameters__",
-        "__orig_bases__",
-        "__slots__",
-        "__slotnames__",
-    }
-)
-"""What a class has beside what somebody wrote into it."""
-
-
-class _UntellableError(Exception):
-    """Something whose content cannot be told: a lock, an open file, a generator."""
-
 
 @dataclass(frozen=True)
 class UserCode:
-    """Something that a user registered under a name.
+    """A function or object that is registered under a name.
 
     Attributes:
-        kind: what it is: `measure`, `perturbation`, `ranker`.
+        kind: `measure`, `perturbation` or `ranker`.
         name: as it was registered.
-        full: the name with the digits of what it is known by, which keys and stored results hold.
-        thing: what was registered, with what was declared of it.
+        full: the name with digits of its digest, which keys and stored results hold.
+        thing: the function or object, with its options.
     """
 
     kind: str
@@ -88,17 +55,17 @@ _REGISTERED: dict[tuple[str, str], UserCode] = {}
 
 
 def register(kind: str, name: str, full: str, thing: Any, ours: Mapping[str, Any]) -> UserCode:
-    """Let a name mean something from now on, in this process alone; a second time replaces it.
+    """Register a name in this process; a second time replaces it.
 
     Args:
         kind: `measure`, `perturbation` or `ranker`.
         name: letters, digits, `_` and `-`.
-        full: the name with the digits that it is known by.
-        thing: what it means.
-        ours: the names that are taken.
+        full: the name with digits of its digest.
+        thing: the function or object, with its options.
+        ours: names that are taken.
 
     Raises:
-        UsageError: a name of the program's own, or one that cannot be written in lists of names.
+        UsageError: a built-in name, or one that cannot be written in lists of names.
     """
     if not NAME.fullmatch(name):
         raise UsageError(
@@ -111,8 +78,26 @@ def register(kind: str, name: str, full: str, thing: Any, ours: Mapping[str, Any
     return code
 
 
+def decorating(register_thing: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `register_thing(name, thing, **options)` a decorator too, bare or with arguments.
+
+    An empty name stands for the thing's own.
+    """
+
+    @functools.wraps(register_thing)
+    def registers(name: Any = None, *thing: Any, **options: Any) -> Any:
+        if thing:
+            return register_thing(name or "", *thing, **options)
+        if name is None or isinstance(name, str):
+            return lambda target: (register_thing(name or "", target, **options), target)[1]
+        register_thing("", name, **options)
+        return name
+
+    return registers
+
+
 def registered_code(kind: str, name: str) -> UserCode | None:
-    """What a name means here, with or without its digits; None: nothing, or another version.
+    """The registration of a name, with or without its digits; None: there is none, or another one.
 
     >>> registered_code("measure", "hits#00000000") is None
     True
@@ -129,7 +114,7 @@ def names(kind: str) -> list[str]:
 def full_family(family: str) -> str:
     """A family of perturbations, or a chain of them, with the digits of those of user code.
 
-    Blanks and case are forgiven of what is no user code; whom an attack is made on stays.
+    Blanks and case of built-in names are ignored; the ranker that an attack is made on stays.
 
     >>> full_family(" Transpositions : 5 + Shuffle shown"), full_family("gradient-sign@My:Score")
     ('transpositions:5+shuffle-shown', 'gradient-sign@My:Score')
@@ -146,7 +131,7 @@ def full_family(family: str) -> str:
 
 
 def missing_code(kind: str, name: str) -> UsageError:
-    """That something of user code is to be asked which is not registered in this process."""
+    """The error for user code that is to be called and is not registered in this process."""
     bare = name.partition(MARK)[0]
     other = _REGISTERED.get((kind, bare))
     finding = f"is not the {bare} that is registered here, {other.full}" if other else ""
@@ -187,249 +172,83 @@ def import_module_of_user(module: str) -> None:
         raise DataError(module, f"it cannot be imported: {failure(error)}", remedy) from error
 
 
-def digest_of(*things: Any) -> str:
-    """What things are known by; empty where something in them cannot be told.
+def digest_of(name: str, thing: Any, version: str = "1", parameters: Any = ()) -> str:
+    """The digest of a function or object: its source text, its version and its values.
 
-    >>> digest, other = digest_of(lambda x: x + 1), digest_of(lambda x: x + 2)
-    >>> digest != other, digest == digest_of(lambda x: x + 1)
+    Where a source cannot be read (a REPL, a C function) or a value cannot be pickled, a warning
+    says so, and name, version and what can be read decide.
+
+    >>> digest, other = (digest_of("f", lambda x, a=a: x + a) for a in (1, 2))
+    >>> digest != other, digest_of("f", len, "2") != digest_of("f", len, "1")
     (True, True)
-    >>> with open(__file__) as file:
-    ...     digest_of(file)
-    ''
     """
-    teller = _Teller()
+    content = io.BytesIO()
+    inner = inspect.unwrap(thing) if callable(thing) else thing
+    coded = inner if isinstance(inner, type | FunctionType) else type(inner)
+    source = source_of(coded)
+    unreadable = "" if source or _is_installed(coded) else "source"
     try:
-        for thing in things:
-            teller.tell(thing)
-    except (_UntellableError, RecursionError):
-        return ""
-    return teller.digest.hexdigest()
+        _SourcePickler(content).dump((thing, version, parameters))
+    except Exception:  # noqa: BLE001 (whatever objects of users do when they are pickled)
+        content, unreadable = io.BytesIO(f"{name}\0{version}\0{source}".encode()), "values"
+    if unreadable:
+        warnings.warn(
+            f"the {unreadable} of {name or type(thing).__name__} cannot be read, so changes of it "
+            "go unnoticed: give another `version` whenever it changes",
+            stacklevel=4,
+        )
+    return hashlib.sha256(content.getvalue()).hexdigest()
 
 
-class _Teller:
-    """Digests what things are, one inside the other; which of two equal things it is is no part."""
+def source_of(thing: Any) -> str:
+    """The source text of a function or class; empty where it cannot be read.
 
-    def __init__(self) -> None:
-        self.digest = hashlib.sha256()
-        self._within: list[int] = []  # the things that are being told, by id
-        self._known: dict[int, tuple[Any, bytes]] = {}  # held, so that no id is used again
-
-    def write(self, tag: str, content: bytes = b"") -> None:
-        """A tag and bytes, so that no two things are written alike."""
-        self.digest.update(f"{tag} {len(content)}\0".encode())
-        self.digest.update(content)
-
-    def tell(self, thing: Any) -> None:
-        """Write one thing, whatever it is."""
-        if isinstance(thing, _PLAIN) and not isinstance(thing, Enum):
-            self.write(type(thing).__name__, repr(thing).encode(errors="surrogatepass"))
-        elif id(thing) in self._within:
-            depth = len(self._within) - self._within.index(id(thing))
-            self.write("within", str(depth).encode())
-        else:
-            self.write("thing", self._of(thing))
-
-    def _of(self, thing: Any) -> bytes:
-        if id(thing) in self._known:
-            return self._known[id(thing)][1]
-        outer, self.digest = self.digest, hashlib.sha256()
-        self._within.append(id(thing))
-        write = next((write for kinds, write in _TOLD if isinstance(thing, kinds)), _Teller._object)
-        write(self, thing)
-        self._within.pop()
-        inner, self.digest = self.digest.digest(), outer
-        self._known[id(thing)] = (thing, inner)
-        return inner
-
-    def _several(self, things: Any) -> None:
-        self.write(type(things).__name__, str(len(things)).encode())
-        for thing in things:
-            self.tell(thing)
-
-    def _set(self, things: Any) -> None:
-        digests = [digest_of(thing) for thing in things]
-        if "" in digests:
-            raise _UntellableError
-        self.write("set", "".join(sorted(digests)).encode())
-
-    def _mapping(self, things: Mapping[Any, Any]) -> None:
-        self.write("mapping", str(len(things)).encode())
-        for name, value in things.items():
-            self.tell(name)
-            self.tell(value)
-
-    def _code(self, code: CodeType) -> None:
-        """Its instructions with what they load: a docstring, which none loads, is no part."""
-        self._several((code.co_varnames[: code.co_argcount], code.co_flags, code.co_exceptiontable))
-        for instruction in dis.get_instructions(code):
-            self.write(instruction.opname)
-            self.tell(
-                instruction.argval
-                if instruction.opcode in dis.hasconst
-                else repr(instruction.argval)
-            )
-
-    def _function(self, function: FunctionType) -> None:
-        if function.__code__.co_filename.startswith((*_libraries(), _OURS, "<frozen")):
-            self._named(function)
-            return
-        home = function.__globals__
-        self._code(function.__code__)
-        cells = function.__closure__ or ()
-        with suppress(ValueError):  # a cell that is not filled yet
-            self._several([cell.cell_contents for cell in cells])
-        self._several((function.__defaults__, function.__kwdefaults__, vars(function)))
-        for name in sorted(_globals_read(function.__code__)):
-            if name in home:
-                self.write("global", name.encode())
-                self.tell(home[name])
-
-    def _class(self, kind: type) -> None:
-        self._named(kind)
-        if _is_installed(kind.__module__):
-            return
-        for name, value in sorted(vars(kind).items()):
-            if name not in _UNTOLD:
-                self.write("member", name.encode())
-                self.tell(value)
-        self._several(kind.__bases__)
-
-    def _module(self, module: ModuleType) -> None:
-        self.write("module", module.__name__.encode())
-        file = getattr(module, "__file__", None)
-        if _is_installed(module.__name__):
-            self.write("version", _version(module.__name__))
-        elif file and Path(file).is_file():
-            self.write("file", Path(file).read_bytes())
-
-    def _named(self, thing: Any) -> None:
-        """By module and name, and by its package's version."""
-        module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
-        if name is None:
-            raise _UntellableError
-        self.write("name", f"{module}.{name}".encode())
-        if module and _is_installed(module):
-            self.write("version", _version(module))
-
-    def _built_in(self, function: Any) -> None:
-        owner = getattr(function, "__self__", None)
-        self._named(function)
-        if owner is not None and not isinstance(owner, ModuleType):
-            self.tell(owner)
-
-    def _object(self, thing: Any) -> None:
-        kind = type(thing)
-        self.tell(kind)
-        for module, write in _FOREIGN.items():
-            if kind.__module__.partition(".")[0] == module and write(self, thing):
-                return
-        if callable(inner := getattr(thing, "py_func", getattr(thing, "__wrapped__", None))):
-            self.tell(inner)  # compiled, or remembering its answers
-            return
-        try:
-            reduced = thing.__reduce_ex__(4)
-        except Exception as error:  # a file, a lock, a generator, or somebody's own code
-            raise _UntellableError from error
-        if isinstance(reduced, str):
-            self.write("name", reduced.encode())
-            return
-        maker, given, *content = reduced
-        self._several((maker, given, *content[:1]))
-        for more in content[1:3]:  # what lists and mappings hold
-            self._several(list(more or ()))
-
-    def _numpy(self, thing: Any) -> bool:
-        import numpy as np  # noqa: PLC0415 (loaded already: the thing is NumPy's)
-
-        if isinstance(thing, np.ndarray | np.generic) and not thing.dtype.hasobject:
-            self.write(f"{thing.dtype} {thing.shape}", np.ascontiguousarray(thing).tobytes())
-            return True
-        if isinstance(thing, np.random.Generator):
-            self.tell(thing.bit_generator.state)
-            return True
-        if isinstance(thing, np.ndarray):
-            self._several(thing.ravel().tolist())
-            return True
-        return False
-
-    def _torch(self, thing: Any) -> bool:
-        import torch  # noqa: PLC0415 (loaded already: the thing is torch's)
-
-        if isinstance(thing, torch.Tensor):
-            bare = thing.detach().cpu().contiguous().reshape(-1)
-            content = bare.view(torch.uint8).numpy().tobytes()
-            self.write(f"{thing.dtype} {tuple(thing.shape)}", content)
-            return True
-        if isinstance(thing, torch.dtype | torch.device):
-            self.write("torch", repr(thing).encode())
-            return True
-        return False
-
-    def _lightgbm(self, thing: Any) -> bool:
-        if type(thing).__name__ != "Booster":
-            return False
-        self.write("trees", thing.model_to_string().encode())
-        return True
-
-    def _xgboost(self, thing: Any) -> bool:
-        if type(thing).__name__ != "Booster":
-            return False
-        self.write("trees", bytes(thing.save_raw("json")))
-        return True
+    Of a class in a notebook, whose text Python does not find, that of its methods.
+    """
+    with suppress(OSError, TypeError):
+        text = inspect.getsource(thing)
+        if getattr(thing, "__name__", "") == "<lambda>":  # a line may hold several
+            text += str([column for *_, column in thing.__code__.co_positions()])
+        return text
+    methods = vars(thing).values() if isinstance(thing, type) else ()
+    return "".join(source_of(method) for method in methods if isinstance(method, FunctionType))
 
 
-_TOLD: Sequence[tuple[Any, Callable[[_Teller, Any], None]]] = (
-    (Enum, lambda teller, member: teller._several((type(member).__qualname__, member.name))),  # noqa: SLF001 (the table of its methods)
-    ((tuple, list), _Teller._several),  # noqa: SLF001
-    ((set, frozenset), _Teller._set),  # noqa: SLF001
-    (Mapping, _Teller._mapping),  # noqa: SLF001
-    (CodeType, _Teller._code),  # noqa: SLF001
-    (FunctionType, _Teller._function),  # noqa: SLF001
-    (MethodType, lambda teller, method: teller._several((method.__func__, method.__self__))),  # noqa: SLF001
-    (
-        functools.partial,
-        lambda teller, call: teller._several((call.func, call.args, call.keywords)),  # noqa: SLF001
-    ),
-    ((staticmethod, classmethod), lambda teller, method: teller.tell(method.__func__)),
-    (property, lambda teller, access: teller._several((access.fget, access.fset, access.fdel))),  # noqa: SLF001
-    (ModuleType, _Teller._module),  # noqa: SLF001
-    (UnionType, lambda teller, union: teller._several(union.__args__)),  # noqa: SLF001
-    (type, _Teller._class),  # noqa: SLF001
-    (BuiltinFunctionType, _Teller._built_in),  # noqa: SLF001
-)
-_FOREIGN: Mapping[str, Callable[[_Teller, Any], bool]] = {
-    "numpy": _Teller._numpy,  # noqa: SLF001
-    "torch": _Teller._torch,  # noqa: SLF001
-    "lightgbm": _Teller._lightgbm,  # noqa: SLF001
-    "xgboost": _Teller._xgboost,  # noqa: SLF001
-}
+class _SourcePickler(pickle.Pickler):
+    """Writes values as pickles; a function or class of a user as its source and what it holds."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=4)
+        self._written: list[Any] = []
+
+    def persistent_id(self, thing: Any) -> Any:
+        """The value that is written in place of another; None: its pickle."""
+        if isinstance(thing, set | frozenset):  # whose order differs between processes
+            return sorted(map(repr, thing))
+        if hasattr(thing, "untyped_storage") and not isinstance(thing, type):
+            import torch  # noqa: PLC0415 (loaded already: the thing is a tensor)
+
+            content = thing.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+            return str(thing.dtype), tuple(thing.shape), content.numpy().tobytes()
+        thing = inspect.unwrap(thing) if callable(thing) else thing
+        is_code = isinstance(thing, FunctionType | type) and not _is_installed(thing)
+        if not is_code or not (source := source_of(thing)):
+            return None
+        if any(thing is known for known in self._written):
+            return source
+        self._written.append(thing)
+        if isinstance(thing, type):
+            return source, thing.__bases__
+        values = [cell.cell_contents for cell in thing.__closure__ or ()]
+        return source, thing.__defaults__, thing.__kwdefaults__, values
 
 
-def _globals_read(code: CodeType) -> set[str]:
-    """The names that a function, or one inside it, looks up among its module's."""
-    names = {
-        str(instruction.argval)
-        for instruction in dis.get_instructions(code)
-        if instruction.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
-    }
-    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return names.union(*map(_globals_read, inner))
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_installed(module: str | None) -> bool:
-    """Whether a module is Python's, an installed package's or this program's."""
-    if not module or module == "__main__" or module not in sys.modules:
-        return False
-    file = getattr(sys.modules[module], "__file__", None)
-    if file is None:  # built in; or a folder without __init__, or made while it ran
-        return module in sys.builtin_module_names or hasattr(sys.modules[module], "__path__")
-    return file.startswith((*_libraries(), _OURS))
-
-
-def _version(module: str) -> bytes:
-    top = sys.modules.get(module.partition(".")[0])
-    return str(getattr(top, "__version__", "")).encode()
+def _is_installed(thing: Any) -> bool:
+    """True of what is Python's, an installed package's or Shuffleproof's own."""
+    home = sys.modules.get(getattr(thing, "__module__", None) or "")
+    code = getattr(thing, "__code__", None)
+    file = code.co_filename if code else getattr(home, "__file__", None) or ""
+    return file.startswith((*_libraries(), _OURS, "<frozen")) or home is sys.modules["builtins"]
 
 
 _OURS = str(Path(__file__).parent)

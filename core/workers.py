@@ -50,7 +50,7 @@ UNIT = "tasks by workers"
 ON_A_CLUSTER = 8
 """Workers on a cluster where nobody says how many."""
 
-SENT = ("artefacts", "records", "tunings")
+SENT = ("artefacts", "records")
 """The folders of a store whose files are sent back from another machine."""
 
 UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError)

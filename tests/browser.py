@@ -58,10 +58,11 @@ def chromium():
 
 NEEDS = [
     pytest.mark.browser,
-    pytest.mark.slow,
     pytest.mark.skipif(not chromium(), reason="no Chromium is installed"),
 ]
-"""The marks of every file of tests that drives a browser."""
+"""The marks of a test that drives a browser."""
+SLOW = [*NEEDS, pytest.mark.slow]
+"""The marks of all of them but one journey."""
 
 
 class Server:

@@ -1,8 +1,9 @@
 """Every extra in a clean environment: `make test-extras`, or `python -m tests.extras core slurm`.
 
 A wheel is built and installed, with one extra at a time and the pinned versions, into a fresh
-environment outside of this folder, where the commands below are run in an empty home. Says what
-failed, and how long each took.
+environment outside of this folder, where the commands below are run in an empty home. `oldest` is
+`train` and `tune` with the oldest versions that pyproject.toml allows, which takes gigabytes of
+CUDA. Prints which commands failed, and the seconds of each environment.
 """
 
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,12 +35,22 @@ assert found.how == HIGHS and found.bound <= found.cost, found
 """
 DEV = ("beartype", "hypothesis", "ir_measures", "playwright", "polars", "sklearn", "xdist")
 TRAIN = "shuffleproof train ranksvm --data sample --initial feature:1 --preset small"
+MINE = "printf 'def one(features, mask):\\n    return features[..., 0]\\n' > mine.py"
+CORE = (
+    "shuffleproof list rankers",
+    f"{MINE}; shuffleproof certify mine:one --queries 3",
+    "shuffleproof study benchmark --rankers feature:2 --initial feature:1",
+)
 SMOKE: dict[str, tuple[str, ...]] = {
-    "core": (
-        "shuffleproof list rankers",
-        "shuffleproof demo",
+    "core": (*CORE, "(shuffleproof certify dlcm 2>&1 || true) | grep -F 'shuffleproof[train]'"),
+    "train": ("shuffleproof certify dlcm", "shuffleproof train mart --preset small"),
+    "tune": ("shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",),
+    "app": ("shuffleproof demo", "shuffleproof app --help"),
+    "oldest": (
+        *CORE,
         "shuffleproof certify dlcm",
-        "shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",
+        "shuffleproof train mart --preset small",
+        "shuffleproof tune mart --data sample --initial feature:1 --trials 4",
     ),
     "cluster": (f"{TRAIN} --executor ray --workers 1",),
     "dev": (
@@ -64,9 +76,11 @@ def tried(extra: str, wheel: Path, python: str) -> str:
         home.mkdir()
         _run([python, "-m", "venv", str(place)])
         pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c"]
-        pip += [str(ROOT / "constraints.txt"), "--disable-pip-version-check"]
-        _run([*pip, TORCH])
-        _run([*pip, f"{wheel}[{extra}]" if extra != "core" else str(wheel)])
+        pip += [str(_versions(extra, place)), "--disable-pip-version-check"]
+        if extra not in {"core", "oldest"}:
+            _run([*pip, TORCH])
+        names = {"core": "", "oldest": "[train,tune]"}.get(extra, f"[{extra}]")
+        _run([*pip, f"{wheel}{names}"])
         inherited = {name: os.environ[name] for name in ("LANG", "HOME") if name in os.environ}
         given = {
             **inherited, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}",
@@ -81,6 +95,18 @@ def tried(extra: str, wheel: Path, python: str) -> str:
                 words = (ran.stderr or ran.stdout).strip()[-2000:]
                 return f"`{command}` ended with {ran.returncode}:\n{words}"
     return ""
+
+
+def _versions(extra: str, folder: Path) -> Path:
+    """The file that pins versions: the oldest that are allowed, or those of development."""
+    if extra != "oldest":
+        return ROOT / "constraints.txt"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *optional["train"], *optional["tune"]]
+    oldest = folder / "oldest.txt"
+    oldest.write_text("\n".join(one.replace(">=", "==") for one in wanted))
+    return oldest
 
 
 def built(folder: Path) -> Path:

@@ -11,6 +11,8 @@ import pytest
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError
 from tests.soak import fuzzing
 
+pytestmark = pytest.mark.slow
+
 SHORT = fuzzing.Bounds(seconds=0.5, patience=20.0, data=1 << 33)
 
 

@@ -12,6 +12,8 @@ from tests.soak import (
     fuzzing,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
@@ -24,7 +26,6 @@ def prepared(tmp_path_factory):
         yield
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fuzzer", "count", "bounds"),
     [

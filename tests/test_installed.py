@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 LISTS = ("--initial", "feature:1", "--depth", "10", "--scores", "in-sample")
 

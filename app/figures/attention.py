@@ -50,13 +50,13 @@ class Side:
 
     Attributes:
         title: what stands along it, and in which order.
-        names: of the items (`7. document`), or of the bins that several are put into (`1–12`).
-        relevant: share of relevant documents of each, from 0 to 1; empty: no documents.
+        names: of the items (`7. document`).
+        relevant: whether each document is relevant; empty: no documents.
     """
 
     title: str
     names: Sequence[str]
-    relevant: Sequence[float]
+    relevant: Sequence[bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,6 @@ class Cells:
         signed: numbers on both sides of 0.
         what: what a number is, for the colour bar.
         chosen: row and column of the cell to bring out.
-        grouped: a cell is the mean of several.
         after: the same cells after a change, drawn beside them; None: not drawn.
     """
 
@@ -82,7 +81,6 @@ class Cells:
     signed: bool
     what: str
     chosen: tuple[int, int] | None = None
-    grouped: bool = False
     after: np.ndarray | None = None
 
 
@@ -168,9 +166,8 @@ def _colors(
 def _marks(cells: Cells, shown: np.ndarray, place: Mapping[str, str]) -> go.Scatter:
     names = [f"<b>{name}</b> ← " for name in cells.rows.names]
     across = [name + "<br>" for name in cells.columns.names]
-    what = "mean %.3g" if cells.grouped else "%.3g"
     texts = [
-        row + column + (what % value if value == value else MISSING)  # noqa: PLR0124 (NaN is not)
+        row + column + (f"{value:.3g}" if value == value else MISSING)  # noqa: PLR0124 (NaN is not)
         for row, values in zip(names, shown.tolist(), strict=True)
         for column, value in zip(across, values, strict=True)
     ]
@@ -188,7 +185,7 @@ def _marks(cells: Cells, shown: np.ndarray, place: Mapping[str, str]) -> go.Scat
 
 def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
     """Marks beside the map, at this place of the other axis."""
-    places = [place for place, share in enumerate(side.relevant) if share > 0]
+    places = np.flatnonzero(side.relevant).tolist()
     beside = [at] * len(places)
     return go.Scatter(
         x=places if across else beside,
@@ -198,7 +195,6 @@ def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
             "symbol": "square",
             "size": 6,
             "color": RELEVANT,
-            "opacity": [0.35 + 0.65 * side.relevant[place] for place in places],
         },
         **UNDIMMED,
         hoverinfo="skip",
@@ -225,8 +221,8 @@ def _axis(
 
 
 def _tick_texts(side: Side, ticks: Sequence[int]) -> list[str]:
-    """The places that names begin with; of bins the first one's."""
-    return [side.names[tick].partition(" ")[0].partition("–")[0].rstrip(".") for tick in ticks]
+    """The places that names begin with."""
+    return [side.names[tick].partition(" ")[0].rstrip(".") for tick in ticks]
 
 
 ROW = 110

@@ -254,9 +254,9 @@ class ExportContent:
             or without a caption line.
         tables: asks for the table's files.
         recipe: the recipe's file.
-        report: the whole report's file.
         link: asks for the query parameters that show the same in another browser.
-        python: writes the lines of Python that make it again.
+        report: the whole report's file.
+        python: writes the lines of Python that make it again; None: no menu.
         command: writes the command, or says in an error why there is none; None: no menu.
         more: other files, such as a benchmark's runs.
     """
@@ -264,9 +264,9 @@ class ExportContent:
     figures: Callable[[str, bool], Sequence[File]]
     tables: Callable[[], Sequence[File]]
     recipe: File
-    report: File
     link: Callable[[], Mapping[str, Sequence[str]]]
-    python: Callable[[], str]
+    report: File | None = None
+    python: Callable[[], str] | None = None
     command: Callable[[], str] | None = None
     more: Sequence[File] = ()
 
@@ -281,11 +281,11 @@ def exports_row(shared: ExportContent, key: str) -> None:
     fill: dict[tuple[str, str], Callable[[], None] | None] = {
         ("Link", "link"): lambda: _link(shared.link()),
         ("Command", "terminal"): shared.command and partial(command, shared.command),
-        ("Python", "code"): lambda: command(shared.python, "python"),
+        ("Python", "code"): shared.python and partial(command, shared.python, "python"),
         ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
         ("Table", "table"): lambda: downloads(shared.tables(), key),
         ("Recipe and report", "description"): lambda: downloads(
-            [shared.recipe, shared.report, *shared.more], key
+            [shared.recipe, *([shared.report] if shared.report else []), *shared.more], key
         ),
     }
     with st.container(horizontal=True, key=f"{key}.row"):

@@ -225,14 +225,12 @@ def _form(data: str, names: Sequence[str]) -> None:
     st.caption(_cost(data, base, limit, most, "" if on == data else " a fold"))
     if not fields:
         st.caption("Choose at least one field.")
-    called, stored = name.strip() or None, named_presets.stored_presets(services.store())
-    taken = (ranker, called or tuning.name_for(on))
-    before = next((one for one in stored if (one.ranker, one.name) == taken), None)
+    called = name.strip() or None
     job = {
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": called,
-        "at_once": tuning.trials_at_once(before, workers.jobs_workers()),
+        "at_once": workers.jobs_workers(),
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)

@@ -7,18 +7,13 @@ number in [0, 1], or "a", "b" or "tie". Anything else is a malformed answer, whi
 import json
 import os
 import re
-import socket
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from http.client import HTTPConnection, HTTPException, IncompleteRead
+from http.client import HTTPException, IncompleteRead
 from importlib import import_module
-from threading import Timer
-from types import TracebackType
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
@@ -134,7 +129,7 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
 
 
 def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJudge:
-    digest = digest_of(function)
+    digest = digest_of(called, function)
 
     def call(shown: JudgeInput) -> Any:
         try:
@@ -142,7 +137,7 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
         except Exception as error:  # whatever somebody's function does
             raise FailedCallError(failure(error)) from error
 
-    return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest or called, call)
+    return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest, call)
 
 
 def _check_address(address: str) -> None:
@@ -178,100 +173,34 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return
 
 
-class _Deadline:
-    """Seconds for a whole call: connections that it opened are closed when they are over."""
-
-    def __init__(self, seconds: float) -> None:
-        self.over = False
-        self._sockets: list[socket.socket] = []
-        self._timer = Timer(seconds, self._end)
-        self._timer.daemon = True
-
-    def __enter__(self) -> "_Deadline":  # noqa: PYI034 (beartype takes no Self here)
-        self._timer.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._timer.cancel()
-
-    def _end(self) -> None:
-        self.over = True
-        for opened in self._sockets:
-            with suppress(OSError):  # closed already
-                opened.shutdown(socket.SHUT_RDWR)
-
-    def connection(
-        self, kind: Callable[..., HTTPConnection], *arguments: Any, **named: Any
-    ) -> HTTPConnection:
-        """A connection whose socket is closed in time."""
-        made = kind(*arguments, **named)
-        connect = made.connect
-
-        def connect_in_time() -> None:
-            connect()
-            self._sockets.append(made.sock)
-            if self.over:
-                self._end()
-
-        made.connect = connect_in_time  # type: ignore[method-assign]
-        return made
-
-
-class _HTTP(urllib.request.HTTPHandler):
-    """HTTP within a deadline."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def do_open(self, http_class: Any, req: Any, **named: Any) -> Any:
-        """The answer over a connection of the deadline."""
-        return super().do_open(partial(self._deadline.connection, http_class), req, **named)
-
-
-class _HTTPS(urllib.request.HTTPSHandler):
-    """HTTPS within a deadline."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def do_open(self, http_class: Any, req: Any, **named: Any) -> Any:
-        """The answer over a connection of the deadline."""
-        return super().do_open(partial(self._deadline.connection, http_class), req, **named)
-
-
 def _endpoint(address: str, timeout: float) -> Callable[[JudgeInput], Any]:
     is_local = urlsplit(address).hostname in LOOPBACK
     proxies = [urllib.request.ProxyHandler({})] if is_local else []
+    opener = urllib.request.build_opener(*proxies, _NoRedirect)
 
     def call(shown: JudgeInput) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         request = urllib.request.Request(address, json.dumps(shown).encode(), headers)  # noqa: S310 (http or https)
-        with _Deadline(timeout) as deadline:
-            opener = urllib.request.build_opener(
-                *proxies, _NoRedirect, _HTTP(deadline), _HTTPS(deadline)
-            )
-            try:
-                with opener.open(request, timeout=timeout) as response:
-                    text = response.read(LONGEST)
-                    if response.length and len(text) < LONGEST:  # the connection ended early
-                        raise IncompleteRead(text, response.length)
-            except urllib.error.HTTPError as error:
-                error.close()
-                raise _refusal(address, error.code) from error
-            except (OSError, HTTPException, ValueError) as error:
-                if not deadline.over:
-                    what = str(getattr(error, "reason", error)) or type(error).__name__
-                    broken = "" if isinstance(error, OSError) else "broken HTTP: "
-                    raise FailedCallError(f"{broken}{what[:200]}") from error
-            if deadline.over:
-                raise FailedCallError(f"no whole answer within {timeout:g} s")
+        end = time.monotonic() + timeout
+        try:
+            with opener.open(request, timeout=timeout) as response:
+                text = b""
+                while len(text) < LONGEST and (part := response.read1(LONGEST - len(text))):
+                    text += part
+                    if time.monotonic() > end:  # each part came in time, and all of them did not
+                        raise TimeoutError
+                if response.length and len(text) < LONGEST:  # the connection ended early
+                    raise IncompleteRead(text, response.length)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise _refusal(address, error.code) from error
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                raise FailedCallError(f"no whole answer within {timeout:g} s") from error
+            broken = "" if isinstance(error, OSError) else "broken HTTP: "
+            what = str(reason) or type(error).__name__
+            raise FailedCallError(f"{broken}{what[:200]}") from error
         try:
             return json.loads(text)
         except (ValueError, RecursionError):

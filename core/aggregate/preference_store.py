@@ -8,19 +8,15 @@ from pathlib import Path
 from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
-from shuffleproof.core.aggregate.reading import (
-    PreferenceFormat,
-    form_of,
-    is_preferred_first,
-    read,
-    read_otherwise,
-)
+from shuffleproof.core.aggregate.reading import PreferenceFormat, read
 from shuffleproof.core.errors import no_file
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND = "preferences"
+READER = 2
+"""Version of the reader, for the key: raise it when a file is read otherwise than before."""
 
 
 def ingest(
@@ -37,11 +33,7 @@ def ingest(
     recipe = {key: value for key, value in asdict(reading).items() if value}
     recipe |= {"items": bool(reading.items), "qrels": bool(reading.qrels)}
     recipe["columns"] = dict(reading.columns)
-    if form_of(paths, reading) in {"pairs", "matrix"}:
-        recipe.setdefault("nulls", "missing")  # as it was, though these have none
-    recipe |= read_otherwise(paths, reading)
-    if is_preferred_first(paths, reading):
-        recipe["order"] = "name"  # of items, which stood in the order of the lines before
+    recipe["reader"] = READER
     file_names = {"files": [path.name for path in paths]}
     key = key_of(KIND, recipe | file_names, digests)
     with store.found_or_locked(key) as found:

@@ -17,27 +17,28 @@ be compressed. Parquet, Arrow and JSON lines are read in a guarded process (`cor
 
 import csv
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float64
 
-from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, pairs_of_rankings
-from shuffleproof.core.data import guarded, tables, trec
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.data import tables, trec
 from shuffleproof.core.data.letor.stream import (
     ARROW,
     JSON,
     PARQUET,
     STREAM,
     Limits,
-    blocks,
     kind_of,
+    lines,
     unpacked_file,
 )
 from shuffleproof.core.errors import (
@@ -89,10 +90,12 @@ NEGATION = re.compile(
 )
 """A negation, or a word for the answer that lost, in the clause that ends here."""
 
-SENTENCES = re.compile(rb"[^\s\[,;\"'][ \"']*\[\[|\]\][ \"']*[^\s\],;\"']")
-"""Bytes of a verdict with other text around it."""
-
 MATRIX_FORM = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
+UNREADABLE = (
+    ArithmeticError, EOFError, MemoryError, OSError, SyntaxError, ValueError, tokenize.TokenError,
+)  # fmt: skip
+"""Errors of NumPy at a damaged matrix."""
+
 ONE_QUERY = "all"
 """The query of pairs whose table names none."""
 
@@ -165,60 +168,6 @@ def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Pref
     return _read_rankings(paths, form, reading, listed_items, labels)
 
 
-def is_preferred_first(paths: Sequence[Path], reading: PreferenceFormat) -> bool:
-    """Whether files are of pairs and one says by the order of its columns who is preferred.
-
-    Raises:
-        LetorError, DataError: a file that is missing or empty, or a malformed first line.
-    """
-    if (form_of(paths, reading)) != "pairs":
-        return False
-    for path in paths:
-        if _is_table(path):
-            if "preference" not in _table_columns(path, reading).values():
-                return True
-        elif not LOG.match(_first_line(path)):
-            with closing(answers(path, reading)) as found:
-                _, _, answer = next(found, (0, "", ""))
-            if isinstance(answer, Answer) and not answer.stated:
-                return True
-    return False
-
-
-def read_otherwise(paths: Sequence[Path], reading: PreferenceFormat) -> dict[str, Any]:
-    """Facts of files that were read in another way before, for the key of what is stored.
-
-    Raises:
-        LetorError, DataError: a file that is missing or empty.
-    """
-    facts: dict[str, Any] = {}
-    if (form_of(paths, reading)) != "pairs":
-        return facts
-    for path in paths:
-        if _is_table(path):
-            columns = _table_columns(path, reading)
-        else:
-            with closing(_rows(path)) as rows:
-                columns = _columns_of(next(rows)[2], reading)
-            with path.open("rb") as file:
-                if any(b'"' in part for part in iter(lambda: file.read(1 << 20), b"")):
-                    facts["quotes"] = True
-        others = {ours: name for name, ours in columns.items() if name.lower() != ours}
-        if others and not reading.columns:
-            facts["columns"] = others
-        if reading.malformed == "skip" and (_is_table(path) or _has(SENTENCES, path)):
-            facts["verdicts"] = "in sentences"  # left out before
-    return facts
-
-
-def _has(pattern: re.Pattern[bytes], path: Path) -> bool:
-    """Search the lines of a file for a pattern."""
-    return any(
-        pattern.search(block.buffer[: block.end].tobytes())
-        for block in blocks(path, str(path), LIMITS)
-    )
-
-
 def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
     """The form of files: as stated, or by the ends of their names and their first lines."""
     if reading.format:
@@ -243,32 +192,21 @@ def _is_table(path: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    with closing(_lines(path)) as lines:
-        return next(lines)[1]
+    with closing(_lines(path)) as found:
+        return next(found)[1]
 
 
 def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
     """Lines that are not blank, with their numbers; bytes that are not UTF-8 are escaped.
 
     Raises:
-        DataError: an empty file, or a text that reads like an escape beside escapes.
+        DataError: an empty file.
     """
-    empty, escaped, literal = True, False, False
-    for block in blocks(path, str(path), LIMITS):
-        text = block.buffer[: block.end].tobytes()
-        for at, line in enumerate(text.split(b"\n")[:-1], block.first_line):
-            if not line.strip():
-                continue
+    empty = True
+    for at, line in lines(path, str(path), LIMITS):
+        if line.strip():
             empty = False
-            literal |= b"\\x" in line
-            try:
-                yield at, line.decode().rstrip("\r")
-            except UnicodeDecodeError:
-                escaped = True
-                yield at, line.decode(errors="backslashreplace").rstrip("\r")
-            if escaped and literal:
-                finding = "bytes that are not UTF-8 beside texts with \\x"
-                raise DataError(str(path), finding, "Write the file as UTF-8.")
+            yield at, line.decode(errors="backslashreplace").rstrip("\r")
     if empty:
         raise DataError(str(path), "no lines", FORM)
 
@@ -285,30 +223,26 @@ def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
     Raises:
         LetorError: quotes that do not end.
     """
-    with closing(_lines(path)) as lines:
-        at, line = next(lines)
-        last = [(at, line)]
-        delimiter = _delimiter(line)
+    found = _lines(path)
+    last = next(found)
+    delimiter = _delimiter(last[1])
+    every = chain([last], found)
+    if not delimiter:
+        yield from ((at, line, line.split()) for at, line in every)
+        return
 
-        def texts() -> Iterator[str]:
-            for last[0] in chain([(at, line)], lines):
-                yield last[0][1] + "\n"
+    def texts() -> Iterator[str]:
+        nonlocal last
+        for last in every:
+            yield last[1] + "\n"
 
-        if not delimiter:
-            for number_, text in chain([(at, line)], lines):
-                yield number_, text, text.split()
-            return
-        csv.field_size_limit(LIMITS.line_bytes)
-        rows = csv.reader(texts(), delimiter=delimiter, strict=True)
-        while True:
-            try:
-                cells = next(rows, None)
-            except csv.Error as error:
-                remedy = "Write it as pandas.DataFrame.to_csv does."
-                raise LetorError(path, *last[0], f"no CSV ({error})", remedy) from error
-            if cells is None:
-                return
-            yield *last[0], [cell.strip() for cell in cells]
+    csv.field_size_limit(LIMITS.line_bytes)
+    try:
+        for cells in csv.reader(texts(), delimiter=delimiter, strict=True):
+            yield *last, [cell.strip() for cell in cells]
+    except csv.Error as error:
+        remedy = "Write it as pandas.DataFrame.to_csv does."
+        raise LetorError(path, *last, f"no CSV ({error})", remedy) from error
 
 
 def _items_by_query(path: Path) -> dict[str, dict[str, int]]:
@@ -357,6 +291,7 @@ class _Judgments:
         self.where: dict[str, str] = {}
         self.malformed: list[str] = []
         self.again: Counter[str] = Counter()
+        self.winners_first = False
 
     def read(self, paths: Sequence[Path], form: str) -> Preferences:
         """Every file; then what no line shows alone."""
@@ -371,7 +306,7 @@ class _Judgments:
             for item in items:
                 query_items.setdefault(item, len(query_items))
         self._check(paths)
-        if form == "pairs" and is_preferred_first(paths, self.reading):
+        if self.winners_first:
             self._order_items()
         names = [list(items) for items in self.items]
         notes = [f"{kind}: {count:,}." for kind, count in self.again.items()]
@@ -401,6 +336,7 @@ class _Judgments:
                 raise LetorError(path, at, line, answer, remedy)
             self.malformed.append(f"{path.name}:{at}")
             return
+        self.winners_first |= not answer.stated and not answer.first
         if answer.a == answer.b:
             self.again["Pairs of an item with itself, left out"] += 1
             return
@@ -463,9 +399,7 @@ class _Judgments:
         return True
 
     def _matrix(self, path: Path) -> None:
-        request = {"path": str(path), "place": str(path)}
-        with closing(guarded.answers("aggregate.reading:matrix_reply", request, str(path))) as got:
-            values = next(got)[1]["matrix"].copy()
+        values = _matrix_of(path)
         bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
         if len(bad):
             row, column = bad[0].tolist()
@@ -510,23 +444,22 @@ class _Judgments:
                 raise DataError(place, finding, "Ask for one pair with it, or leave it out.")
 
 
-def matrix_reply(path: str, place: str) -> Iterator[guarded.Answer]:
-    """The numbers of a matrix, in the guarded process.
+def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
+    """The numbers of a matrix.
 
     Raises:
         DataError: other content.
     """
-    # mapped: a header that promises more than the file holds takes no memory
-    try:
+    try:  # mapped: a header that promises more than the file holds takes no memory
         values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, OSError, OverflowError, SyntaxError, ValueError) as error:
-        raise DataError(place, f"no NumPy matrix ({error})", MATRIX_FORM) from error
+    except UNREADABLE as error:
+        raise DataError(str(path), f"no NumPy matrix ({error})", MATRIX_FORM) from error
     if not isinstance(values, np.ndarray):
-        raise DataError(place, "an archive of matrices (.npz)", MATRIX_FORM)
+        raise DataError(str(path), "an archive of matrices (.npz)", MATRIX_FORM)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
         finding = f"an array of {values.dtype} and shape {values.shape}"
-        raise DataError(place, finding, MATRIX_FORM)
-    yield {}, {"matrix": np.asarray(values, dtype=np.float64)}
+        raise DataError(str(path), finding, MATRIX_FORM)
+    return np.array(values, dtype=np.float64)
 
 
 def answers(
@@ -595,58 +528,28 @@ def _text_answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, 
         yield at, line, _answer(path, at, line, cell, reading, stated=stated)
 
 
-def _wanted(reading: PreferenceFormat) -> tuple[str, ...]:
-    """Names of columns that are read of a table, where it has them."""
-    names = [*COLUMNS, *chain(*OTHER_NAMES.values()), PROMPT]
-    return (*names, *(name.capitalize() for name in names), *reading.columns.values())
-
-
-def _table_columns(path: Path, reading: PreferenceFormat) -> dict[str, str]:
-    """Our columns by the names that Parquet, Arrow or JSON lines have for them.
-
-    Raises:
-        DataError: a and b are not among them.
-    """
-    state = path.stat()
-    names = _names(path, _wanted(reading), state.st_mtime_ns, state.st_size)
-    columns = _columns_of(names, reading)
-    if not {"a", "b"} <= {*columns.values()}:
-        with closing(tables.batches(path, str(path))) as batches:
-            raise _columns_error(str(path), [*next(batches, {})])
-    return columns
-
-
-@lru_cache(maxsize=64)
-def _names(path: Path, wanted: tuple[str, ...], modified: int, size: int) -> tuple[str, ...]:
-    """Those of the wanted columns that a table has; `modified` and `size` tell its versions."""
-    del modified, size
-    with closing(tables.batches(path, str(path), wanted)) as batches:
-        return tuple(next(batches, {}))
-
-
 def _table_answers(
     path: Path, reading: PreferenceFormat
 ) -> Iterator[tuple[int, str, Answer | str]]:
     """The answers of Parquet, Arrow or JSON lines."""
-    columns, at = _table_columns(path, reading), 0
+    names, at = tables.names_of(path, str(path)), 0
+    columns = _columns_of(names, reading)
+    if not {"a", "b"} <= {*columns.values()}:
+        raise _columns_error(str(path), names)
+    stated = "preference" in columns.values()
     for batch in tables.batches(path, str(path), [*columns]):
-        values = {
-            ours: column.tolist() if isinstance(column, np.ndarray) else column
-            for name, ours in columns.items()
-            if (column := batch.get(name)) is not None
-        }
-        for row in zip(*values.values(), strict=True):
+        ours = [columns[name] for name in batch]
+        for row in zip(*batch.values(), strict=True):
             at += 1
-            fields = dict(zip(values, row, strict=True))
+            fields = dict(zip(ours, row, strict=True))
             line = ", ".join(f"{name}={value!r}"[:40] for name, value in fields.items())
             cell = {} if "query" in columns.values() else {"query": ONE_QUERY}
             for name, value in fields.items():
-                if isinstance(value, list | dict | bool):
+                if isinstance(value, list | dict | bool | np.bool_):
                     finding = f"a {type(value).__name__} as {name}"
                     raise LetorError(path, at, line, finding, "Write texts or numbers.")
                 if value is not None and value == value:  # noqa: PLR0124 (NaN is missing)
                     cell[name] = str(value)
-            stated = "preference" in columns.values()
             yield at, line, _answer(path, at, line, cell, reading, stated=stated)
 
 
@@ -820,7 +723,7 @@ def _oriented(
     sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
     scores = [sign * table for table in tables]
     if not reading.nulls and any(np.isnan(table).any() for table in scores):
-        raise _nulls_error(path, scores, labels)
+        raise _nulls_error(path, scores)
     return list(map(_with_last, scores)) if reading.nulls == "last" else scores
 
 
@@ -831,10 +734,8 @@ def _with_last(table: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(table), below, table)
 
 
-def _nulls_error(
-    path: Path, tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]
-) -> DataError:
-    """The refusal of rankings with empty cells whose meaning nobody stated; labels propose one."""
+def _nulls_error(path: Path, tables: Sequence[np.ndarray]) -> DataError:
+    """The refusal of rankings with empty cells whose meaning nobody stated."""
     cells = sum(table.size for table in tables)
     empty = sum(int(np.isnan(table).sum()) for table in tables)
     finding = f"{100 * empty / cells:.1f} % of the ranks are missing, and nothing says why"
@@ -842,28 +743,7 @@ def _nulls_error(
         "Say --nulls last if each ranker returned its best items only, --nulls missing if it was "
         "never asked about the others."
     )
-    if labels:
-        found = {
-            "missing": _precision_of_majority(tables, labels),
-            "last": _precision_of_majority(list(map(_with_last, tables)), labels),
-        }
-        finding += "; by the labels, precision@1 of the majority is " + ", ".join(
-            f"{value:.3f} with {name}" for name, value in found.items()
-        )
-        remedy = f"Say --nulls {max(found, key=lambda name: found[name])} if that is what is meant."
     return DataError(str(path), finding, remedy)
-
-
-def _precision_of_majority(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> float:
-    """The share of queries whose most preferred item is relevant; ties count alike."""
-    hits = []
-    for table, grades in zip(tables, labels, strict=True):
-        wins = pairs_of_rankings(table.astype(np.float32)).values
-        known = np.isfinite(wins).any(axis=1)
-        means = np.full(len(wins), -np.inf)
-        means[known] = np.nanmean(wins[known], axis=1)
-        hits.append(np.mean(np.nan_to_num(grades[means == means.max()]) > 0))
-    return float(np.mean(hits)) if hits else 0.0
 
 
 def _check_items(

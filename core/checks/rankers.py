@@ -6,9 +6,6 @@ from shuffleproof.core.checks.doctor import Diagnosis, diagnose, unread
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside import file_ranker
-from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -26,14 +23,8 @@ def examine_ranker(
     Raises:
         ShuffleproofError: no such ranker, or one that cannot be made.
     """
-    named = RankerName.parse(name)
-    if named.kind is Kind.FUNCTION:
-        return (yield from diagnose(CallableRanker.from_name(name), lists, seed))
-    if named.kind is Kind.FILE:
-        try:
-            ranker = file_ranker.file_ranker(name, bench.prepared.test.dataset)
-        except AnswerError as error:
-            return unread(error, len(lists.lists), name)
-        return (yield from diagnose(ranker, lists, seed))
-    identified = yield from bench.identified(name)
+    try:
+        identified = yield from bench.identified(name)
+    except AnswerError as error:  # scores in a file
+        return unread(error, len(lists.lists), name)
     return (yield from diagnose(identified.ranker, lists, seed))

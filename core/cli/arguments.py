@@ -17,11 +17,10 @@ from shuffleproof.core.cli import (
     flags_library,
     flags_rankers,
     flags_studies,
-    flags_work,
 )
 from shuffleproof.core.cli.answer import Answer, show, unfinished, warn
 from shuffleproof.core.cli.flags import FoldedHelp
-from shuffleproof.core.errors import ShuffleproofError, UnfinishedError
+from shuffleproof.core.errors import MissingPackageError, ShuffleproofError, UnfinishedError
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
@@ -76,11 +75,18 @@ def main(arguments: Sequence[str]) -> int:
         remedy = LIBRARY if "shared object" in str(error) else remedy_of(error)
         warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy}".rstrip())
         return 1
-    except Exception:  # noqa: BLE001 (the last border: the defect is shown, the exit code is 1)
-        traceback.print_exc()
-        warn("shuffleproof: this is a defect of ours; please report the lines above.")
+    except Exception as error:  # noqa: BLE001 (the last border: the exit code is 1)
+        _tell_unexpected(error)
         return 1
     return answer.exit_code
+
+
+def _tell_unexpected(error: Exception) -> None:
+    """Print the package that lacks, or the traceback of a defect."""
+    missing = MissingPackageError.of(error)
+    if missing is None:
+        traceback.print_exc()
+    warn(f"shuffleproof: {missing or 'this is a defect of ours; please report the lines above.'}")
 
 
 def _show(answer: Answer, command: str | None) -> None:
@@ -187,7 +193,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = root.add_subparsers(required=True, metavar="COMMAND")
-    for area in (flags_data, flags_rankers, flags_studies, flags_library, flags_work):
+    for area in (flags_data, flags_rankers, flags_studies, flags_library):
         area.add(commands)
     return root
 

@@ -10,7 +10,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "": ("demo", "study initial-ranking --rankers lambdamart,dlcm", "library list"),
     "ingest": (
         "ingest MQ2008 --name mq2008",
-        "ingest clicks.txt --name mine --split 0.7,0.1,0.2",
         "ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero",
         "ingest clicks.csv --name mine --columns query=session_id,label=target",
         "ingest --name mine --documents docs.csv --query-texts queries.jsonl",
@@ -18,17 +17,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "ingest-preferences": (
         "ingest-preferences judged.csv --name judged",
         "ingest-preferences A1.txt --name agg --direction small --nulls last",
-        "ingest-preferences mturk.csv --name crowd --columns query=topic,a=docA,b=docB",
     ),
     "consistency": ("consistency judged", "consistency judged --best --json"),
     "aggregate": (
         "aggregate judged --with goa,quicksort,kemeny",
         "aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json",
-        "aggregate agg --with borda,rrf,cps --measures NDCG@1,NDCG@10",
     ),
     "judge": (
         "judge mine --with http://127.0.0.1:8000/judge --calls 100 --jobs 4",
-        "judge mine --with mymodule:prefer --pairs heap-top-k --top 10 --orders both",
         "judge mine --next 100 --out pairs.jsonl",
         "judge mine --answers pairs.jsonl --judge anna",
     ),
@@ -52,11 +48,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "certify": (
         "certify setrank-imsab",
         "certify mymodule:score --data mq2008 --queries 50",
-        "certify lightgbm:model.txt --data mq2008 --lists whole duplicates",
     ),
     "bring": (
         "bring scores mine.txt --data mq2008",
-        "bring lightgbm model.txt --data mq2008",
         "bring xgboost model.json --data mq2008 --columns id-1",
     ),
     "runs": (
@@ -65,7 +59,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "study initial-ranking": (
         "study initial-ranking --rankers lambdamart,dlcm,setrank-imsab-init",
-        "study initial-ranking --rankers dlcm --measures ndcg@10,map --queries 100",
     ),
     "study invariance": (
         "study invariance --rankers dlcm,setrank-imsab",
@@ -78,7 +71,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "study preferences": (
         "study preferences",
         "study preferences --data judged --disturbances noise,calls --aggregators goa,quicksort",
-        "study preferences --data mq2008 --function pair-net@small --json",
     ),
     "check": (
         "check --baseline card.json",
@@ -88,14 +80,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "library list": ("library list", "library list --kind ranker"),
     "library show": (
         "library show sample",
-        "library show study-3f2a91c4 --json",
         "library show lambdamart@tuned_mq2008",
     ),
     "library export": ("library export mine.zip study-3f2a91c4",),
     "library import": ("library import mine.zip",),
     "library rename": ('library rename study-3f2a91c4 "Figure 3"',),
     "library delete": (
-        "library delete mine",
         "library delete mine --with-dependents",
         "library delete lambdamart@tuned_mq2008",
     ),
@@ -104,7 +94,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "export": (
         "export study-3f2a91c4 figure3.pdf --size column",
         "export study-3f2a91c4 q.csv --per-query",
-        "export mq2008 letor --part test",
         "export cranfield --run f.run --by bm25",
     ),
     "demo": ("demo", "demo --out report.html"),

@@ -62,19 +62,15 @@ def command(
     added.set_defaults(answer=answer, command=called)
     added.epilog = examples.help_lines(called)
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
-    added.add_argument(
-        "--store", type=_place, metavar="FOLDER",
-        help="folder of the store (default: your own)",
-    )  # fmt: skip
+    store = "folder of the store (default: your own)"
+    added.add_argument("--store", type=_place, metavar="FOLDER", help=store)
     return added
 
 
 def modules(command: argparse.ArgumentParser) -> None:
     """Add `--with`: modules of the user."""
-    command.add_argument(
-        "--with", dest="modules", action="append", metavar="MODULE",
-        help="import a module of yours that registers rankers, measures or perturbations",
-    )  # fmt: skip
+    help_ = "import your module that registers rankers, measures or perturbations"
+    command.add_argument("--with", dest="modules", action="append", metavar="MODULE", help=help_)
 
 
 def workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
@@ -131,27 +127,21 @@ def conventions(command: argparse.ArgumentParser, digits: int | None = DIGITS) -
         command: the command.
         digits: decimals of its tables; none: each table's own.
     """
+    named = partial(choice_named, BUNDLES)
+    help_ = "of measures that do not state their own; `list conventions`"
+    command.add_argument("--conventions", choices=tuple(BUNDLES), type=named, help=help_)
+    help_ = f"decimals of printed tables (default {digits or 'the table’s own'})"
     command.add_argument(
-        "--conventions",
-        choices=tuple(BUNDLES),
-        type=partial(choice_named, BUNDLES),
-        help="whose conventions measures have that do not say their own; `list conventions`",
+        "--digits", type=whole, choices=range(1, 10), metavar="DIGITS", default=digits, help=help_
     )
-    command.add_argument(
-        "--digits", type=whole, choices=range(1, 10), metavar="DIGITS", default=digits,
-        help=f"decimals of tables for reading (default {digits or 'the table’s own'})",
-    )  # fmt: skip
 
 
 def baselines(command: argparse.ArgumentParser) -> None:
     """Add the flags that say how rows of a table are compared with its baselines."""
-    command.add_argument(
-        "--test", default="paired t", choices=("paired t", "randomisation"), help="of the marks"
-    )
-    command.add_argument(
-        "--marks", default="letters", choices=("letters", "daggers"),
-        help="a b c (default), or + † ‡ as in the paper",
-    )  # fmt: skip
+    tests, marks = ("paired t", "randomisation"), ("letters", "daggers")
+    command.add_argument("--test", default=tests[0], choices=tests, help="of the marks")
+    help_ = "a b c (default), or + † ‡ as in the paper"
+    command.add_argument("--marks", default=marks[0], choices=marks, help=help_)
 
 
 def max_seconds(command: argparse.ArgumentParser, more: str = "") -> None:
@@ -173,31 +163,19 @@ def seconds(text: str) -> float:
 
 def dry_run(command: argparse.ArgumentParser, answer: str) -> None:
     """Add `--dry-run`, which another function answers, named as in `command`."""
-    command.add_argument(
-        "--dry-run", action="store_const", dest="answer", const=answer,
-        help="say what would be trained and run, what of it is stored and how long the rest takes "
-        "here; make nothing",
-    )  # fmt: skip
+    help_ = "print what would be made and how long that takes; make nothing"
+    command.add_argument("--dry-run", action="store_const", dest="answer", const=answer, help=help_)
 
 
 def workers(command: argparse.ArgumentParser) -> None:
     """Add the flags that say who makes what is missing."""
-    command.add_argument(
-        "--executor",
-        metavar="WHERE",
-        help="who does the trainings and cells that are missing: processes:4, ray[:ADDRESS], "
-        "slurm[:PARTITION] (slurm:local tries it here); not with --max-seconds",
-    )
-    command.add_argument(
-        "--workers", type=count, help="with --executor: how many (default: the cores; 8 elsewhere)"
-    )
+    help_ = "runs trainings and cells: processes:4, ray[:ADDRESS], slurm[:PARTITION]"
+    command.add_argument("--executor", metavar="WHERE", help=help_)
+    help_ = "with --executor: how many (default: the cores; 8 elsewhere)"
+    command.add_argument("--workers", type=count, help=help_)
 
 
 def jobs(command: argparse.ArgumentParser) -> None:
     """Add the flag that says how many calls of a function may be under way."""
-    command.add_argument(
-        "--jobs",
-        type=count,
-        help="calls of a module:function at the same time, each in a process of its own: for "
-        "functions that wait on a network (default 1)",
-    )
+    help_ = "calls of a module:function at the same time, a process each (default 1)"
+    command.add_argument("--jobs", type=count, help=help_)

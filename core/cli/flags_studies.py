@@ -38,11 +38,8 @@ def add(commands: flags.Commands) -> None:
         if kind in MORE:
             MORE[kind](added)
         if all(field.name != QUERIES for field in parameters(question)):
-            added.add_argument(
-                f"--{QUERIES}",
-                type=flags.count,
-                help="only the first so many test queries, of each fold",
-            )
+            help_ = "only the first so many test queries, of each fold"
+            added.add_argument(f"--{QUERIES}", type=flags.count, help=help_)
         flags.dry_run(added, "studies:dry_run")
         flags.max_seconds(added, "; the same line without it goes on")
         flags.jobs(added)
@@ -73,31 +70,21 @@ def _check(commands: flags.Commands) -> None:
         "and beyond the ranker's own noise; soft is one that is smaller, or not told from chance."
         f"\n\n{check.epilog}"
     )
-    check.add_argument(
-        "--baseline", type=Path, required=True, metavar="card.json",
-        help="what `study card --out card.json` wrote",
-    )  # fmt: skip
+    add, card = check.add_argument, "a file of `study card --out card.json`"
+    add("--baseline", type=Path, required=True, metavar="card.json", help=card)
     flags.modules(check)
-    check.add_argument("--data", help="stored name, key, folder (default: the card's)")
-    check.add_argument(
-        "--rankers",
-        help="comma-separated, `new=old` where the card has another name (default: the card's; "
-        "functions and files are run only if named here)",
+    add("--data", help="stored name, key, folder (default: the card's)")
+    rankers = (
+        "comma-separated, `new=old` for another name in the card (default: the card's, without"
     )
-    check.add_argument(
-        "--fail-on",
-        choices=("regression", "soft", "nothing"),
-        default="regression",
-        help="soft: regressions and soft losses; nothing: status 0 (default regression)",
-    )
-    check.add_argument(
-        "--least", type=number, help="the smallest loss that is a regression (default 0.01)"
-    )
-    check.add_argument("--junit", type=Path, metavar="out.xml", help="write JUnit XML")
-    check.add_argument(
-        "--markdown", type=Path, metavar="out.md", help="write a summary for a pull request"
-    )
-    check.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")
+    add("--rankers", help=f"{rankers} functions and files)")
+    fail_on = "soft: regressions and soft losses; nothing: status 0 (default regression)"
+    kinds = ("regression", "soft", "nothing")
+    add("--fail-on", choices=kinds, default=kinds[0], help=fail_on)
+    add("--least", type=number, help="the smallest loss that is a regression (default 0.01)")
+    add("--junit", type=Path, metavar="out.xml", help="write JUnit XML")
+    add("--markdown", type=Path, metavar="out.md", help="write a summary for a pull request")
+    add("--device", help="cuda or cpu (default: cuda where there is one)")
     flags.jobs(check)
 
 
@@ -126,20 +113,15 @@ def _of_benchmark(command: argparse.ArgumentParser) -> None:
 
 
 def _of_worst_case(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--map", metavar="QUERY", help="also what each single exchange costs in this query"
-    )
+    help_ = "also the cost of each single exchange in this query"
+    command.add_argument("--map", metavar="QUERY", help=help_)
 
 
 def _of_card(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--out", type=Path, metavar="card.json",
-        help="also write every query's values, for `shuffleproof check --baseline card.json`",
-    )  # fmt: skip
-    command.add_argument(
-        "--measures",
-        help="with --out: comma-separated, NDCG at 1, 3, 5 or 10 (default NDCG@10)",
-    )
+    help_ = "also write values by query, for `shuffleproof check --baseline card.json`"
+    command.add_argument("--out", type=Path, metavar="card.json", help=help_)
+    help_ = "with --out: comma-separated, NDCG at 1, 3, 5 or 10 (default NDCG@10)"
+    command.add_argument("--measures", help=help_)
 
 
 MORE: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {

@@ -181,58 +181,20 @@ def _or_why(write: Callable[..., str], *given: Any) -> str:
 def _field(name: str, value: Any) -> str:
     """A field and its value; what has lines or parts stands below its name, a line each."""
     if isinstance(value, dict):
-        fields = flat(value).items()
-        parts = [f"  {field}: {short(part, MOST_FIELD)}" for field, part in fields]
+        parts = [f"  {field}: {short(part, MOST_FIELD)}" for field, part in value.items()]
         return "\n".join([name, *parts])
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{name}\n{text}" if "\n" in text else f"{name}: {text}"
 
 
-def short(value: Any, most: int = 60) -> str:
+def short(value: Any, most: int) -> str:
     """A value in one line of at most so many characters.
 
-    >>> short(["dlcm", "mart", "setrank-imsab"], 20), short(0.123456789), short(None)
-    ('dlcm … (3 in all)', '0.123457', '–')
+    >>> short(["dlcm", "mart"], 12), short(0.123456789, 9)
+    ("['dlcm', 'm…", '0.123457')
     """
-    if value is None:
-        return "–"
-    if isinstance(value, Mapping):
-        value = [f"{name} {short(part)}" for name, part in value.items()]
-    if isinstance(value, list | tuple):
-        texts = [_of_many(part) for part in value]
-        text_of_all = ", ".join(texts)
-        if len(text_of_all) <= most:
-            return text_of_all or "none"
-        tail, fitting = f" … ({len(texts)} in all)", texts
-        while len(fitting) > 1 and len(", ".join(fitting)) + len(tail) > most:
-            fitting = fitting[:-1]
-        return f"{', '.join(fitting)[: max(1, most - len(tail))]}{tail}"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _of_many(value: Any) -> str:
-    """One of several values: what it is called, where it is a table of fields."""
-    if isinstance(value, Mapping):
-        return str(value.get("label") or value.get("name") or f"{len(value)} fields")
-    if isinstance(value, list | tuple):
-        return " ".join(map(short, value))
-    return short(value)
-
-
-def flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """Fields inside fields by their path.
-
-    >>> flat({"ranker": {"trees": 3}, "seed": 0})
-    {'ranker.trees': 3, 'seed': 0}
-    """
-    fields: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            fields |= flat(value, f"{place}{name}.")
-        else:
-            fields[f"{place}{name}"] = value
-    return fields
 
 
 def export(arguments: argparse.Namespace) -> Answer:

@@ -6,7 +6,6 @@ from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.data.catalogue import KEEPS, SAMPLE, find, resolve
 from shuffleproof.core.library.import_ranker import bring as brought
-from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.rankers.name import SCORES, XGBOOST
 from shuffleproof.core.store.manifest import Artefact
@@ -25,7 +24,6 @@ def bring(arguments: argparse.Namespace) -> Answer:
     rule = arguments.columns
     work = brought(arguments.kind, arguments.path, fold, store, columns=rule)
     artefact = run_shown("bring", work)
-    merged = int(artefact.facts.get("merged", 0))
     answer = {
         "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",
         "artefact": str(artefact.key),
@@ -34,7 +32,6 @@ def bring(arguments: argparse.Namespace) -> Answer:
         "said": [
             *artefact.facts.get("columns", ()),
             *([] if arguments.data == SAMPLE else _of_earlier_data(arguments.kind, data)),
-            *([merged_in_words(arguments.path.name, merged)] if merged else []),
         ],
     }
     return Answer(answer)

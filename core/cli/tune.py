@@ -12,12 +12,7 @@ from shuffleproof.core.words import counted
 
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
-    from shuffleproof.core.tuning import (  # noqa: PLC0415 (who has work to do)
-        Tuning,
-        stored_search,
-        trials_at_once,
-        tune,
-    )
+    from shuffleproof.core.tuning import Tuning, tune  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
     scope = scope_of(arguments)
@@ -30,13 +25,11 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.name,
         arguments.at_once or 1,
     )
-    if not arguments.at_once:
-        workers = 1
-        if arguments.executor is not None:
-            from shuffleproof.core.workers import workers_by_default  # noqa: PLC0415 (likewise)
+    if not arguments.at_once and arguments.executor is not None:
+        from shuffleproof.core.workers import workers_by_default  # noqa: PLC0415 (likewise)
 
-            workers = workers_by_default(arguments.executor, arguments.workers)
-        tuning = replace(tuning, at_once=trials_at_once(stored_search(tuning, scope), workers))
+        at_once = workers_by_default(arguments.executor, arguments.workers)
+        tuning = replace(tuning, at_once=at_once)
     with workers_of_command(arguments, scope.store):
         preset, cached = run_shown(f"tune {arguments.ranker}", tune(tuning, scope))
     return Answer(plain(preset, cached=cached), preset_lines(preset))

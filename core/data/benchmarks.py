@@ -1,11 +1,8 @@
 """What is known of the public LETOR collections, to check an upload against."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
-
-from shuffleproof.core.words import percent
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -51,19 +48,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 )
 
 
-def alike(features: int, top_label: int | float) -> tuple[Benchmark, ...]:
-    """The benchmarks with that many features and that range of grades.
-
-    >>> [known.name for known in alike(46, 2)]
-    ['MQ2007', 'MQ2008']
-    """
-    return tuple(
-        benchmark
-        for benchmark in BENCHMARKS
-        if benchmark.features == features and benchmark.top_label == top_label
-    )
-
-
 class Size(NamedTuple):
     """How many queries and documents a data set or a part of it has."""
 
@@ -72,92 +56,51 @@ class Size(NamedTuple):
 
 
 class Match(NamedTuple):
-    """The benchmark that a data set most likely is, or is taken from.
+    """The benchmark that a data set or one of its parts is.
 
     Attributes:
         known: the benchmark.
         scope: which of the sizes compared is meant.
-        kind: the same size; its queries with fewer documents; or a share of its queries.
-        others: benchmarks that cannot be told from it by their size.
+        complete: whether it has all documents of the benchmark, and not just all queries.
     """
 
     known: Benchmark
     scope: str
-    kind: Literal["same", "differs", "share"]
-    others: tuple[Benchmark, ...] = ()
-
-
-KINDS: tuple[Literal["same", "differs", "share"], ...] = ("same", "differs", "share")
-ALIKE = 0.05
-"""Mean list lengths that differ by less than this share do not tell two benchmarks apart."""
+    complete: bool
 
 
 def likeliest(sizes: Mapping[str, Size], features: int, top_label: int | float) -> Match | None:
-    """The likeliest benchmark: equal sizes first, then equal queries, then the list lengths.
+    """The benchmark with as many queries, before others one with as many documents; None: none.
 
     Args:
-        sizes: of the whole first, then of its parts; only the whole can be a share of one.
+        sizes: of the whole first, then of its parts.
         features: columns.
         top_label: the highest grade.
 
-    >>> sizes = {"whole": Size(628, 12_337), "test": Size(157, 2_707)}
-    >>> match = likeliest(sizes, 46, 2)
-    >>> match.known.name, match.scope, match.kind
-    ('MQ2008', 'whole', 'share')
+    >>> match = likeliest({"whole": Size(784, 15_211)}, 46, 2)
+    >>> match.known.name, match.scope, match.complete
+    ('MQ2008', 'whole', True)
     """
-    whole = next(iter(sizes))
-    candidates = [
-        (KINDS.index(kind), place, _distance(size, benchmark), Match(benchmark, scope, kind))
-        for place, (scope, size) in enumerate(sizes.items())
-        for benchmark in alike(features, top_label)
-        if (kind := _kind(size, benchmark)) and (kind != "share" or scope == whole)
+    matches = [
+        Match(benchmark, scope, size.documents == benchmark.documents)
+        for scope, size in sizes.items()
+        for benchmark in BENCHMARKS
+        if (benchmark.features, benchmark.top_label) == (features, top_label)
+        and benchmark.queries == size.queries
+        and 0 < size.documents <= benchmark.documents
     ]
-    if not candidates:
-        return None
-    rank, place, distance, best = min(candidates, key=lambda candidate: candidate[:3])
-    equally_likely = tuple(
-        match.known
-        for other_rank, other_place, other_distance, match in candidates
-        if (other_rank, other_place) == (rank, place) and match.known != best.known
-        if best.kind == "share" and other_distance - distance < ALIKE
-    )
-    return best._replace(others=equally_likely)
+    # of two with as many queries the smaller one: it lacks fewer documents
+    return max(matches, key=lambda one: (one.complete, -one.known.documents), default=None)
 
 
 def sentence(match: Match, size: Size, subject: str) -> str:
-    """What a match means, in words; `subject` ends with "has" or "have"."""
+    """The meaning of a match; `subject` ends with "has" or "have"."""
     benchmark = match.known
-    shape = f"{benchmark.features} features and grades 0 to {benchmark.top_label}"
-    whole = f"{benchmark.queries:,} queries and {benchmark.documents:,} documents"
-    if match.kind == "same":
+    if match.complete:
+        whole = f"{benchmark.queries:,} queries and {benchmark.documents:,} documents"
         return f"{subject} the size of {benchmark.name}: {whole}."
-    if match.kind == "differs":
-        return (
-            f"{subject} {shape} and {benchmark.queries:,} queries as {benchmark.name}, but "
-            f"{size.documents:,} documents instead of {benchmark.documents:,}: rows are missing."
-        )
-    share = size.queries / benchmark.queries
-    text = f"{subject} {shape} like {benchmark.name}, and {percent(share, 1)} of its queries "
-    text += f"(whole: {whole})."
-    names = " or ".join(rival.name for rival in match.others)
-    return f"{text} It may as well be of {names}." if names else text
-
-
-def _kind(size: Size, benchmark: Benchmark) -> Literal["same", "differs", "share"] | None:
-    if (
-        not size.documents
-        or size.queries > benchmark.queries
-        or size.documents > benchmark.documents
-    ):
-        return None
-    if size.queries < benchmark.queries:
-        return "share"
-    return "same" if size.documents == benchmark.documents else "differs"
-
-
-def _distance(size: Size, benchmark: Benchmark) -> float:
-    """How far the mean list lengths are apart, as the logarithm of their ratio."""
-    if not size.documents:
-        return math.inf
-    length = size.documents / max(size.queries, 1)
-    return abs(math.log(length / (benchmark.documents / benchmark.queries)))
+    return (
+        f"{subject} {benchmark.features} features, grades 0 to {benchmark.top_label} and "
+        f"{benchmark.queries:,} queries as {benchmark.name}, but {size.documents:,} documents "
+        f"instead of {benchmark.documents:,}: rows are missing."
+    )

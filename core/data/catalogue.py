@@ -18,8 +18,7 @@ from pathlib import Path
 from shuffleproof.core.data import document_tables, document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
-from shuffleproof.core.data.letor.sink import MissingCells
-from shuffleproof.core.data.letor.stream import BROKEN, Limits
+from shuffleproof.core.data.letor.stream import BROKEN, Limits, MissingCells
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import locks
@@ -32,11 +31,8 @@ KEEPS = "keeps"
 """The fact that lists what a fold holds beyond what earlier versions kept."""
 
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
-CHUNK = 1 << 20
 CHECKED_FROM = 1 << 26
 """Bytes of an archive's files from which on the ratio of unpacked to packed is looked at."""
-
-LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -331,11 +327,20 @@ def unpack_archive(path: Path, folder: Path, limits: Limits | None = None) -> No
     Raises:
         DataError: damaged, encrypted, or growing like a decompression bomb.
     """
-    try:
-        _write_members(path, folder, limits or Limits())
-    except FileExistsError as error:
+    limits, members = limits or Limits(), archive_members(path)
+    limit = max(CHECKED_FROM, int(path.stat().st_size * limits.ratio))
+    limit = min(limits.decoded_bytes, limit)
+    if sum(member.file_size for member in members) > limit:
+        reason = f"an archive that unpacks to more than {limit:,} bytes, as a decompression bomb"
+        raise DataError(str(path), f"{reason} does", "If it is genuine, unpack it first.")
+    for member in members:  # as some programs of Windows write folders
+        member.filename = member.filename.replace("\\", "/")
+    if len({member.filename for member in members}) < len(members):
         remedy = "Rename one of them and pack it again."
-        raise DataError(str(path), "two files of one name in the archive", remedy) from error
+        raise DataError(str(path), "two files of one name in the archive", remedy)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder, members)
     except (*BROKEN, NotImplementedError) as error:
         raise DataError(
             str(path),
@@ -349,29 +354,3 @@ def _is_data(member: zipfile.ZipInfo) -> bool:
     dotted = any(part.startswith(".") and part not in {".", ".."} for part in parts)
     hidden = dotted or "__MACOSX" in parts
     return not member.is_dir() and not hidden
-
-
-def _write_members(path: Path, folder: Path, limits: Limits) -> None:
-    ratio = max(CHECKED_FROM, int(path.stat().st_size * limits.ratio))
-    limit, total = min(limits.decoded_bytes, ratio), 0
-    with zipfile.ZipFile(path) as archive:
-        for member in archive_members(path):
-            target = _target(folder, member.filename)
-            with archive.open(member) as source, target.open("xb") as file:
-                while chunk := source.read(CHUNK):
-                    total += len(chunk)
-                    if total > limit:
-                        raise _bomb_error(path, limit)
-                    file.write(chunk)
-
-
-def _target(folder: Path, name: str) -> Path:
-    parts = [part[-LONGEST_NAME:] for part in re.split(r"[/\\]", name)]
-    target = folder.joinpath(*(part for part in parts if part not in {"", ".", ".."}))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
-
-
-def _bomb_error(path: Path, limit: int) -> DataError:
-    reason = f"an archive that unpacks to more than {limit:,} bytes, as a decompression bomb does"
-    return DataError(str(path), reason, "If it is genuine, unpack it first.")

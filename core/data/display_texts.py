@@ -5,9 +5,6 @@ changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed
 """
 
 import hashlib
-import io
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -20,17 +17,8 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data import mapped_file, tables
-from shuffleproof.core.data.letor.stream import (
-    ARROW,
-    HEAD,
-    PARQUET,
-    STREAM,
-    Limits,
-    blocks,
-    kind_of,
-)
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import BadLinesError, DataError, LetorError, no_file, quoted
+from shuffleproof.core.errors import DataError, no_file, quoted
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -38,7 +26,7 @@ from shuffleproof.core.words import counted
 
 KIND = "display-texts"
 STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
-LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 30)
+MOST_BYTES = 1 << 30
 MOST_TOLD = 20
 """Bad rows that are named."""
 
@@ -85,7 +73,7 @@ class SideFile:
     Attributes:
         path: of the file, for messages.
         shape: what it holds.
-        rows: the columns of its shape, all texts, and `line`.
+        rows: the columns of its shape, all texts, and `row`.
         digest: SHA-256 of its bytes.
     """
 
@@ -118,19 +106,15 @@ def read_side_file(path: Path, kind: str) -> SideFile:
         kind: `documents` or `queries`.
 
     Raises:
-        DataError: no such file, none of these formats, or a column is missing.
-        LetorError: rows without an id, of another width, or two that say different things of one
-            id, by file and line.
+        DataError: no such file, none of these formats, a missing column, rows without an id, or
+            two that say different things of one id.
     """
     shape = SHAPES[kind]
     if not path.is_file():
         raise no_file(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
-        table = kind_of(file.read(HEAD)) in {PARQUET, ARROW, STREAM}
-    rows = _table(path, shape) if table else _text(path, shape)
-    rows = rows.fillna("").reindex(columns=[*shape.columns, "line"], fill_value="")
+    rows = _table(path, shape).reindex(columns=[*shape.columns, "row"], fill_value="")
     rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
     return SideFile(path, shape, _unique_rows(path, rows, shape), digest)
 
@@ -248,95 +232,20 @@ def _empty_frame(shape: Shape) -> pd.DataFrame:
 
 
 def _table(path: Path, shape: Shape) -> pd.DataFrame:
-    """The columns that are asked for, as texts, with the numbers of the rows."""
+    """The columns that are asked for, as texts, with the numbers of the rows that are not empty."""
     names = _names(path, tables.names_of(path, str(path)), shape)
-    columns = tables.read_table(path, str(path), [*names], most_bytes=LIMITS.decoded_bytes)
+    columns = tables.read_table(path, str(path), [*names], [*names], MOST_BYTES)
     frame = pd.DataFrame(
         {mine: [*map(_text_of, columns.get(name, ()))] for name, mine in names.items()}, dtype="str"
     )
-    return frame.assign(line=range(1, len(frame) + 1))
+    filled = (frame != "").any(axis=1)
+    return frame.assign(row=range(1, len(frame) + 1))[filled]
 
 
 def _text_of(value: Any) -> str:
     """A cell of a table as text; half of a pair of UTF-16 is escaped."""
     empty = value is None or value != value  # noqa: PLR0124 (NaN)
     return "" if empty else str(value).encode(errors="backslashreplace").decode()
-
-
-def _text(path: Path, shape: Shape) -> pd.DataFrame:
-    """CSV, tabs or JSON lines as texts, with the line on which each row begins."""
-    pieces = [block.buffer[: block.end].tobytes() for block in blocks(path, str(path), LIMITS)]
-    text = b"".join(pieces).decode(errors="replace").removeprefix("\ufeff")
-    if not text.strip():
-        raise DataError(str(path), "it is empty", shape.remedy)
-    if text.lstrip().startswith("{"):
-        return _json(path, text, shape)
-    body = text.lstrip("\r\n")
-    first_line = 1 + text[: len(text) - len(body)].count("\n")
-    tabs = "\t" in body.partition("\n")[0]
-    try:
-        cells = pd.read_csv(
-            io.StringIO(body), sep="\t" if tabs else ",", dtype="str", header=None,
-            keep_default_na=False, skip_blank_lines=False, index_col=False, engine="c",
-        ).fillna("")  # fmt: skip
-    except pd.errors.ParserError as error:
-        raise _csv_error(path, str(error), first_line, body) from error
-    breaks = sum((cells[name].str.count("\n") for name in cells), start=pd.Series(1, cells.index))
-    cells["line"] = first_line + breaks.cumsum() - breaks
-    head = [str(name).strip() for name in cells.iloc[0, :-1]]
-    names = _names(path, head, shape)
-    rows = pd.DataFrame({mine: cells[head.index(name)] for name, mine in names.items()})
-    filled = (rows != "").any(axis=1) & (cells.index > 0)
-    return rows.assign(line=cells["line"])[filled]
-
-
-def _csv_error(path: Path, message: str, first_line: int, body: str) -> LetorError:
-    """What pandas says of CSV that it cannot read, by the line that it names."""
-    quote = re.search(r"EOF inside string starting at row (\d+)", message)
-    wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
-    at, finding, remedy = 0, message.strip(), "Save it as CSV in UTF-8."
-    if quote:
-        at, finding, remedy = int(quote[1]), "a quote that is never closed", "Close each quote."
-    elif wide:
-        at = int(wide[2]) - 1
-        finding, remedy = f"{wide[3]} columns instead of {wide[1]}", "Quote cells that hold commas."
-    line = "".join(body.split("\n")[at : at + 1])
-    return LetorError(path, first_line + at, line, finding, remedy)
-
-
-def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
-    rows: list[dict[str, object]] = []
-    faults: list[LetorError] = []
-    wanted, seen = {*shape.columns, *shape.others}, dict[str, None]()
-    for line, entry in enumerate(text.split("\n"), start=1):
-        if not entry.strip() or len(faults) > MOST_TOLD:
-            continue
-        try:
-            fields = json.loads(entry)
-            cells = {name: _cell(value) for name, value in fields.items() if name in wanted}
-            seen |= dict.fromkeys(fields)
-        except (ValueError, AttributeError, TypeError, RecursionError) as error:
-            why = "no JSON object" if isinstance(error, ValueError | AttributeError) else str(error)
-            faults.append(
-                LetorError(path, line, entry.strip(), why, f"One object a line. {shape.remedy}")
-            )
-            continue
-        rows.append({**cells, "line": line})
-    _refuse(faults)
-    frame = pd.DataFrame(rows, dtype="str")
-    names = _names(path, [*seen], shape)
-    return frame[[*names, "line"]].rename(columns=names).astype({"line": int})
-
-
-def _cell(value: object) -> str:
-    """The text of a value of JSON.
-
-    Raises:
-        TypeError: it is a list or an object.
-    """
-    if isinstance(value, list | dict):
-        raise TypeError("a list or an object where a text belongs")
-    return "" if value is None else _text_of(value)
 
 
 def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
@@ -370,24 +279,17 @@ def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
     identifier, *further = shape.columns
     distinct = rows.drop_duplicates([identifier, *further])
     bad = distinct[(distinct[identifier] == "") | distinct[identifier].duplicated()]
-    original = distinct.drop_duplicates(identifier).set_index(identifier)["line"]
+    original = distinct.drop_duplicates(identifier).set_index(identifier)["row"]
     faults = []
-    for row in bad.head(MOST_TOLD + 1).to_dict("records"):
-        name, line = str(row[identifier]), int(row["line"])
-        finding = f"no {identifier}"
+    for row in bad.head(MOST_TOLD).to_dict("records"):
+        name, finding = str(row[identifier]), f"row {row['row']} has no {identifier}"
         if name:
-            finding = f"a second {shape.of} of this id, the first is in line {original[name]}"
-        quoted = ",".join(str(row[column]) for column in shape.columns)
-        faults.append(LetorError(path, line, quoted, finding, "Leave one row for each id."))
-    _refuse(faults)
-    return distinct
-
-
-def _refuse(faults: Sequence[LetorError]) -> None:
-    if len(faults) == 1:
-        raise faults[0]
+            finding = f"row {row['row']} is a second {shape.of} of {quoted(name)}"
+            finding += f" (the first: {original[name]})"
+        faults.append(finding)
     if faults:
-        raise BadLinesError(faults[:MOST_TOLD], more=len(faults) > MOST_TOLD)
+        raise DataError(str(path), "; ".join(faults), "Leave one row for each id.")
+    return distinct
 
 
 def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
@@ -413,7 +315,7 @@ def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFram
     if not inside.all():
         unknown = rows[~inside]
         lines = ", ".join(
-            f"{row[identifier]} (line {row['line']})"
+            f"{row[identifier]} (row {row['row']})"
             for row in unknown.head(MOST_TOLD).to_dict("records")
         )
         ellipsis = " …" if len(unknown) > MOST_TOLD else ""
@@ -425,13 +327,13 @@ def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFram
     if "url" in fitting:
         foreign = fitting[(fitting["url"] != "") & ~fitting["url"].map(is_web)]
         if len(foreign):
-            lines = ", ".join(f"line {line}" for line in foreign["line"].head(MOST_TOLD))
+            rows_left_out = ", ".join(f"row {row}" for row in foreign["row"].head(MOST_TOLD))
             notes.append(
                 f"{name}: {counted(len(foreign), 'address')} not of http or https, left out: "
-                f"{lines}. Write them as https://…"
+                f"{rows_left_out}. Write them as https://…"
             )  # fmt: skip
             fitting = fitting.assign(url=fitting["url"].where(fitting["url"].map(is_web), ""))
-    return fitting.drop(columns="line"), notes
+    return fitting.drop(columns="row"), notes
 
 
 def is_web(url: str) -> bool:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from shuffleproof.core.data import doctor_counts, ragged
 from shuffleproof.core.data.benchmarks import Size, likeliest, sentence
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.letor.stream import START, Limits, blocks
 from shuffleproof.core.words import counted, percent
 
 Severity = Literal["info", "warning", "problem"]
@@ -535,8 +533,7 @@ def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
     subject = "All parts together have" if len(parts) > 1 else "Has"
     subject = f"The {match.scope} part has" if match.scope else subject
     message = sentence(match, sizes[match.scope], subject)
-    differs = match.kind == "differs"
-    code, severity = ("benchmark-differs", "warning") if differs else ("benchmark", "info")
+    code, severity = ("benchmark", "info") if match.complete else ("benchmark-differs", "warning")
     yield Finding(code, cast("Severity", severity), message, match.scope, match.scope)
 
 
@@ -549,44 +546,3 @@ def _size_of_all(parts: Mapping[str, RankingDataset]) -> Size:
         documents += int(np.diff(part.offsets)[new].sum())
         met.update(part.query_ids)
     return Size(queries, documents)
-
-
-def beyond_squares(path: Path, name: str) -> str:
-    """The first value whose square is no float32, in a sentence; empty: the start has none.
-
-    Args:
-        path: of the file.
-        name: what the sentence calls it.
-
-    Raises:
-        DataError: a damaged file.
-    """
-    for block in blocks(path, name, Limits(block_bytes=START)):
-        text = block.buffer[: block.end].tobytes()
-        for number, line in enumerate(text.split(b"\n"), block.first_line):
-            value = _beyond_in(line.partition(b"#")[0].decode(errors="replace").split())
-            if value:
-                return (
-                    f"{name}:{number}: {value}, whose square is no float32: the feature has no "
-                    "mean and no deviation. Correct it, or normalise by quantiles."
-                )
-        break
-    return ""
-
-
-def _beyond_in(words: list[str]) -> str:
-    """Which cell of a row is beyond, and what it holds."""
-    query = next((word[4:] for word in words[1:2] if word.startswith("qid:")), "")
-    of = f" of query {query}" if query else ""
-    for word in words[1:]:
-        feature, _, value = word.partition(":")
-        if feature != "qid" and _is_beyond(value):
-            return f"feature {feature}{of} is {value}"
-    return ""
-
-
-def _is_beyond(value: str) -> bool:
-    try:
-        return SQUARED < abs(float(value)) < LARGEST
-    except ValueError:  # the check of the lines names it
-        return False

@@ -3,6 +3,7 @@
 from typing import no_type_check
 
 import numpy as np
+import pandas as pd
 import scipy
 from jaxtyping import Float32, Float64, Int64, UInt64
 
@@ -11,7 +12,8 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 
 CUTOFF = 10
-_MIX, _SEED, _SHIFT = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+ROWS = 1 << 14
+"""Rows that are hashed at a time."""
 
 
 def better_first(dataset: RankingDataset) -> Float64[np.ndarray, " queries"]:
@@ -134,7 +136,12 @@ def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], 
 
 def row_codes(features: Float32[np.ndarray, "docs features"]) -> UInt64[np.ndarray, " docs"]:
     """A 64-bit hash of every row; equal rows have equal ones."""
-    return _row_codes(features)
+    blocks = (features[start : start + ROWS] for start in range(0, len(features), ROWS))
+    codes = [
+        pd.util.hash_pandas_object(pd.DataFrame(block + np.float32(0)), index=False)  # −0 + 0 is 0
+        for block in blocks
+    ]
+    return np.concatenate([np.zeros(0, np.uint64), *codes])
 
 
 @no_type_check
@@ -199,19 +206,3 @@ def _columns(features: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, ...
         for column in range(width):
             varying[column] += differs[column]
     return low, high, varying
-
-
-@no_type_check
-@compiled()
-def _row_codes(features: np.ndarray) -> np.ndarray:
-    codes = np.empty(len(features), dtype=np.uint64)
-    single = np.zeros(1, dtype=np.float32)
-    bits = single.view(np.uint32)
-    for row in range(len(features)):
-        code = _SEED
-        for column in range(features.shape[1]):
-            single[0] = features[row, column] + np.float32(0)  # −0 + 0 is 0
-            code = (code ^ np.uint64(bits[0])) * _MIX
-            code ^= code >> _SHIFT
-        codes[row] = code
-    return codes

@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32, Int64, UInt8, UInt32
 
 from shuffleproof.core.data import guarded, tables
 from shuffleproof.core.data.layout import PART_WORDS, check_shards, visible_files
 from shuffleproof.core.data.letor import stream
+from shuffleproof.core.data.letor.chunks import Chunk
 from shuffleproof.core.errors import DataError, quoted, shown
 from shuffleproof.core.words import counted
 
@@ -51,32 +51,17 @@ class TableHead:
     features: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class DocumentRows:
-    """Some rows of a table, in their order.
+class DocumentRows(NamedTuple):
+    """Some rows of a table.
 
     Attributes:
-        features: NaN where a cell is empty, the largest float32 where a value is beyond it.
-        feature_ids: of the columns, rising.
+        chunk: the rows; values beyond float32 are its largest.
         names: of the columns; None: the table has no names but those of ids.
-        labels: of the rows.
-        starts: rows at which another query begins, the first among them.
-        queries: the id of the query that begins at each of them.
-        comments: the comments of all rows, one behind the other; None: there is no such column.
-        comment_lengths: bytes of each row's comment.
-        clipped: values that were beyond float32.
         stored: bytes of the file that have been read so far.
     """
 
-    features: Float32[np.ndarray, "docs features"]
-    feature_ids: Int64[np.ndarray, " features"]
+    chunk: Chunk
     names: tuple[str, ...] | None
-    labels: Float32[np.ndarray, " docs"]
-    starts: Int64[np.ndarray, " runs"]
-    queries: tuple[bytes, ...]
-    comments: UInt8[np.ndarray, " bytes"] | None
-    comment_lengths: UInt32[np.ndarray, " docs"]
-    clipped: int
     stored: int
 
 
@@ -210,19 +195,19 @@ def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRo
     reader = "data.document_tables:read_rows"
     with closing(guarded.answers(reader, arguments, name, limits)) as answers:
         for facts, arrays in answers:
-            names = facts["names"]
-            yield DocumentRows(
-                features=arrays["features"],
+            names, queries = facts["names"], (query.encode() for query in facts["queries"])
+            chunk = Chunk(
+                cells=arrays["features"],
                 feature_ids=arrays["feature_ids"],
-                names=None if names is None else tuple(names),
                 labels=arrays["labels"],
-                starts=arrays["starts"],
-                queries=tuple(query.encode() for query in facts["queries"]),
+                runs=list(zip(arrays["starts"].tolist(), queries, strict=True)),
                 comments=arrays.get("comments"),
-                comment_lengths=arrays["comment_lengths"],
+                comment_ends=np.cumsum(arrays["comment_lengths"], dtype=np.uint32),
+                missing=int(np.isnan(arrays["features"]).sum()),
                 clipped=facts["clipped"],
-                stored=int(size * min(facts["share"], 1.0)),
             )
+            stored = int(size * min(facts["share"], 1.0))
+            yield DocumentRows(chunk, None if names is None else tuple(names), stored)
 
 
 # What follows runs in the guarded process.

@@ -1,25 +1,21 @@
 """What documents say: a side file of texts by document id, kept with a data set for functions.
 
-CSV (or tabs) whose first line names the columns `document` and `text`, or a JSON object of these
-two a line; plain or compressed.
+A table with the columns `document` and `text`: CSV, tabs, JSON lines, Parquet or Arrow.
 """
 
-import csv
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from shuffleproof.core.data import tables
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.letor.stream import Limits, blocks
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import DataError, LetorError
+from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.words import counted
 
 DOCUMENT, TEXT = "document", "text"
-LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 35)
+MOST_BYTES = 1 << 35
 REMEDY = (
     'Give it the columns document and text, or one {"document": …, "text": …} a line; ids as the '
     "data set has them."
@@ -34,8 +30,8 @@ def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
         path: of the side file; texts of other documents are passed over.
 
     Raises:
-        DataError: no such file, one of another shape, or one that knows none of the documents.
-        LetorError: a line that is malformed, or a second text of a document.
+        DataError: no such file, one of another shape, one that knows none of the documents, or a
+            second text of a document.
     """
     parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
     id_columns = [part.doc_ids for part in parts.values() if part.doc_ids is not None]
@@ -61,60 +57,20 @@ def _column(part: RankingDataset, texts: dict[str, str]) -> TextColumn:
 
 
 def _read(path: Path, names: set[str]) -> dict[str, str]:
+    """The text of each of these documents that the file has."""
     texts_by_name: dict[str, str] = {}
-    for line, name, text in _pairs(path):
-        if name in names and texts_by_name.setdefault(name, text) != text:
-            raise LetorError(path, line, name, "a second text of a document", "Leave one of them.")
+    row = 0
+    columns = [DOCUMENT, TEXT]
+    for batch in tables.batches(path, str(path), columns, columns, MOST_BYTES):
+        if not {DOCUMENT, TEXT} <= batch.keys():
+            raise DataError(str(path), "no columns document and text", REMEDY)
+        for name, text in zip(batch[DOCUMENT], batch[TEXT], strict=True):
+            row += 1
+            if not (isinstance(name, str | None) and isinstance(text, str | None)):
+                finding = f"row {row} holds a document or text that is no text"
+                raise DataError(str(path), finding, REMEDY)
+            known = (name or "").strip()
+            if known in names and texts_by_name.setdefault(known, text or "") != (text or ""):
+                finding = f"row {row} is a second text of document {quoted(known)}"
+                raise DataError(str(path), finding, "Leave one of them.")
     return texts_by_name
-
-
-def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line, document and text of every entry."""
-    lines = _lines(path)
-    head = next(lines, None)
-    if head is None:
-        raise DataError(str(path), "it is empty", REMEDY)
-    if head[1].startswith("{"):
-        yield _of_json(path, *head)
-        yield from (_of_json(path, *entry) for entry in lines)
-        return
-    delimiter = "\t" if "\t" in head[1] else ","
-    header = [name.strip() for name in next(csv.reader([head[1]], delimiter=delimiter))]
-    if not {DOCUMENT, TEXT} <= set(header):
-        raise LetorError(path, head[0], head[1].strip(), "no columns document and text", REMEDY)
-    document, text = header.index(DOCUMENT), header.index(TEXT)
-    csv.field_size_limit(LIMITS.line_bytes)
-    reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            if row and len(row) != len(header):
-                finding = f"{counted(len(row), 'column')} instead of {len(header)}"
-                raise LetorError(path, head[0] + reader.line_num, ",".join(row), finding, REMEDY)
-            if row:
-                yield head[0] + reader.line_num, row[document].strip(), row[text]
-    except csv.Error as error:
-        at = head[0] + reader.line_num
-        raise LetorError(path, at, "", f"broken quotes ({error})", "Close each quote.") from error
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, from the first that is not blank."""
-    started = False
-    for block in blocks(path, str(path), LIMITS):
-        text = block.buffer[: block.end].tobytes().decode(errors="replace")
-        for at, line in enumerate(text.split("\n")[:-1], block.first_line):
-            started = started or bool(line.strip())
-            if started:
-                yield at, f"{line}\n"
-
-
-def _of_json(path: Path, at: int, line: str) -> tuple[int, str, str]:
-    try:
-        entry = json.loads(line) if line.strip() else {DOCUMENT: "", TEXT: ""}
-        name, text = entry[DOCUMENT], entry[TEXT]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        finding = "no object of document and text"
-        raise LetorError(path, at, line.strip(), finding, REMEDY) from error
-    if not (isinstance(name, str) and isinstance(text, str)):
-        raise LetorError(path, at, line.strip(), "a document or text that is no text", REMEDY)
-    return at, name, text

@@ -23,7 +23,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.letor.line_texts import check_queries, comment_of
+from shuffleproof.core.data.letor.write import check_queries, comment_of, write
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import (
     LONGEST_QUOTE,
@@ -91,8 +91,6 @@ def files_of(
         )
         for part, frame in parts.items()
     }
-    from shuffleproof.core.data.letor.write import write  # noqa: PLC0415 (who writes waits for Numba)
-
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
@@ -407,23 +405,24 @@ def write_csv(parts: Parts, path: Path) -> None:
 
 def write_parquet(parts: Parts, path: Path) -> None:
     """Write the parts below one another; arguments and columns as `write_csv`'s."""
-    import pyarrow as pa  # noqa: PLC0415 (only who writes Parquet)
-    from pyarrow import parquet  # noqa: PLC0415 (likewise)
+    from pyarrow import parquet  # noqa: PLC0415 (only who writes Parquet)
 
-    with _partial_file(path) as partial:
-        schema = pa.Schema.from_pandas(next(_frames(parts)), preserve_index=False)
-        with parquet.ParquetWriter(partial, schema) as file:
-            for frame in _frames(parts):
-                file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+    _write_batches(parts, path, parquet.ParquetWriter)
 
 
 def write_arrow(parts: Parts, path: Path) -> None:
     """Write the parts below one another; arguments and columns as `write_csv`'s."""
     import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow)
 
+    _write_batches(parts, path, pa.ipc.new_file)
+
+
+def _write_batches(parts: Parts, path: Path, opened: Callable[[Path, Any], Any]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 (likewise)
+
     with _partial_file(path) as partial:
         schema = pa.Schema.from_pandas(next(_frames(parts)), preserve_index=False)
-        with pa.ipc.new_file(partial, schema) as file:
+        with opened(partial, schema) as file:
             for frame in _frames(parts):
                 file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
 

@@ -242,7 +242,6 @@ def _read_parts(
             for stored in table.adding(file, groups=group_file(file), reading=reading):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
-        table.close()
         read.append(table)
     union = np.unique(np.concatenate([table.feature_ids for table in read]))
     for table in read:

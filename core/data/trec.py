@@ -23,7 +23,7 @@ from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Block, Limits, Source, blocks
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, lines
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import NUMBER, number, whole
@@ -296,9 +296,9 @@ class _Reader:
         self._number, self._line = 0, ""
         self._kind = "number" if least == RUN_COLUMNS else "whole number"
         self._escaped: dict[str, bytes] = {}
-        self._blocks = blocks(self._source, self._name, self._limits)
-        self._first = next(self._blocks, None)
-        self.start = b"" if self._first is None else self._lines(self._first)[0]
+        self._lines = lines(self._source, self._name, self._limits)
+        self._first = next(self._lines, None)
+        self.start = b"" if self._first is None else self._first[1]
 
     def set_columns(self, count: int, form: str) -> None:
         """Read lines of another number of columns."""
@@ -310,16 +310,10 @@ class _Reader:
         Raises:
             DataError: it is not UTF-8.
         """
-        parts = [] if self._first is None else [self._first.buffer[: self._first.end].tobytes()]
-        parts += [block.buffer[: block.end].tobytes() for block in self._blocks]
         try:
-            return b"".join(parts).decode()
+            return b"\n".join([self.start, *(line for _, line in self._lines)]).decode()
         except UnicodeDecodeError as error:
             raise self.other("text that is not UTF-8") from error
-
-    @staticmethod
-    def _lines(block: Block) -> list[bytes]:
-        return block.buffer[: block.end].tobytes().split(b"\n")[:-1]
 
     def __iter__(self) -> Iterator[list[str]]:
         """The columns of every line that is not blank; the last one takes what is left.
@@ -327,24 +321,23 @@ class _Reader:
         Judgments under BEIR's header have three columns; they get the second one, which says 0.
         """
         empty, three = True, False
-        for block in chain([] if self._first is None else [self._first], self._blocks):
-            for number_, line in enumerate(self._lines(block), block.first_line):
-                self._number = number_
-                self._line = line.decode(errors="backslashreplace")
-                if b"\r" in line.removesuffix(b"\r"):
-                    raise self._error(*LONE_RETURN)
-                columns = line.rstrip().split(maxsplit=self._least - 1)  # at ASCII blanks alone
-                if self._number == 1 and columns == BEIR_HEADER and self._least == QRELS_COLUMNS:
-                    three = True
-                    continue
-                if three and len(columns) == QRELS_COLUMNS - 1:
-                    columns.insert(1, b"0")
-                if len(columns) == self._least:
-                    empty = False
-                    yield [self._word(column) for column in columns]
-                elif columns:
-                    finding = f"{len(columns)} columns instead of {self._least}"
-                    raise self._error(finding, f"A line reads: {self._form}.")
+        for number_, line in chain([] if self._first is None else [self._first], self._lines):
+            self._number = number_
+            self._line = line.decode(errors="backslashreplace")
+            if b"\r" in line.removesuffix(b"\r"):
+                raise self._error(*LONE_RETURN)
+            columns = line.rstrip().split(maxsplit=self._least - 1)  # at ASCII blanks alone
+            if self._number == 1 and columns == BEIR_HEADER and self._least == QRELS_COLUMNS:
+                three = True
+                continue
+            if three and len(columns) == QRELS_COLUMNS - 1:
+                columns.insert(1, b"0")
+            if len(columns) == self._least:
+                empty = False
+                yield [self._word(column) for column in columns]
+            elif columns:
+                finding = f"{len(columns)} columns instead of {self._least}"
+                raise self._error(finding, f"A line reads: {self._form}.")
         if empty:
             raise DataError(self._name, "no lines", f"A line reads: {self._form}.")
 

@@ -46,7 +46,7 @@ class Ray:
         """Do `work(common, item)` for every item; see `core.execution.executor.Executor`.
 
         Raises:
-            UsageError: Ray is not installed, no cluster answers, or none of its nodes has what a
+            UsageError: no cluster answers, or none of its nodes has what a
                 task needs.
         """
         ray = _imported()
@@ -143,11 +143,8 @@ def _imported() -> Any:
     has_token = any(os.environ.get(name) for name in TOKENS) or TOKEN.is_file()
     if has_token and "ray" not in sys.modules:  # which reads it once
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does then
-    try:
-        import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
-    except ImportError as error:
-        remedy = "pip install 'shuffleproof[cluster]', or choose processes"
-        raise UsageError(f"executor ray: Ray is not installed; {remedy}") from error
+    import ray  # noqa: PLC0415 (of an extra)
+
     return ray
 
 

@@ -16,7 +16,12 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Literal
 
-from shuffleproof.core.errors import JobError, ShuffleproofError, UnknownNameError
+from shuffleproof.core.errors import (
+    JobError,
+    MissingPackageError,
+    ShuffleproofError,
+    UnknownNameError,
+)
 from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.execution.jobs import folder_of, log_path
 from shuffleproof.core.execution.jobs_database import Database
@@ -268,7 +273,8 @@ def _do(row: JobRow, work: Work, ticker: Ticker, stop: Event) -> None:
     except Exception as error:
         LOG.exception("failed")
         message = f"{type(error).__name__}: {error}".rstrip(": ")
-        reason = f"{message} (a defect of ours; the job's log says where)"
+        missing = MissingPackageError.of(error)
+        reason = str(missing or f"{message} (a defect of ours; the job's log says where)")
         row.finish("failed", reason=reason, progress=ticker.progress())
 
 

@@ -4,15 +4,14 @@ What it has loaded (a library, opened rankers) makes the next answer quick. When
 exceeds its time it is killed, the asker gets a sentence, and the next question starts a fresh one.
 """
 
-import json
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from shuffleproof.core.errors import ScoringError
-from shuffleproof.core.execution.work import Failure, outcome
-from shuffleproof.core.execution.worker_process import WorkerProcess, worker_environment
+from shuffleproof.core.execution.work import function_named
+from shuffleproof.core.execution.worker_process import LATE, WorkerError, WorkerProcess
 
 LIMIT = 20.0
 """Seconds for one answer, the wait for earlier askers included."""
@@ -21,6 +20,15 @@ STARTING = 120.0
 """Seconds for what a fresh process loads, and for its first answer of each function."""
 
 AGAIN = 0.05  # seconds between kills while closing
+SERVER = "shuffleproof.core.execution.resident:Server"
+
+
+class Server:
+    """Server of the process: functions by name."""
+
+    def work(self, function: str, item: Any) -> dict[str, Any]:
+        """The result of a function of one JSON value."""
+        return {"result": function_named(function)(item)}
 
 
 @dataclass(eq=False)
@@ -82,7 +90,7 @@ class Resident:
         while not acquired:  # whoever has the turn may be starting another process meanwhile
             worker = self._worker
             if worker is not None:
-                worker.process.kill()
+                worker.kill()
             acquired = self._turn.acquire(timeout=AGAIN)
         try:
             if self._worker is not None:
@@ -99,11 +107,11 @@ class Resident:
                 return  # whoever asks next starts it again, and is told when that fails too
 
     def _ready(self) -> WorkerProcess:
-        if self._worker is not None and self._worker.process.poll() is not None:
+        if self._worker is not None and not self._worker.alive:
             self._worker.close()
             self._worker = None
         if self._worker is None:
-            self._worker = WorkerProcess(worker_environment(self.threads))
+            self._worker = WorkerProcess(SERVER, self.starting, threads=self.threads, quiet=True)
             self._answered.clear()
             if self.first:
                 self._answer_patiently(self._worker, self.first, self.item)
@@ -119,15 +127,14 @@ class Resident:
         return answer
 
     def _answer(self, worker: WorkerProcess, function: str, item: Any, limit: float) -> Any:
-        start = time.monotonic()
-        answer = worker.ask(json.dumps([function, json.dumps(item)]), limit)
-        if answer is None:
-            late = time.monotonic() - start >= limit
-            how, words = worker.last_words()
+        try:
+            return worker.ask("work", limit, function=function, item=item)["result"]
+        except WorkerError as error:
+            if worker.alive:
+                raise ScoringError(error.finding, "", error.details) from error
+            worker.close()
             self._worker = None
-            finding = f"it gave no answer within {limit:.0f} s" if late else f"it {how}"
-            raise ScoringError(finding, "It was replaced; try again.", words)
-        result = outcome(answer)
-        if isinstance(result, Failure):
-            raise ScoringError(result.message, "", result.details)
-        return result
+            finding = (
+                f"it gave no answer within {limit:.0f} s" if error.kind == LATE else error.finding
+            )
+            raise ScoringError(finding, "It was replaced; try again.", error.details) from error

@@ -53,7 +53,7 @@ class Slurm:
         """Do `work(common, item)` for every item; see `core.execution.executor.Executor`.
 
         Raises:
-            UsageError: submitit is not installed, there is no Slurm here, or it refuses the jobs.
+            UsageError: there is no Slurm here, or it refuses the jobs.
         """
         executor, running = self._executor(), dict[int, tuple[Any, int]]()
         try:
@@ -95,11 +95,8 @@ class Slurm:
         return self.cpus or threads_allowed()
 
     def _executor(self) -> Any:
-        try:
-            import submitit  # noqa: PLC0415 (optional: only who chooses it needs it)
-        except ImportError as error:
-            remedy = "pip install 'shuffleproof[slurm]', or choose processes"
-            raise UsageError(f"executor slurm: submitit is not installed; {remedy}") from error
+        import submitit  # noqa: PLC0415 (of an extra)
+
         cluster = self.partition if self.partition in WITHOUT_SLURM else "slurm"
         try:
             executor = submitit.AutoExecutor(folder=self.folder, cluster=cluster)

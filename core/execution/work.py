@@ -1,20 +1,18 @@
-"""One piece of work: a function named `module:function`, JSON in, JSON out, failures as values."""
+"""A function by its name, and the failure of a piece of work as a value."""
 
 import importlib
-import json
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.errors import ParameterError
 
 LONGEST_DETAILS = 4000
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an item has no result.
+    """Reason why an item has no result.
 
     Attributes:
         message: one line for people.
@@ -25,7 +23,7 @@ class Failure:
     details: str = ""
 
 
-def function_named(function: str) -> Callable[[Any], Any]:
+def function_named(function: str) -> Callable[..., Any]:
     """The function called `module:function`.
 
     Raises:
@@ -44,25 +42,3 @@ def function_named(function: str) -> Callable[[Any], Any]:
     if not callable(target):
         raise ParameterError("function", function, "a function")
     return target
-
-
-def do_item(function: str, item: str) -> str:
-    """Do one item: the JSON text of its answer, whatever happens short of dying.
-
-    Args:
-        function: `module:function`.
-        item: the function's argument as JSON text.
-    """
-    try:
-        return json.dumps({"result": function_named(function)(json.loads(item))})
-    except ShuffleproofError as error:
-        return json.dumps({"message": str(error), "details": ""})
-    except Exception as error:  # noqa: BLE001 (the caller decides what a failed item means)
-        details = traceback.format_exc()[-LONGEST_DETAILS:]
-        return json.dumps({"message": f"{type(error).__name__}: {error}", "details": details})
-
-
-def outcome(answer: str) -> Any:
-    """The result in an answer, or its Failure."""
-    content = json.loads(answer)
-    return content["result"] if "result" in content else Failure(**content)

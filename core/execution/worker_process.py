@@ -1,93 +1,178 @@
-"""One worker process as its owner sees it: started, asked, killed, and its last words."""
+"""A disposable process for foreign code and foreign files: started, asked, limited, ended.
+
+Whatever happens there is a `WorkerError`: an exception, a crash, an end, an answer that is late.
+"""
 
 import os
+import re
+import signal
 import subprocess
 import sys
-import tempfile
-import threading
+import time
+import weakref
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, cast
+from multiprocessing.connection import Connection
+from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
+from struct import pack as pack_struct
+from tempfile import TemporaryFile
+from typing import Any
 
 from shuffleproof.core.execution.jobs_slots import THREADS
 from shuffleproof.core.execution.work import LONGEST_DETAILS
+from shuffleproof.core.execution.worker import FAILED, METHOD, pack, unpack
+from shuffleproof.core.user_code import place
 
-LAST_BREATH = 10.0
-"""Seconds a worker that was told to end, or stopped answering, is given to end by itself."""
+PROGRAM = "shuffleproof.core.execution.worker"
+LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection
+WORDING = 0.3  # seconds for a process that hangs to say where
+LINE = re.compile(r'File "(.+)", line (\d+) in (.+)')
+
+
+RAISED, SAID, LATE, DIED = "raised", "said", "late", "died"
+"""Kinds of errors: an exception, one that is ready for people, no answer in time, an end."""
+
+
+class WorkerError(Exception):
+    """A request without an answer.
+
+    Attributes:
+        finding: what happened.
+        remedy: what to do; empty where only the asker knows.
+        details: the traceback, or the end of what the process wrote to stderr.
+        kind: RAISED, SAID, LATE or DIED.
+        signal: that ended the process; empty where none did.
+    """
+
+    def __init__(
+        self, finding: str, remedy: str, details: str, kind: str, signal: str = ""
+    ) -> None:
+        self.finding, self.remedy, self.details = finding, remedy, details
+        self.kind, self.signal = kind, signal
+        super().__init__(f"{finding}. {remedy}")
 
 
 class WorkerProcess:
-    """A process started as `python -m core.execution.worker`; its stderr goes to a nameless file.
+    """One process, which calls the methods of a server.
 
     Files of the folder that it is started in do not take the place of modules (`-P`).
+
+    Args:
+        maker: `module:name` of what makes the server.
+        seconds: limit of every answer, the start included.
+        threads: numeric threads; None: as many as this process has.
+        memory: limit in bytes; 0: none.
+        quiet: what it writes to stderr goes to a nameless file instead of the terminal.
 
     Attributes:
         process: the process itself.
     """
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        """Start a worker with these environment variables."""
-        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "shuffleproof.core.execution.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.stderr,
-            env=environment,
-        )
-        self.requests = cast("IO[bytes]", self.process.stdin)
-        self.answers = cast("IO[bytes]", self.process.stdout)
+    def __init__(
+        self,
+        maker: str,
+        seconds: float,
+        *,
+        threads: int | None = None,
+        memory: int = 0,
+        quiet: bool = False,
+    ) -> None:
+        self.seconds, self._late, self._faults = seconds, False, TemporaryFile()  # noqa: SIM115 (closed by _end_all)
+        self._socket, process_end = socketpair()
+        self._connection = Connection(os.dup(self._socket.fileno()))
+        files = (process_end.fileno(), self._faults.fileno())
+        arguments = (maker, seconds + LAST_BREATH, memory, *files)
+        limits = {} if threads is None else dict.fromkeys(THREADS, str(threads))
+        with process_end:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", PROGRAM, *map(str, arguments)],
+                stdin=subprocess.DEVNULL, stderr=self._faults if quiet else None, pass_fds=files,
+                env=os.environ | {"OMP_WAIT_POLICY": "passive"} | limits, start_new_session=True,
+            )  # fmt: skip
+        files_here = (self._connection, self._socket, self._faults)
+        self._end = weakref.finalize(self, _end_all, self.process, files_here)
 
-    def ask(self, request: str, limit: float | None = None) -> str | None:
-        """The worker's answer, or None when it died first.
+    @property
+    def alive(self) -> bool:
+        """True while it can be asked."""
+        return not self._late and self.process.poll() is None
+
+    def ask(self, method: str, limit: float | None = None, **request: Any) -> dict[str, Any]:
+        """The answer of a method of the server.
 
         Args:
-            request: one line, without its end.
-            limit: seconds after which the worker is killed; None waits for ever.
+            method: its name.
+            limit: seconds; by default those of the process.
+            request: JSON values and arrays.
+
+        Raises:
+            WorkerError: it failed, crashed, ended or is late; a late process is killed.
         """
-        if limit is None:
-            return self._answer_to(request)
-        alarm = threading.Timer(limit, self.process.kill)
-        alarm.start()
+        seconds = self.seconds if limit is None else limit
+        self._set_limit(seconds)
         try:
-            return self._answer_to(request)
-        finally:
-            alarm.cancel()
+            self._connection.send_bytes(pack({METHOD: method, **request}))
+            answer = unpack(self._connection.recv_bytes())
+        except BlockingIOError:  # the socket's own time limit
+            self._late = True
+            with suppress(ProcessLookupError):
+                self.process.send_signal(signal.SIGUSR1)  # it says where it is
+                time.sleep(WORDING)
+            self.kill()
+            raise self._death(seconds) from None
+        except (EOFError, OSError):
+            raise self._death(seconds) from None
+        except BaseException:  # Ctrl-C: what it answers now is no answer to the next request
+            self.kill()
+            raise
+        if failed := answer.pop(FAILED):
+            finding, remedy, details, said = failed
+            raise WorkerError(finding, remedy, details, SAID if said else RAISED)
+        return answer
 
-    def _answer_to(self, request: str) -> str | None:
-        with suppress(BrokenPipeError):  # it is dead already: readline says so as well
-            self.requests.write(request.encode() + b"\n")
-            self.requests.flush()
-        answer = self.answers.readline()
-        return answer.decode() if answer.endswith(b"\n") else None
-
-    def last_words(self) -> tuple[str, str]:
-        """How the worker died and the last it wrote to stderr; closes the pipes."""
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(LAST_BREATH)
-        self.process.kill()
-        code = self.process.wait()
-        self.stderr.seek(max(self.stderr.seek(0, os.SEEK_END) - LONGEST_DETAILS, 0))
-        words = self.stderr.read().decode(errors="replace")
-        self.close()
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
-        return how, words
+    def kill(self) -> None:
+        """End it and all that it started, also in the middle of a request of another thread."""
+        _kill(self.process)
 
     def close(self) -> None:
-        """Let the process end by itself, or end it, and close the pipes."""
-        with suppress(BrokenPipeError):  # unsent rest of a request to a dead worker
-            self.requests.close()
+        """End it, and close its files."""
+        self._end()
+
+    def _set_limit(self, seconds: float) -> None:
+        """Limit what is sent and received; 0 seconds and microseconds would be no limit."""
+        time_value = pack_struct("ll", *divmod(max(round(seconds * 1e6), 1), 1_000_000))
+        for limit in (SO_SNDTIMEO, SO_RCVTIMEO):
+            self._socket.setsockopt(SOL_SOCKET, limit, time_value)
+
+    def _death(self, seconds: float) -> WorkerError:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(LAST_BREATH)
-        self.process.kill()
-        self.process.wait()
-        self.answers.close()
-        self.stderr.close()
+        self.kill()
+        code = self.process.wait()
+        self._faults.seek(0)
+        text = self._faults.read().decode(errors="replace")
+        lines = LINE.findall(text)
+        location = place([(file, int(line), name) for file, line, name in reversed(lines)])
+        line, details = f" ({location})" if location else "", text[-LONGEST_DETAILS:]
+        if self._late:
+            finding = f"it has not answered within {seconds:g} s{line}"
+            return WorkerError(finding, "", details, LATE)
+        if code >= 0:
+            finding = f"it ended its own process with exit status {code}"
+            return WorkerError(finding, "", details, DIED)
+        name = signal.Signals(-code).name
+        remedy = "Mend it or give it more memory." if code == -signal.SIGKILL else ""
+        return WorkerError(f"it crashed with {name}{line}", remedy, details, DIED, name)
 
 
-def worker_environment(threads: int) -> dict[str, str]:
-    """The environment variables of a worker of so many numeric threads."""
-    return {
-        **os.environ,
-        "OMP_WAIT_POLICY": "passive",
-        **dict.fromkeys(THREADS, str(threads)),
-    }
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError, PermissionError):  # it is over already
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end_all(process: "subprocess.Popen[bytes]", files: Sequence[Any]) -> None:
+    for file in files:
+        file.close()
+    if process.poll() is None:
+        _kill(process)
+    process.wait()

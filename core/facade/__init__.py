@@ -6,8 +6,26 @@ Whatever is named here is loaded when it is asked for, so that importing the pac
 The question of every kind of study is among it, by its own name.
 """
 
-from importlib import import_module
-from typing import Any
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors and type checkers: nothing below is loaded before it is asked for
+    from shuffleproof.core.metrics.user_measures import measure as measure
+    from shuffleproof.core.perturb.user_families import perturbation as perturbation
+    from shuffleproof.core.progress import run_to_end as run_to_end
+    from shuffleproof.core.rankers.outside.user_rankers import ranker as ranker
+    from shuffleproof.core.studies.result import StudyResult as StudyResult
+    from shuffleproof.core.studies.workbench import Workbench as Workbench
+    from shuffleproof.judging import judge as judge
+    from shuffleproof.labs import ingest_collection as ingest_collection
+    from shuffleproof.labs import ingest_preferences as ingest_preferences
+    from shuffleproof.labs import open_collection as open_collection
+    from shuffleproof.labs import open_preferences as open_preferences
+    from shuffleproof.result import Result as Result
+    from shuffleproof.studies import Studies as Studies
+    from shuffleproof.studies import ask as ask
+    from shuffleproof.studies import ingest as ingest
+    from shuffleproof.studies import open as open  # noqa: A004 (as the package has it)
 
 STUDIES = "shuffleproof.core.studies"
 PLACES = {
@@ -35,6 +53,8 @@ def __getattr__(name: str) -> Any:
     """One of the names above, or a question, loaded now."""
     if name == "testing":  # `from shuffleproof import testing` asks here first
         return import_module("shuffleproof.testing")
+    if name == "__version__":
+        return metadata.version("shuffleproof")
     if name in PLACES:
         from shuffleproof.core.interrupts import interruptible  # noqa: PLC0415 (the package loads nothing)
 

@@ -65,7 +65,6 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
         "columns": columns_in_words(
             how, absent=fold.test.absent is not None and (kind == XGBOOST or fold.test.missing)
         ),
-        "merged": getattr(ranker, "merged", 0),
         "epochs": 0,
         "seconds": 0.0,
     }

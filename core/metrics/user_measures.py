@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -31,7 +31,6 @@ SAMPLED = 256
 NAMED = ("cutoff", "judged")
 """What a function is given beside the labels, where it has a parameter of that name."""
 
-UserFunction = TypeVar("UserFunction", bound=Callable[..., Any])
 _ROW = np.uint64(0xFFFFFFFF)
 _SCORE = np.uint64(32)
 
@@ -51,15 +50,10 @@ class UserMeasure:
     given: tuple[str, ...]
 
 
-@overload
-def measure(name: str, function: UserFunction, *, summary: str = "") -> UserFunction: ...
-@overload
-def measure(name: UserFunction) -> UserFunction: ...
-@overload
+@user_code.decorating
 def measure(
-    name: str | None = None, *, summary: str = ""
-) -> Callable[[UserFunction], UserFunction]: ...
-def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any:
+    name: str, function: Callable[..., Any], *, summary: str = "", version: str = "1"
+) -> Any:
     """Register a measure of one's own, so that every study takes it by its name.
 
     The function gets the labels of a list in ranked order (read-only float32, the best document
@@ -68,21 +62,22 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
     parameter `judged` gets the labels of all documents of the query, the highest first. A grade
     below 0 counts as 0, as in every measure.
 
-    It is known by its code: a study that measures it is another study once the function is edited.
-    Registered again under the same name, it is replaced. Only this process knows it; what is
-    stored of it can be read everywhere.
+    Its key follows from its source text, its default and closure values, and `version`: a study
+    that measures it is another study once one of them changes. Registered again under the same
+    name, it is replaced. Only this process knows it; stored results can be read everywhere.
 
     Args:
         name: letters, digits and `_`; by default the function's own name.
         function: the measure; left out where `measure` is written above a function.
         summary: a sentence; by default the first line of the function's docstring.
+        version: to be changed with what the source only names: helpers and globals of its module.
 
     Returns:
-        The function as it is, or what decorates one.
+        The function as it is, or a decorator.
 
     Raises:
-        UsageError: a name of the program's own or one that cannot be written, a function that
-            needs other values, or code of which it cannot be told what it is.
+        UsageError: a built-in name or one that cannot be written, or a function that needs other
+            values.
 
     >>> @measure
     ... def good_at_top(labels, cutoff=None):
@@ -93,10 +88,7 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
     >>> good_at_top(np.array([2.0, 0.0]))
     0.5
     """
-    if callable(name):
-        return measure(name.__name__, name)
-    if function is None:
-        return lambda target: measure(name or target.__name__, target, summary=summary)
+    name = name or function.__name__
     needed, names = user_code.parameters_of(function)
     extras = tuple(parameter for parameter in NAMED if parameter in names)
     if not callable(function) or needed - len(extras) > 1:
@@ -109,15 +101,10 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
             f"measure {name}: choose letters, digits and _ for its name, and no digits behind the "
             "last _, which are read as a cut-off"
         )
-    known_by = user_code.digest_of(function)
-    if not known_by:
-        raise UsageError(
-            f"measure {name}: what its function uses cannot be told (an open file, a lock, a "
-            "connection), so neither can whether it was edited; leave that out of it"
-        )
+    digest = user_code.digest_of(name, function, version)
     words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
     user_measure = UserMeasure(function, words or "a function of labels in ranked order", extras)
-    full = f"{name}{user_code.MARK}{known_by[: user_code.DIGITS]}"
+    full = f"{name}{user_code.MARK}{digest[: user_code.DIGITS]}"
     user_code.register("measure", name, full, user_measure, dict.fromkeys([*MEASURES, *ALIASES]))
     return function
 

@@ -6,9 +6,9 @@ A registered family has a letter for what it changes and the digits of its funct
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -28,7 +28,6 @@ CHANGES: Mapping[str, frozenset[Change]] = {"order": ORDER, "ranking": RANKING, 
 GIVEN = ("features", "labels")
 """What a function is given beside ranks, generator and level, where it has such a parameter."""
 
-UserFunction = TypeVar("UserFunction", bound=Callable[..., Any])
 _LETTERS = {changes[0]: changes for changes in CHANGES}
 _FULL = re.compile(
     rf"[\w-]+{user_code.MARK}(?P<letter>[{''.join(_LETTERS)}])\w{{{user_code.DIGITS}}}"
@@ -36,9 +35,10 @@ _FULL = re.compile(
 UNIT, SOURCE = "level", "user code"
 
 
+@user_code.decorating
 def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
-    name: Any = None,
-    function: Any = None,
+    name: str,
+    function: Callable[..., Any],
     *,
     changes: str = "order",
     levels: Sequence[int | float] = (0.0, 1.0),
@@ -47,7 +47,7 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     high: int | float = INFINITE,
     whole: bool = False,
     random: bool = True,
-    reach: Callable[[int], float] | None = None,
+    version: str = "1",
 ) -> Any:
     """Register a perturbation of one's own, so that every study of perturbations takes it.
 
@@ -57,8 +57,9 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     `labels` are given those of the same documents. Level 0 is the lists as they are, and the
     function is not asked. Chance must come from the generator, so that all rankers see the same.
 
-    It is known by its code: edited, it is another family in keys. Registered again under the same
-    name, it is replaced. Only this process knows it; what is stored of it can be read everywhere.
+    Its key follows from its source text, its default and closure values, and `version`. Registered
+    again under the same name, it is replaced. Only this process knows it; stored results can be
+    read everywhere.
 
     Args:
         name: letters, digits, `_` and `-`; by default the function's own name.
@@ -71,15 +72,14 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
         high: the greatest level.
         whole: levels are whole numbers.
         random: whether chance has a say; else one draw is made.
-        reach: documents of a list → the greatest level that it can take; by default any.
+        version: to be changed with what the source only names: helpers and globals of its module.
 
     Returns:
-        The function as it is, or what decorates one.
+        The function as it is, or a decorator.
 
     Raises:
-        UsageError: a name of the program's own or one that cannot be written, an unknown kind of
-            change, a function that needs other values, or code of which it cannot be told what it
-            is.
+        UsageError: a built-in name or one that cannot be written, an unknown kind of change, or a
+            function that needs other values.
 
     >>> @perturbation(changes="ranking", levels=(1, 5), unit="places")
     ... def rotate(ranks, generator, level):
@@ -88,14 +88,7 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     >>> user_entry("rotate").default_levels, sorted(user_entry("rotate").changes)
     ((0.0, 1.0, 5.0), ['order', 'ranking'])
     """
-    if callable(name):
-        return perturbation(name.__name__, name)
-    if function is None:
-        declared: dict[str, Any] = {
-            "changes": changes, "levels": levels, "unit": unit, "summary": summary, "high": high,
-            "whole": whole, "random": random, "reach": reach,
-        }  # fmt: skip
-        return lambda target: perturbation(name or target.__name__, target, **declared)
+    name = name or function.__name__
     needed, names = user_code.parameters_of(function)
     extras = tuple(parameter for parameter in GIVEN if parameter in names)
     if changes not in CHANGES:
@@ -107,25 +100,14 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
             f"perturbation {name}: it must be a function of one list, as in "
             "`def rotate(ranks, generator, level): …`; it may also take `features` and `labels`"
         )
-    known_by = user_code.digest_of(function)
-    if not known_by:
-        raise UsageError(
-            f"perturbation {name}: what its function uses cannot be told (an open file, a lock, a "
-            "connection), so neither can whether it was edited; leave that out of it"
-        )
+    digest = user_code.digest_of(name, function, version)
     words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
-    full = f"{name}{user_code.MARK}{changes[0]}{known_by[: user_code.DIGITS]}"
-    entry = PerturbationEntry(
-        full,
-        words or "a function of one list",
-        SOURCE,
-        unit,
-        0.0,
-        high,
-        tuple(sorted({0.0, *map(float, levels)})),
-        lambda level: UserPerturbation(full, level, changes, function, extras),
-        brings=False,
-        reach=any_level if reach is None else _Reach(reach),
+    full = f"{name}{user_code.MARK}{changes[0]}{digest[: user_code.DIGITS]}"
+    entry = replace(
+        _entry(full, changes, words or "a function of one list", function, extras),
+        unit=unit,
+        high=high,
+        default_levels=tuple(sorted({0.0, *map(float, levels)})),
         whole=whole,
         random=random,
     )
@@ -157,29 +139,21 @@ def user_entry(family: str) -> PerturbationEntry | None:
     match = _FULL.fullmatch(family)
     if match is None:
         return None
-    changes = _LETTERS[match["letter"]]
+    return _entry(family, _LETTERS[match["letter"]], "a function that is not registered here")
+
+
+def _entry(
+    family: str,
+    changes: str,
+    summary: str,
+    function: Callable[..., Any] | None = None,
+    given: tuple[str, ...] = (),
+) -> PerturbationEntry:
     return PerturbationEntry(
-        family,
-        "a function that is not registered here",
-        SOURCE,
-        UNIT,
-        0.0,
-        INFINITE,
-        (0.0, 1.0),
-        lambda level: UserPerturbation(family, level, changes),
-        brings=False,
-        reach=any_level,
-    )
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """Of each list, from its number of documents."""
-
-    of: Callable[[int], float]
-
-    def __call__(self, judged: JudgedLists) -> np.ndarray:
-        return np.array([float(self.of(length)) for length in judged.lists.lengths.tolist()])
+        family, summary, SOURCE, UNIT, 0.0, INFINITE, (0.0, 1.0),
+        lambda level: UserPerturbation(family, level, changes, function, given),
+        brings=False, reach=any_level,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ is filed under the whole recipe, so a preset that is tuned anew changes nothing 
 """
 
 import json
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from shuffleproof.core.store import manifest, private
 from shuffleproof.core.store.artefacts import Store
 
 FOLDER = "presets"
-UNDER_WAY = Path("tunings", "searches")
-"""Folder of the trials of searches that have not ended, a file each."""
 BUILT_IN = frozenset({"paper", "released", "tuned", "small"})
 DAMAGE = "is no preset"
 NAME = re.compile(r"[a-z0-9]\w{0,59}", re.ASCII)
@@ -101,8 +98,6 @@ def save(preset: NamedPreset, store: Store) -> None:
 def remove(store: Store, preset: str) -> int | None:
     """Remove a preset of a store, also a damaged one; what was trained with it stays.
 
-    How often its search looked at the test part is forgotten with it.
-
     Args:
         store: of it.
         preset: `ranker@name`.
@@ -119,7 +114,6 @@ def remove(store: Store, preset: str) -> int | None:
     with manifest.disk_errors(preset, store.root):
         size = path.stat().st_size
         path.unlink(missing_ok=True)
-        forget_trials(store, preset)
     for place in [place for place, known in _KNOWN.items() if str(known) == preset]:
         del _KNOWN[place]
     return size
@@ -137,34 +131,6 @@ def find_called(store: Store, preset: str) -> NamedPreset | None:
 
 def _path_called(store: Store, preset: str) -> Path | None:
     return next((path for path in _paths(store) if path.stem == preset), None)
-
-
-def note_trials(store: Store, preset: str, history: Iterable[Mapping[str, Any]]) -> None:
-    """Keep which rankers a search under way has proposed, so that they are told from others.
-
-    Args:
-        store: in which it works.
-        preset: that it will come to, `ranker@name`.
-        history: its rows so far.
-
-    Raises:
-        ArtefactError: the disk is full or may not be written to.
-    """
-    rows = [{name: row[name] for name in ("trial", "of", "rankers")} for row in history]
-    path = _under_way(store, preset)
-    with manifest.disk_errors(preset, store.root):
-        private.make_private(store.root)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(rows), encoding="utf-8")
-        fresh.replace(path)
-
-
-def forget_trials(store: Store, preset: str) -> None:
-    """Let go of what `note_trials` kept of a search: it has ended."""
-    path = _under_way(store, preset)
-    if path.exists():  # a read-only store refuses to remove even what is not there
-        path.unlink(missing_ok=True)
 
 
 def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
@@ -212,7 +178,7 @@ def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
     """The rankers that searches proposed, by key as printed: of which preset, and which trial.
 
     The one that a preset stands for is no trial. Those of built-in presets, which are tried first,
-    are left out; those of searches that have not ended are all trials.
+    are left out.
     """
     trials: dict[str, tuple[str, int | None]] = {}
     best: dict[str, tuple[str, int | None]] = {}
@@ -224,12 +190,6 @@ def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
                 continue
             of, trial = (best, None) if row == preset.best else (trials, int(row["trial"]))
             of.update(dict.fromkeys(row["rankers"], (str(preset), trial)))
-    for path in (store.root / UNDER_WAY).glob("*.json"):
-        for row in _noted(path):
-            if row["of"] == "search":
-                trials.update(dict.fromkeys(row["rankers"], (path.stem, int(row["trial"]))))
-            else:
-                built_in.update(row["rankers"])
     return {key: found for key, found in (trials | best).items() if key not in built_in}
 
 
@@ -257,21 +217,6 @@ def of(ranker: str) -> dict[str, NamedPreset]:
 _KNOWN: dict[tuple[str, str], NamedPreset] = {}
 """Of the store that this process works with, by ranker and name."""
 _DAMAGED: dict[str, Path] = {}
-
-
-def _under_way(store: Store, preset: str) -> Path:
-    return store.root / UNDER_WAY / f"{preset}.json"
-
-
-def _noted(path: Path) -> list[dict[str, Any]]:
-    """The rows of a search under way; none where its file is damaged, or gone meanwhile."""
-    try:
-        return [
-            {"of": row["of"], "trial": int(row["trial"]), "rankers": list(row["rankers"])}
-            for row in json.loads(path.read_text(encoding="utf-8"))
-        ]
-    except (OSError, ValueError, TypeError, KeyError):
-        return []
 
 
 def _path(store: Store, ranker: str, name: str) -> Path:

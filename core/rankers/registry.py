@@ -86,191 +86,115 @@ class RankerEntry:
         return self.module != _PLAIN
 
 
-_SETRANK = "Pang et al., SIGIR 2020"
-_DLCM = "Ai et al., SIGIR 2018"
-_AILON = "Ailon & Mohri, Machine Learning 2010"
-_PAIRS = "shuffleproof.core.rankers.pairs.recipes"
-_NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING = (
+_NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING, _PAIRS, _USER = (
     f"shuffleproof.core.rankers.{name}"
-    for name in ("neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit")
-)
-_USER = "shuffleproof.core.rankers.outside.user_rankers"
+    for name in (
+        "neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit",
+        "pairs.recipes", "outside.user_rankers",
+    )
+)  # fmt: skip
+_PAIRWISE = "Pairs of documents"
+_SINGLE = "Lists, document by document"
 
-_SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
-_PAIRWISE, _GROUPS, _SINGLE = (
-    "Pairs of documents",
-    "Groups of documents",
-    "Lists, document by document",
-)
-
-RANKERS: dict[str, RankerEntry] = {
-    entry.name: entry
-    for entry in (
-        RankerEntry(
-            "setrank-msab",
-            "SetRank, self-attention over the set",
-            _SETRANK,
-            _NEURAL,
-            PRESETS,
-            _SETRANKS,
-        ),
-        RankerEntry(
-            "setrank-imsab",
-            "SetRank through induced points",
-            _SETRANK,
-            _NEURAL,
-            PRESETS,
-            _SETRANKS,
-        ),
-        RankerEntry(
-            "setrank-msab-init",
+_TABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, str]]] = {
+    (_NEURAL, "SetRank"): {
+        "setrank-msab": ("SetRank, self-attention over the set", "Pang et al., SIGIR 2020"),
+        "setrank-imsab": ("SetRank through induced points", "Pang et al., SIGIR 2020"),
+        "setrank-msab-init": (
             "SetRank, self-attention, with ordinal embeddings of the initial ranking(s)",
-            _SETRANK,
-            _NEURAL,
-            PRESETS,
-            _SETRANKS,
+            "Pang et al., SIGIR 2020",
         ),
-        RankerEntry(
-            "setrank-imsab-init",
+        "setrank-imsab-init": (
             "SetRank through induced points, with ordinal embeddings of the initial ranking(s)",
-            _SETRANK,
-            _NEURAL,
-            PRESETS,
-            _SETRANKS,
+            "Pang et al., SIGIR 2020",
         ),
-        RankerEntry(
-            "setrank-imsab-multi-init",
+        "setrank-imsab-multi-init": (
             "SetRank through induced points, with ordinal embeddings of four initial rankings",
-            _SETRANK,
-            _NEURAL,
-            PRESETS,
-            _SETRANKS,
+            "Pang et al., SIGIR 2020",
         ),
-        RankerEntry(
-            "dlcm", "DLCM, a GRU fed by the initial ranking", _DLCM, _NEURAL, PRESETS, _DLCMS
-        ),
-        RankerEntry(
-            "dlcm-without-init",
+    },
+    (_NEURAL, "DLCM"): {
+        "dlcm": ("DLCM, a GRU fed by the initial ranking", "Ai et al., SIGIR 2018"),
+        "dlcm-without-init": (
             "DLCM fed in an order that carries no information",
-            _DLCM,
-            _NEURAL,
-            PRESETS,
-            _DLCMS,
+            "Ai et al., SIGIR 2018",
         ),
-        RankerEntry("dlcm-listmle", "DLCM trained by ListMLE", _DLCM, _NEURAL, PRESETS, _DLCMS),
-        RankerEntry("dlcm-softrank", "DLCM trained by SoftRank", _DLCM, _NEURAL, PRESETS, _DLCMS),
-        RankerEntry(
-            "gsf",
+        "dlcm-listmle": ("DLCM trained by ListMLE", "Ai et al., SIGIR 2018"),
+        "dlcm-softrank": ("DLCM trained by SoftRank", "Ai et al., SIGIR 2018"),
+    },
+    (_NEURAL, "Groups of documents"): {
+        "gsf": (
             "groupwise scoring: a net over groups of documents, averaged",
             "Ai et al., ICTIR 2019",
-            _NEURAL,
-            PRESETS,
-            _GROUPS,
         ),
-        RankerEntry(
-            "ranknet",
+    },
+    (_NEURAL, _PAIRWISE): {
+        "ranknet": (
             "a net for single documents, logistic loss of pairs",
             "Burges et al., ICML 2005",
-            _NEURAL,
-            PRESETS,
-            _PAIRWISE,
         ),
-        RankerEntry(
-            "lambdarank",
+        "lambdarank": (
             "a net for single documents, pairs weighed by what they change of NDCG",
             "Burges et al., NIPS 2006",
-            _NEURAL,
-            PRESETS,
-            _PAIRWISE,
         ),
-        RankerEntry(
-            "frank",
-            "a net for single documents, fidelity loss of pairs",
-            "Tsai et al., SIGIR 2007",
-            _NEURAL,
-            PRESETS,
-            _PAIRWISE,
-        ),
-        RankerEntry(
-            "listnet",
+        "frank": ("a net for single documents, fidelity loss of pairs", "Tsai et al., SIGIR 2007"),
+    },
+    (_NEURAL, _SINGLE): {
+        "listnet": (
             "a net for single documents, cross entropy of the top document",
             "Cao et al., ICML 2007",
-            _NEURAL,
-            PRESETS,
-            _SINGLE,
         ),
-        RankerEntry("mlp", "a net for single documents, any loss", "–", _NEURAL, PRESETS, _SINGLE),
-        RankerEntry(
-            "lambdamart",
+        "mlp": ("a net for single documents, any loss", "–"),
+    },
+    (_TREES, "Boosted trees"): {
+        "lambdamart": (
             "boosted trees on lambda gradients, rows in a canonical order",
             "Burges 2010; LightGBM",
-            _TREES,
-            PRESETS,
-            _BOOSTED,
         ),
-        RankerEntry(
-            "mart",
+        "mart": (
             "boosted regression trees on the grades, rows in a canonical order",
             "Friedman 2001; LightGBM",
-            _TREES,
-            PRESETS,
-            _BOOSTED,
         ),
-        RankerEntry(
-            "ranksvm",
-            "a linear score, squared hinge over all pairs of a query",
-            "Joachims 2002",
-            _LINEAR,
-            PRESETS,
-            _PAIRWISE,
-        ),
-        RankerEntry(
-            "irsvm",
-            "RankSVM whose pairs weigh what NDCG loses by them",
-            "Cao et al., SIGIR 2006",
-            _LINEAR,
-            PRESETS,
-            _PAIRWISE,
-        ),
-        RankerEntry(
-            "rankboost",
+    },
+    (_LINEAR, _PAIRWISE): {
+        "ranksvm": ("a linear score, squared hinge over all pairs of a query", "Joachims 2002"),
+        "irsvm": ("RankSVM whose pairs weigh what NDCG loses by them", "Cao et al., SIGIR 2006"),
+    },
+    (_BOOSTING, _PAIRWISE): {
+        "rankboost": (
             "boosted thresholds on features, exponential loss over all pairs",
             "Freund et al. 2003",
-            _BOOSTING,
-            PRESETS,
-            _PAIRWISE,
         ),
-        RankerEntry(
-            "frank-additive",
+        "frank-additive": (
             "boosted thresholds on features, fidelity loss over all pairs",
             "Tsai et al., SIGIR 2007",
-            _BOOSTING,
-            PRESETS,
-            _PAIRWISE,
         ),
-        RankerEntry(
-            "pair-net",
+    },
+    (_PAIRS, _PAIRWISE): {
+        "pair-net": (
             "a small net on two documents side by side; scores sum its preferences",
-            _AILON,
-            _PAIRS,
-            PRESETS,
-            _PAIRWISE,
+            "Ailon & Mohri, Machine Learning 2010",
         ),
-        RankerEntry(
-            "pair-trees",
+        "pair-trees": (
             "boosted trees on two documents and their difference; scores sum its preferences",
-            _AILON,
-            _PAIRS,
-            PRESETS,
-            _PAIRWISE,
+            "Ailon & Mohri, Machine Learning 2010",
         ),
-        RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",), _GIVEN),
-        RankerEntry(
-            "file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",), _GIVEN
-        ),
-        RankerEntry("random", "chance, from a seed", "–", _PLAIN, ("paper",), _GIVEN),
-        RankerEntry("ideal", "the judgments themselves", "–", _PLAIN, ("paper",), _GIVEN),
+    },
+    (_PLAIN, "Not trained"): {
+        FEATURE: ("one feature, the larger the better", "–"),
+        "file-order": ("the order of the rows in the file", "–"),
+        "random": ("chance, from a seed", "–"),
+        "ideal": ("the judgments themselves", "–"),
+    },
+}
+"""By module and group: name, summary and source."""
+
+RANKERS: dict[str, RankerEntry] = {
+    name: RankerEntry(
+        name, summary, source, module, ("paper",) if module == _PLAIN else PRESETS, group
     )
+    for (module, group), rankers in _TABLE.items()
+    for name, (summary, source) in rankers.items()
 }
 
 FAMILIES: Mapping[str, str] = {

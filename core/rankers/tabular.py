@@ -2,14 +2,14 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
-from shuffleproof.core.parameters import check, recipe_values
+from shuffleproof.core.parameters import check, recipe_values, with_changes
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.canonical import LATER
@@ -61,6 +61,26 @@ class TabularSpec(ABC):
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
     ) -> Generator[Progress, None, Ranker]:
         """As `RankerSpec` says."""
+
+
+def spec_of(kinds: Mapping[str, type[Any]]) -> Callable[..., Any]:
+    """The function `spec` of a module: recipes by name.
+
+    Args:
+        kinds: recipes by the name of their ranker.
+    """
+
+    def spec(name: str, preset: str = "paper", **changes: Any) -> Any:
+        """The recipe of a ranker: a preset with fields replaced.
+
+        Args:
+            name: the ranker.
+            preset: a key of the recipe's `presets`.
+            changes: values by field name; text is read as the field's type demands.
+        """
+        return with_changes(kinds[name].preset(preset), changes)
+
+    return spec
 
 
 def refuse_no_documents(train: JudgedLists) -> None:

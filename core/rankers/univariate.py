@@ -29,19 +29,32 @@ FILE = "ranker.json"
 
 
 @dataclass(frozen=True)
-class FeatureRanker:
+class _Unfitted:
+    """A ranker that is written as its name and its fields."""
+
+    name: ClassVar[str]
+    reads: ClassVar[frozenset[Input]] = frozenset()
+    rankings: ClassVar[int] = 0
+
+    def save(self, directory: Path) -> None:
+        """Write `ranker.json`."""
+        saved = {"family": FAMILY, "name": self.name, **asdict(self)}
+        (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class FeatureRanker(_Unfitted):
     """Ranks by one feature, the larger the better; a missing value (NaN) comes last."""
 
     feature: int = parameter(1, "id of the feature, as in the file", low=0)
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         check(self)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The registry's name, `feature:<id>`."""
         return f"feature:{self.feature}"
 
@@ -56,18 +69,12 @@ class FeatureRanker:
         values = dataset.feature(self.feature)[lists.rows]
         return np.where(np.isnan(values), np.finfo(np.float32).min, values)
 
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`."""
-        _save(self, directory)
-
 
 @dataclass(frozen=True)
-class FileOrderRanker:
+class FileOrderRanker(_Unfitted):
     """Ranks by the order of the rows in the file: not neutral where that order leaks relevance."""
 
     name: ClassVar[str] = "file-order"
-    reads: ClassVar[frozenset[Input]] = frozenset()
-    rankings: ClassVar[int] = 0
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -75,19 +82,13 @@ class FileOrderRanker:
         """Minus the 0-based place of the row in its query."""
         return -_places_in_query(dataset, lists).astype(np.float32)
 
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`."""
-        _save(self, directory)
-
 
 @dataclass(frozen=True)
-class RandomRanker:
+class RandomRanker(_Unfitted):
     """Ranks by chance; a score depends on the seed, the query's id and the row's place in it."""
 
     seed: int = parameter(0, "seed of the draw")
     name: ClassVar[str] = "random"
-    reads: ClassVar[frozenset[Input]] = frozenset()
-    rankings: ClassVar[int] = 0
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -102,28 +103,18 @@ class RandomRanker:
             scores[span] = draws.random(lengths[query], dtype=np.float32)[places[span]]
         return scores
 
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`."""
-        _save(self, directory)
-
 
 @dataclass(frozen=True)
-class IdealRanker:
+class IdealRanker(_Unfitted):
     """Ranks by the judgments themselves: the ceiling of every measure."""
 
     name: ClassVar[str] = "ideal"
-    reads: ClassVar[frozenset[Input]] = frozenset()
-    rankings: ClassVar[int] = 0
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
         """The label of every candidate."""
         return dataset.labels[lists.rows]
-
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`."""
-        _save(self, directory)
 
 
 UnivariateRanker = FeatureRanker | FileOrderRanker | RandomRanker | IdealRanker
@@ -139,6 +130,8 @@ class UnivariateSpec:
     """The recipe of a ranker that needs no fitting."""
 
     ranker: UnivariateRanker = field(default_factory=FeatureRanker)
+    rankings: ClassVar[int] = 0
+    fits_documents: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -149,16 +142,6 @@ class UnivariateSpec:
     def reads(self) -> frozenset[Input]:
         """What of the input the ranker reads."""
         return self.ranker.reads
-
-    @property
-    def rankings(self) -> int:
-        """None of them reads an initial ranking."""
-        return 0
-
-    @property
-    def fits_documents(self) -> bool:
-        """True: candidate lists play no part."""
-        return True
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON values."""
@@ -215,11 +198,6 @@ def _ranker(name: str, seed: int) -> UnivariateRanker:
     if name not in _BY_NAME:
         raise UnknownNameError("univariate ranker", name, NAMES)
     return RandomRanker(seed) if name == RandomRanker.name else _BY_NAME[name]()
-
-
-def _save(ranker: UnivariateRanker, directory: Path) -> None:
-    saved = {"family": FAMILY, "name": ranker.name, **asdict(ranker)}
-    (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
 
 
 def _places_in_query(

@@ -125,7 +125,7 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     ]
     return [
         SideFile(
-            Path(collection.name), shape, pd.DataFrame(rows, columns=[*shape.columns, "line"]),
+            Path(collection.name), shape, pd.DataFrame(rows, columns=[*shape.columns, "row"]),
             collection.digest,
         )
         for shape, rows in ((display_texts.DOCUMENTS, documents), (display_texts.QUERIES, queries))

@@ -109,7 +109,7 @@ class File:
             LetorError: a line that is too long, or a lone carriage return.
         """
         for block in blocks(self._source(), str(self), LIMITS):
-            raw = block.buffer[: block.end].tobytes()
+            raw = block.text
             try:
                 text = raw.decode()
             except UnicodeDecodeError:

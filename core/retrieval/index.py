@@ -7,16 +7,13 @@ query's dimensions is read and nothing is approximated, so scores are those of t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, no_type_check
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
 
-from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import mapped_file
-from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import RankedDocuments
@@ -65,12 +62,9 @@ class SparseIndex:
     @classmethod
     def of(cls, vectors: SparseVectors) -> "SparseIndex":
         """The index of documents."""
-        counts = np.bincount(vectors.dimensions, minlength=vectors.width).astype(np.int64)
-        starts = offsets_of(counts)
-        documents, weights = _by_dimension(
-            vectors.offsets, vectors.dimensions, vectors.weights, starts
-        )
-        return cls(vectors, Postings(starts, documents, weights, len(vectors)))
+        columns = vectors.matrix.tocsc()
+        starts, documents = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
+        return cls(vectors, Postings(starts, documents, columns.data, len(vectors)))
 
     @cached_property
     def document_frequency(self) -> Int64[np.ndarray, " dimensions"]:
@@ -86,8 +80,6 @@ class SparseIndex:
         if queries.width != self.vectors.width:
             finding = f"{queries.width} dimensions, the index has {self.vectors.width}"
             raise DataError("the queries", finding, "Encode both with one network.")
-        if find_spec("numba") is None:
-            return self.product(queries, k)
         weights = queries.weights.astype(np.float64)
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)
 
@@ -162,20 +154,3 @@ class SparseIndex:
         )
         values = arrays["starts"], arrays["documents"], arrays["values"]
         return cls(vectors, Postings(*values, len(vectors)))
-
-
-@no_type_check
-@compiled(nogil=True)
-def _by_dimension(
-    offsets: np.ndarray, dimensions: np.ndarray, weights: np.ndarray, starts: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """The entries of rows by column: (row, weight) of each, rows rising within a column."""
-    place = starts[:-1].copy()
-    rows = np.empty(len(dimensions), dtype=np.int32)
-    values = np.empty(len(dimensions), dtype=np.float32)
-    for row in range(len(offsets) - 1):
-        for entry in range(offsets[row], offsets[row + 1]):
-            at = place[dimensions[entry]]
-            rows[at], values[at] = row, weights[entry]
-            place[dimensions[entry]] = at + 1
-    return rows, values

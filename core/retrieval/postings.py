@@ -1,4 +1,4 @@
-"""Postings, summed by document, and the best documents of each query kept in a heap.
+"""Postings, summed by document, and the best documents of each query.
 
 Scores are exact: every posting of a query's terms is read, and sums are kept in double precision.
 """
@@ -10,11 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.argsort_descending import best_first
 from shuffleproof.core.retrieval.registry import RankedDocuments
-
-FEW = 4
-"""Where a query reads fewer postings than a quarter of the documents, touched ones are noted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +48,41 @@ class Postings:
             biases: of each document (default: 0).
             bias: what each query multiplies them by.
         """
-        of_documents = np.zeros(0) if biases is None else biases
-        of_queries = np.zeros(len(bounds) - 1) if bias is None else bias
-        documents, scores, ends = _searched(
-            self.documents, self.values, self.starts, terms, bounds, weights, of_documents,
-            of_queries, k, self.size,
-        )  # fmt: skip
-        return RankedDocuments(documents, scores, ends)
+        total, seen = np.zeros(self.size), np.zeros(self.size, dtype=np.bool_)
+        rankings = []
+        for query in range(len(bounds) - 1):
+            chosen = slice(bounds[query], bounds[query + 1])
+            _add_postings(
+                self.documents, self.values, self.starts, terms[chosen], weights[chosen], total,
+                seen,
+            )  # fmt: skip
+            found = np.flatnonzero(seen)
+            scores = total[found]
+            total[:] = 0.0
+            seen[:] = False
+            if biases is not None and bias is not None:
+                scores += biases[found] * bias[query]
+            best = _best(scores, k)
+            rankings.append((found[best].astype(np.int32), scores[best].astype(np.float32)))
+        return RankedDocuments.of_queries(rankings)
+
+
+def _best(scores: Float64[np.ndarray, " found"], k: int) -> Int64[np.ndarray, " best"]:
+    """Places of the k highest scores, the highest first, ties by place."""
+    places = np.arange(len(scores))
+    rank = k // 4 + 8
+    if rank < len(scores) // 8:  # a bound from every eighth score leaves few to partition
+        above = np.flatnonzero(scores >= np.partition(scores[::8], -rank)[-rank])
+        places = above if len(above) >= k else places
+    if 0 < k < len(places):
+        chosen = scores[places]
+        places = places[chosen >= np.partition(chosen, -k)[-k]]
+    return places[np.argsort(-scores[places], kind="stable")][:k]
 
 
 @no_type_check
 @compiled(nogil=True)
-def _noted(  # noqa: PLR0913, PLR0917 (a kernel)
+def _add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
     documents: np.ndarray,
     values: np.ndarray,
     starts: np.ndarray,
@@ -71,63 +90,8 @@ def _noted(  # noqa: PLR0913, PLR0917 (a kernel)
     weights: np.ndarray,
     total: np.ndarray,
     seen: np.ndarray,
-    touched: np.ndarray,
-) -> int:
-    """Sums, and each document noted as it is touched first: for few postings."""
-    size = 0
-    for place in range(len(chosen)):
-        weight = weights[place]
-        for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
-            document = documents[posting]
-            if not seen[document]:
-                seen[document] = 1
-                touched[size] = document
-                size += 1
-            total[document] += weight * values[posting]
-    return size
-
-
-@no_type_check
-@compiled(nogil=True)
-def _looked_up(  # noqa: PLR0913, PLR0917 (a kernel)
-    documents: np.ndarray,
-    values: np.ndarray,
-    starts: np.ndarray,
-    chosen: np.ndarray,
-    weights: np.ndarray,
-    total: np.ndarray,
-    seen: np.ndarray,
-    touched: np.ndarray,
-) -> int:
-    """Sums without a branch a posting; who was touched is looked up afterwards."""
-    for place in range(len(chosen)):
-        weight = weights[place]
-        for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
-            document = documents[posting]
-            seen[document] = 1
-            total[document] += weight * values[posting]
-    size = 0
-    for document in range(len(total)):
-        touched[size] = document  # written over until it is one of them
-        size += seen[document]
-    return size
-
-
-@no_type_check
-@compiled(nogil=True)
-def add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
-    documents: np.ndarray,
-    values: np.ndarray,
-    starts: np.ndarray,
-    chosen: np.ndarray,
-    weights: np.ndarray,
-    biases: np.ndarray,
-    bias: float,
-    total: np.ndarray,
-    seen: np.ndarray,
-    touched: np.ndarray,
-) -> int:
-    """Add up the chosen postings by document; returns how many documents were touched.
+) -> None:
+    """Add up the chosen postings by document.
 
     Args:
         documents: of all postings.
@@ -135,108 +99,12 @@ def add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
         starts: bounds of each list of postings.
         chosen: the lists.
         weights: what each of them is multiplied by.
-        biases: what each document gets that is touched, times `bias`.
-        bias: see above.
         total: a sum a document, 0 before; changed.
-        seen: whether each document was touched, 0 before; changed.
-        touched: filled with the documents touched; one longer than there are.
+        seen: whether each document has one of the postings; changed.
     """
-    read = 0
     for place in range(len(chosen)):
-        read += starts[chosen[place] + 1] - starts[chosen[place]]
-    if FEW * read < len(total):
-        size = _noted(documents, values, starts, chosen, weights, total, seen, touched)
-    else:
-        size = _looked_up(documents, values, starts, chosen, weights, total, seen, touched)
-    if bias != 0:
-        for place in range(size):
-            total[touched[place]] += biases[touched[place]] * bias
-    return size
-
-
-@no_type_check
-@compiled(nogil=True)
-def best_documents(
-    total: np.ndarray, seen: np.ndarray, touched: np.ndarray, size: int, k: int
-) -> tuple[np.ndarray, ...]:
-    """The k best of the documents touched, ties by place; `total` and `seen` are 0 afterwards."""
-    capacity = min(size, k)
-    heap = np.empty(capacity, dtype=np.int32)  # the worst of those kept on top
-    scores = np.empty(capacity, dtype=np.float64)
-    filled = 0
-    for at in range(size):
-        document = touched[at]
-        score = total[document]
-        total[document] = 0.0
-        seen[document] = 0
-        if filled < capacity:
-            child = filled
-            filled += 1
-            while child > 0:
-                parent = (child - 1) // 2
-                worse = score < scores[parent] or (
-                    score == scores[parent] and document > heap[parent]
-                )
-                if not worse:
-                    break
-                heap[child], scores[child] = heap[parent], scores[parent]
-                child = parent
-            heap[child], scores[child] = document, score
-            continue
-        if capacity == 0 or score < scores[0] or (score == scores[0] and document > heap[0]):
-            continue
-        parent = 0
-        while True:
-            child = 2 * parent + 1
-            if child >= capacity:
-                break
-            right = child + 1
-            if right < capacity and (
-                scores[right] < scores[child]
-                or (scores[right] == scores[child] and heap[right] > heap[child])
-            ):
-                child = right
-            below = scores[child] < score or (scores[child] == score and heap[child] > document)
-            if not below:
-                break
-            heap[parent], scores[parent] = heap[child], scores[child]
-            parent = child
-        heap[parent], scores[parent] = document, score
-    order = best_first(scores, heap)
-    return heap[order], scores[order]
-
-
-@no_type_check
-@compiled(nogil=True)
-def _searched(  # noqa: PLR0913, PLR0917 (a kernel)
-    documents: np.ndarray,
-    values: np.ndarray,
-    starts: np.ndarray,
-    tokens: np.ndarray,
-    bounds: np.ndarray,
-    weights: np.ndarray,
-    biases: np.ndarray,
-    bias: np.ndarray,
-    k: int,
-    documents_in_all: int,
-) -> tuple[np.ndarray, ...]:
-    """The k best documents of each query, one after the other."""
-    queries = len(bounds) - 1
-    total = np.zeros(documents_in_all)
-    seen = np.zeros(documents_in_all, dtype=np.uint8)
-    touched = np.empty(documents_in_all + 1, dtype=np.int32)
-    ends = np.zeros(queries + 1, dtype=np.int64)
-    documents_found = np.empty(queries * min(k, documents_in_all), dtype=np.int32)
-    scores = np.empty(len(documents_found), dtype=np.float32)
-    for query in range(queries):
-        span = slice(bounds[query], bounds[query + 1])
-        size = add_postings(
-            documents, values, starts, tokens[span], weights[span], biases, bias[query], total,
-            seen, touched,
-        )  # fmt: skip
-        best, best_scores = best_documents(total, seen, touched, size, k)
-        start, end = ends[query], ends[query] + len(best)
-        documents_found[start:end] = best
-        scores[start:end] = best_scores
-        ends[query + 1] = end
-    return documents_found[: ends[-1]].copy(), scores[: ends[-1]].copy(), ends
+        weight = weights[place]
+        for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
+            document = documents[posting]
+            seen[document] = True
+            total[document] += weight * values[posting]

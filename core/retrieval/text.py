@@ -5,12 +5,10 @@ from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.ragged import segment_ids
 from shuffleproof.core.data.text import TextColumn
@@ -134,7 +132,9 @@ def tokenise(
     documents = yield from _encoding(collection.documents(), len(collection), analysis, growing)
     fixed = _Places(analysis, terms, growing=False)
     queries = yield from _encoding(collection.queries, 0, analysis, fixed)
-    in_documents = _document_frequency(documents.tokens, documents.offsets, len(terms))
+    owned = segment_ids(documents.offsets) * len(terms) + documents.tokens
+    once = np.unique(owned) % max(len(terms), 1)  # each term of a document once
+    in_documents = np.bincount(once, minlength=len(terms)).astype(np.int32)
     in_all = np.bincount(documents.tokens, minlength=len(terms)).astype(np.int64)
     return TokenisedCollection(analysis, tuple(terms), in_documents, in_all, documents, queries)
 
@@ -204,17 +204,3 @@ def _encoding(
         np.cumsum(np.frombuffer(lengths, np.int64)),
         np.frombuffer(unknown, np.int32) if unknown else np.zeros(0, np.int32),
     )
-
-
-@no_type_check
-@compiled()
-def _document_frequency(tokens: np.ndarray, offsets: np.ndarray, terms: int) -> np.ndarray:
-    """In how many texts each term occurs."""
-    count = np.zeros(terms, dtype=np.int32)
-    last = np.full(terms, -1, dtype=np.int64)
-    for text in range(len(offsets) - 1):
-        for token in tokens[offsets[text] : offsets[text + 1]]:
-            if last[token] != text:
-                last[token] = text
-                count[token] += 1
-    return count

@@ -10,7 +10,6 @@ from jaxtyping import Float32, Float64, Int32, Int64
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.ragged import offsets_of, segment_ids
 from shuffleproof.core.retrieval.postings import Postings
-from shuffleproof.core.retrieval.registry import RankedDocuments
 from shuffleproof.core.retrieval.text import TokenisedCollection
 
 
@@ -67,6 +66,10 @@ class WordIndex:
     def probability(self) -> Float64[np.ndarray, " terms"]:
         """How likely each term is in the collection: its occurrences over all."""
         return self.tokens.collection_frequency / max(1, len(self.places))
+
+    def postings(self, values: Float32[np.ndarray, " postings"]) -> Postings:
+        """Postings to search, by what each of them adds."""
+        return Postings(self.starts, self.documents, values, len(self.lengths))
 
     def pair(
         self, term: int, other: int, width: int, *, ordered: bool
@@ -129,30 +132,3 @@ def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
             a += 1
             b += 1
     return shared[:size], counts[:size]
-
-
-def search_words(  # noqa: PLR0913, PLR0917 (a query's parts)
-    index: WordIndex,
-    values: Float32[np.ndarray, " postings"],
-    tokens: Int32[np.ndarray, " total"],
-    bounds: Int64[np.ndarray, " bounds"],
-    k: int,
-    weights: Float64[np.ndarray, " total"] | None = None,
-    biases: Float64[np.ndarray, " documents"] | None = None,
-    bias: Float64[np.ndarray, " queries"] | None = None,
-) -> RankedDocuments:
-    """The k best documents of queries of weighted terms, among those that have one of them.
-
-    Args:
-        index: where terms occur.
-        values: what each posting adds.
-        tokens: terms of all queries; a term that stands there twice counts twice.
-        bounds: those of query q are `bounds[q] … bounds[q + 1] − 1`.
-        k: the most documents of a query.
-        weights: of each token (default: 1).
-        biases: of each document (default: 0).
-        bias: what each query multiplies them by.
-    """
-    postings = Postings(index.starts, index.documents, values, len(index.lengths))
-    token_weights = np.ones(len(tokens)) if weights is None else weights
-    return postings.search(tokens, bounds, token_weights, k, biases, bias)

@@ -14,19 +14,15 @@ from jaxtyping import Float32, Float64, Int32, Int64
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
-from shuffleproof.core.retrieval.word_index import WordIndex, search_words
+from shuffleproof.core.retrieval.word_index import WordIndex
 
 DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Of the mean document length: the μ among which the training queries choose."""
 
 
-@dataclass(frozen=True)
-class Bm25Recipe:
-    """What BM25 leaves open."""
-
-    k1: float = parameter(1.2, "how soon more occurrences add nothing", low=0.0, high=10.0)
-    b: float = parameter(0.75, "how much long documents lose", low=0.0, high=1.0)
+class _Recipe:
+    """Parameters within bounds."""
 
     def __post_init__(self) -> None:
         """Check the bounds.
@@ -38,7 +34,15 @@ class Bm25Recipe:
 
 
 @dataclass(frozen=True)
-class DependenceRecipe:
+class Bm25Recipe(_Recipe):
+    """What BM25 leaves open."""
+
+    k1: float = parameter(1.2, "how soon more occurrences add nothing", low=0.0, high=10.0)
+    b: float = parameter(0.75, "how much long documents lose", low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class DependenceRecipe(_Recipe):
     """What sequential dependence leaves open."""
 
     terms: float = parameter(0.85, "weight of single terms", low=0.0, high=1.0)
@@ -46,30 +50,14 @@ class DependenceRecipe:
     unordered: float = parameter(0.05, "weight of neighbours in a window", low=0.0, high=1.0)
     window: int = parameter(8, "words of that window", low=2, high=100)
 
-    def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ParameterError: a value outside of them.
-        """
-        check(self)
-
 
 @dataclass(frozen=True)
-class FeedbackRecipe:
+class FeedbackRecipe(_Recipe):
     """What relevance feedback leaves open."""
 
     documents: int = parameter(10, "documents taken for relevant", low=1, high=1000)
     terms: int = parameter(20, "terms that the query gets", low=1, high=1000)
     original: float = parameter(0.5, "weight of the query as it was", low=0.0, high=1.0)
-
-    def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ParameterError: a value outside of them.
-        """
-        check(self)
 
 
 class _OverWords:
@@ -110,12 +98,13 @@ class Bm25(_OverWords):
         tf = index.counts.astype(np.float64)
         saturated = tf / (tf + recipe.k1 * of_length[index.documents])
         self.index = index
-        self._values = (idf[index.terms] * saturated).astype(np.float32)
+        self._postings = index.postings((idf[index.terms] * saturated).astype(np.float32))
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
         encoded = self.index.tokens.encode(query_texts).in_order
-        return search_words(self.index, self._values, encoded.tokens, encoded.offsets, k)
+        ones = np.ones(len(encoded.tokens))
+        return self._postings.search(encoded.tokens, encoded.offsets, ones, k)
 
 
 class QueryLikelihood(_OverWords):
@@ -150,9 +139,8 @@ class QueryLikelihood(_OverWords):
             query_weights = weights[start:end]
             sums[query] = query_weights.sum()
             constant[query] = float(query_weights @ np.log(self._prior[tokens[start:end]]))
-        ranked = search_words(
-            self.index, self.values, tokens, bounds, k, weights, self.biases, sums
-        )
+        postings = self.index.postings(self.values)
+        ranked = postings.search(tokens, bounds, weights, k, self.biases, sums)
         shift = np.repeat(constant, np.diff(ranked.offsets))
         return replace(ranked, scores=(ranked.scores + shift).astype(np.float32))
 

@@ -301,7 +301,7 @@ class DryWorkbench(Workbench):
                 ranker.score(test.dataset, test.lists.select(np.arange(1)))
                 seconds = time.perf_counter() - start
             self.dry.call_seconds[str(recipe.get("callable", ranker.name))] = seconds
-        return IdentifiedRanker(ranker, secrets.token_hex(32), lasting=False)
+        return IdentifiedRanker(ranker, secrets.token_hex(32))
 
     def run(  # noqa: PLR0913 (as `Workbench.run`)
         self,

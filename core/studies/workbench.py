@@ -5,10 +5,9 @@ generator of Progress; `run_to_end` runs one to its end.
 """
 
 import hashlib
-import secrets
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.question import Question, Scope, preset_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import MeasureTrial, query_ids_of, run_study
-from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
+from shuffleproof.core.studies.study import Plan, Study
 
 __all__ = ["Workbench", "run_to_end"]
 
@@ -51,13 +50,16 @@ class IdentifiedRanker:
 
     Attributes:
         held: the ranker, or where it is kept.
-        digest: what its trials are filed under.
-        lasting: the digest means the same ranker tomorrow; else its trials are not stored.
+        key: what its trials are filed under, or what finds it by asking for scores.
     """
 
     held: Ranker | CachedRanker
-    digest: str
-    lasting: bool = True
+    key: str | Callable[[], str]
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest that its trials are filed under."""
+        return self.key if isinstance(self.key, str) else self.key()
 
     @property
     def ranker(self) -> Ranker:
@@ -212,17 +214,6 @@ class Workbench:
         all_queries = self.fold.test.queries
         return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
-    def records(self, studied: Mapping[str, IdentifiedRanker]) -> TrialRecords:
-        """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""
-        lasting = all(identified.lasting for identified in studied.values())
-        return self.store.records if lasting else Memory()
-
-    def records_of(self, names: Iterable[str]) -> TrialRecords:
-        """Where trials of rankers are kept that are trained for them, by name; as `records`."""
-        leaves = [leaf for name in names for leaf in RankerName.of(name).leaves]
-        objects = [str(leaf) for leaf in leaves if leaf.kind is Kind.OBJECT]
-        return self.store.records if all(map(user_rankers.is_lasting, objects)) else Memory()
-
     def identified_all(
         self, names: Sequence[str]
     ) -> Generator[Progress, None, dict[str, IdentifiedRanker]]:
@@ -241,8 +232,8 @@ class Workbench:
 
         A callable is known by the files that it comes from and by its scores of the test lists as
         they are: edit the function, or what its file imports or reads so that a score changes, and
-        its trials are run anew. Without a file its trials are not stored. An object of this process
-        (`python:NAME`) is known likewise, by its code and by what it holds.
+        its trials are run anew. An object of this process (`python:NAME`) is known likewise, by its
+        source, version and values.
 
         Args:
             name: as `train_ranker` takes it, a callable `module:function`, or a file
@@ -263,8 +254,7 @@ class Workbench:
             )
         if parsed.kind is not Kind.FUNCTION:
             model = yield from with_words(self.train(name), f"of {name}")
-            lasting = parsed.kind is not Kind.OBJECT or user_rankers.is_lasting(name)
-            return IdentifiedRanker(model, model.artefact.key.digest, lasting)
+            return IdentifiedRanker(model, model.artefact.key.digest)
         function = CallableRanker.from_name(name)
         return self._identified_by_answers(function, {"callable": name}, function.source)
 
@@ -272,14 +262,15 @@ class Workbench:
         self, ranker: Ranker, recipe: Mapping[str, Any], source: str
     ) -> IdentifiedRanker:
         """A ranker that is known by its source and by its scores of the test lists as they are."""
-        if not source:
-            return IdentifiedRanker(ranker, secrets.token_hex(32), lasting=False)
         test = self.prepared.test
-        answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
-        texts_digest = digest_of_texts(ranker.reads, test.dataset)
-        return IdentifiedRanker(
-            ranker, key_of("ranker", recipe, (source, answers, *texts_digest)).digest
-        )
+
+        def digest() -> str:
+            scores = ranker.score(test.dataset, test.lists)
+            answers = hashlib.sha256(scores.tobytes()).hexdigest()
+            texts_digest = digest_of_texts(ranker.reads, test.dataset)
+            return key_of("ranker", recipe, (source, answers, *texts_digest)).digest
+
+        return IdentifiedRanker(ranker, digest)
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""
@@ -316,7 +307,7 @@ class Workbench:
             more: facts of the rankers beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        records, ids = self.records(studied), query_ids_of(base)
+        records, ids = self.store.records, query_ids_of(base)
         rankers = OpenRankers(studied)
         return (
             yield from self.run(
@@ -324,7 +315,6 @@ class Workbench:
                 ids,
                 lambda: self.facts(base, rankers) | dict(more(rankers) if more else {}),
                 lambda facts: run_study(study, base, rankers, records, step, facts=facts),
-                records=records,
             )
         )
 
@@ -336,7 +326,6 @@ class Workbench:
         work: engine.Work,
         *,
         save: Callable[[StudyResult, Path], None] = StudyResult.save,
-        records: TrialRecords | None = None,
         trains: Iterable[Generator[Progress, None, Any]] = (),
     ) -> Generator[Progress, None, Artefact]:
         """Run a study of any kind, or find it: `engine.run` on this store.
@@ -344,11 +333,7 @@ class Workbench:
         `trains` is what work trains on its way, for a dry run (`core.studies.dry_run`).
         """
         del trains
-        return (
-            yield from engine.run(
-                self.store, plan, query_ids, facts, work, save=save, records=records
-            )
-        )
+        return (yield from engine.run(self.store, plan, query_ids, facts, work, save=save))
 
 
 class OpenRankers(Mapping[str, Ranker]):

@@ -8,7 +8,7 @@ import pytest
 from shuffleproof.app.navigation import SECTIONS
 from tests import browser
 
-pytestmark = browser.NEEDS
+pytestmark = browser.SLOW
 
 PHONE = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36 Mobi"
 

@@ -66,6 +66,7 @@ def uploaded(visitor_of_all, tmp_path_factory):
     return said
 
 
+@pytest.mark.slow
 def test_a_file_dropped_while_another_is_taken_is_taken_too(visitor, tmp_path):
     page, held = visitor.page, []
     visitor.go("data?view=Add+data")
@@ -133,6 +134,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     assert page.locator(".graphs polyline").count() > 1
 
 
+@pytest.mark.slow
 def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page = visitor.page
     visitor.go("?data=sample")
@@ -145,6 +147,7 @@ def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
 
 
+@pytest.mark.slow
 def test_figure_three_down_to_one_list_its_files_and_its_address(
     visitor, uploaded, server, chromium
 ):
@@ -197,6 +200,7 @@ def _takes_away(visitor):
     assert b"DLCM small" in found["Markdown"]
 
 
+@pytest.mark.slow
 def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server):
     page, jobs = visitor.page, Jobs(server.home)
     before = {job.id for job in jobs.list()}

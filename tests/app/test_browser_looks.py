@@ -7,7 +7,7 @@ import axe_playwright_python
 from shuffleproof.app.navigation import PAGES
 from tests import browser
 
-pytestmark = browser.NEEDS
+pytestmark = browser.SLOW
 
 AXE = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js"))
 RULES = {

@@ -14,7 +14,7 @@ from tests import browser
 from tests.job_watch import until
 
 pytestmark = [
-    *browser.NEEDS,
+    *browser.SLOW,
     pytest.mark.skipif(
         "SHUFFLEPROOF_WALK" not in os.environ, reason="minutes: SHUFFLEPROOF_WALK=1"
     ),

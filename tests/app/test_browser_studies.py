@@ -12,7 +12,7 @@ from shuffleproof.core.studies.registry import STUDIES
 from tests import app_disturbed, app_sizes, browser
 from tests import app_tables as tables
 
-pytestmark = browser.NEEDS
+pytestmark = browser.SLOW
 QUERIES = "queries"
 
 

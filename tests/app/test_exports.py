@@ -4,7 +4,6 @@ import io
 import json
 import re
 import struct
-import sys
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import plotly.graph_objects as go
 import pytest
 
 from shuffleproof.app import exports
-from shuffleproof.app.figures.style import names_printed
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.facade.result import Result
 from shuffleproof.core.studies import table_text, tables
@@ -128,27 +126,6 @@ def test_recipe_reads_back():
     assert (file.name, file.mime) == ("study.json", "application/json")
 
 
-def test_files_make_what_their_label_says(figure):
-    files = [*exports.figure_files(figure, "f"), *exports.table_files(TABLE, "t")]
-    assert [file.name for file in files] == [
-        *("f.html", "f.svg", "f.pdf", "f.png"), *("t.csv", "t.parquet", "t.tex", "t.md")
-    ]  # fmt: skip
-    assert files[4].make() == table_text.table_bytes(TABLE, "csv")
-    assert files[7].make() == table_text.table_bytes(TABLE, "md")
-
-
-def test_what_is_missing_is_said(figure, monkeypatch):
-    monkeypatch.setattr(exports, "browser", lambda: None)
-    if exports.importlib.util.find_spec("kaleido"):
-        assert "Chromium" in exports.drawing_lacks()
-    monkeypatch.setitem(sys.modules, "kaleido", None)
-    monkeypatch.setattr(exports.importlib.util, "find_spec", lambda *_: None)
-    files = exports.figure_files(figure, "f")
-    assert [bool(file.missing) for file in files] == [False, True, True, True]
-    with pytest.raises(exports.ExportError, match="pip install kaleido"):
-        exports.figure_as(figure, "png")
-
-
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(bool(exports.drawing_lacks()), reason="no kaleido or no browser")
@@ -187,26 +164,6 @@ def test_a_figure_is_as_wide_as_a_column_a_page_and_a_slide(tmp_path):
         assert found[0] == pytest.approx(wide, abs=0.5), width
         assert high <= found[1] < 1.1 * high or not high, "the caption stands under a slide"
         assert found[0] / 4 < found[1] <= 1.5 * found[0]
-
-
-def test_a_width_is_of_pictures_and_no_second_size(tmp_path, capsys):
-    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
-    words = ["export", study.name, "--width", "84mm"]
-    assert main([*words, str(tmp_path / "t.csv")]) == 2
-    assert "ends in .pdf, .svg or .png" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([*words, str(tmp_path / "f.pdf"), "--size", "page"])
-
-
-def test_names_that_only_a_legend_would_tell_are_printed(figure):
-    lines = [go.Scatter(y=[1, 2], name=name, showlegend=False) for name in ("DLCM", "SetRank")]
-    bare = go.Figure(lines, layout={"showlegend": False})
-    shown = names_printed(go.Figure(bare))
-    assert shown.layout.showlegend
-    assert all(line.showlegend for line in shown.data)
-    bare.add_annotation(text="DLCM")
-    bare.add_annotation(text="<b>SetRank</b>")
-    assert not names_printed(bare).layout.showlegend
 
 
 @pytest.mark.parametrize(

@@ -108,16 +108,6 @@ def test_a_column_that_is_not_declared_fails_at_once(every_study):
                     tables.Table(frame, table.columns, table.title)
 
 
-def test_wide_tables_have_a_column_a_level():
-    rows = [("a", 5.0, 0.25, 1.0), ("a", 0.5, 0.5, 0.5), ("b", 5.0, 0.75, 0.5)]
-    frame = pd.DataFrame(rows, columns=["ranker", "level", "mean", "tau"])
-    table = tables.levels(frame, "x")
-    assert [column.label for column in table.columns] == ["Ranker", "5", "0.5"]
-    assert table.frame.fillna(-1).to_numpy().tolist() == [
-        ["a", 0.25, 0.5], ["b", 0.75, -1], ["Kendall τ to the original", 0.75, 0.5],
-    ]  # fmt: skip
-
-
 def means_lost(frame):
     return dict(zip(zip(frame.ranker, frame.level, strict=True), frame["mean"], strict=True))
 

@@ -10,7 +10,7 @@ import pytest
 from shuffleproof.app import uploads
 from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, ReadingOptions
 from shuffleproof.core import jobs
-from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
+from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
 from tests.core.data.test_hostile_files import DAMAGED, MALFORMED_LINES
@@ -139,54 +139,6 @@ def test_a_folder_of_folds_becomes_a_data_set_each(store, draft):
             draft.add(FOLDER, f"mine/Fold{fold}/{part}.txt", io.BytesIO(text))
     read_in(store, draft.submitted((FOLDER,), "folds", ReadingOptions()))
     assert list(store.names()) == ["folds-fold1", "folds-fold2"]
-
-
-def test_reading_tells_how_far_it_is(store, draft):
-    large = b"".join(
-        b"%d qid:%d 1:0.%06d 2:0.5 3:0.25\n" % (row % 3, row // 9, row) for row in range(90_000)
-    )
-    for part in PARTS:
-        draft.add(part, "a.txt", io.BytesIO(large))
-    job = draft.submitted(PARTS, "mine", ReadingOptions())
-    reports = list(jobs.KINDS["ingest"](store, **job.parameters))
-    behind = [report.done for report in reports if report.unit == "bytes"]
-    assert len(behind) > 6
-    assert behind == sorted(behind)
-    assert behind[-1] == 3 * len(large)
-    assert {report.total for report in reports if report.unit == "bytes"} == {3 * len(large)}
-
-
-@pytest.mark.parametrize("name", ["", "../x", "<script>", "a" * 61, "a\nb", " lead", "sample"])
-def test_names_are_checked_before_anything_is_handed_in(store, draft, name):
-    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    with pytest.raises((ParameterError, DataError)):
-        draft.submitted((WHOLE,), name, ReadingOptions())
-    assert jobs.jobs_of(store).list() == ()
-
-
-def test_a_taken_name_is_refused(store, draft):
-    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    read_in(store, draft.submitted((WHOLE,), "mine", ReadingOptions()))
-    with pytest.raises(DataError, match="the name is taken"):
-        draft.submitted((WHOLE,), "mine", ReadingOptions())
-
-
-@pytest.mark.parametrize(
-    ("how", "files", "words"),
-    [
-        (PARTS, [], "none chosen"),
-        (PARTS, [("train", "a"), ("valid", "b")], "none for test"),
-        (PARTS, [("test", "a"), ("valid", "b")], "none for train"),
-        ((WHOLE,), [(WHOLE, "a"), (WHOLE, "b")], "Only one file can be split"),
-        ((WHOLE,), [(WHOLE, "a.query")], "none chosen"),
-        ((FOLDER,), [("train", "a")], "none chosen"),
-    ],
-)
-def test_what_is_missing_is_said(draft, how, files, words):
-    for part, name in files:
-        draft.add(part, name, io.BytesIO(LETOR))
-    with pytest.raises(DataError, match=words):
-        draft.submitted(how, "mine", ReadingOptions())
 
 
 def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(store, draft):

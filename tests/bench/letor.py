@@ -48,7 +48,7 @@ def write_letor(path: Path, megabytes: float) -> RankingDataset:
 
 
 def parse(*, quick: bool) -> list[Row]:
-    """LETOR text to a data set on one thread, next to scikit-learn and polars."""
+    """LETOR text to a data set, next to scikit-learn and polars on one thread."""
     from sklearn.datasets import load_svmlight_file
 
     megabytes = 3 if quick else 290
@@ -57,8 +57,8 @@ def parse(*, quick: bool) -> list[Row]:
         write_letor(path, megabytes)
         rows = []
         for peer, name, repeats, floor in (
-            (lambda: load_svmlight_file(str(path), query_id=True), "scikit-learn", 2, 20.0),
-            (lambda: read_with_polars(path), "polars, colons replaced", 7, 4.0),
+            (lambda: load_svmlight_file(str(path), query_id=True), "scikit-learn", 2, 10.0),
+            (lambda: read_with_polars(path), "polars, colons replaced", 7, 1.2),
         ):
             ours, theirs = interleave(
                 lambda: letor.read(path),

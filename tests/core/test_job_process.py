@@ -20,6 +20,8 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.workers import UNIT
 from tests.job_watch import kill, processes, send, until
 
+pytestmark = pytest.mark.slow
+
 LISTS = {"initial": ["feature:1"]}
 SHORT = {"data": "sample", "ranker": "dlcm", "changes": {"epochs": "4"}, "lists": LISTS}
 

@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.tuning import Tuning, stored_search, table, trials_at_once, tune
+from shuffleproof.core.tuning import Tuning, table, tune
 from shuffleproof.core.workers import workers_of
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
@@ -83,18 +83,15 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
             work.close()  # as a kill: four trials are stored, the fifth had begun
     before = len(fits)
     assert (before, looks) == (5, [])
-    searched = named_presets.searched_rankers(Store(tmp_path))
-    assert [*searched.values()] == [("ranksvm@tuned_sample", 4)]  # the presets are none
     again, _ = run_to_end(tune(ASKED, scope(tmp_path)))
     assert len(fits) == before + 2  # the fifth again, and the sixth
-    assert not [*(tmp_path / named_presets.UNDER_WAY).iterdir()]
     assert without_times(again.history) == without_times(preset.history)
     assert (again.looks, len(looks)) == (1, len(preset.test))
     assert [row["ranker"] for row in again.test] == [
         "ranksvm@paper", "ranksvm@tuned", "ranksvm@small", "ranksvm@tuned_sample",
     ]  # fmt: skip
     with monkeypatch.context() as patched:  # as a read-only store
-        patched.setattr(named_presets, "note_trials", lambda *_: pytest.fail("nothing is new"))
+        patched.setattr(tuning.Search, "study", lambda _: pytest.fail("nothing is new"))
         same, cached = run_to_end(tune(ASKED, scope(tmp_path)))
     assert (cached, same.looks, len(looks)) == (True, 1, len(preset.test))
     more, _ = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
@@ -157,25 +154,23 @@ def rounds(tmp_path_factory):
     return without_times(preset.history)
 
 
-def test_a_search_is_the_same_whoever_works_it(rounds, tmp_path, monkeypatch):
-    monkeypatch.setattr(tuning.Search, "_worked", None)  # this process makes no trial
+def test_a_search_is_the_same_whoever_works_it(rounds, tmp_path):
     with workers_of(Store(tmp_path), "processes:2"):
         preset, _ = run_to_end(tune(ROUNDS, scope(tmp_path)))
-    assert len([*(tmp_path / "tunings").glob("*/*.safetensors")]) == 8
     assert without_times(preset.history) == rounds
 
 
 def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monkeypatch):
     seconds = [0.0]
     monkeypatch.setattr(tuning.time, "monotonic", lambda: seconds[0])
-    real = tuning.Search._worked
+    real = tuning.Search.run_trial
 
-    def slow(self, one, curve):
-        row = yield from real(self, one, curve)
+    def slow(self, one, trial):
+        outcome = yield from real(self, one, trial)
         seconds[0] += 10.0
-        return row
+        return outcome
 
-    monkeypatch.setattr(tuning.Search, "_worked", slow)
+    monkeypatch.setattr(tuning.Search, "run_trial", slow)
     asked = replace(ASKED, trials=None, budget=45.0)
     reports = []
     some, _ = run_to_end(tune(asked, scope(tmp_path)), reports.append)
@@ -188,22 +183,14 @@ def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monke
     assert more.trials == 6
 
 
-def test_rounds_are_part_of_what_is_searched(whole):
-    root, _ = whole
-    with pytest.raises(UsageError, match="something else: at-once was 1, now 2;"):
-        run_to_end(tune(replace(ASKED, at_once=2), scope(root)))
-    assert trials_at_once(stored_search(ASKED, scope(root)), 2) == 1, "the stored search goes on"
-    assert trials_at_once(stored_search(replace(ASKED, name="new"), scope(root)), 2) == 2
-
-
 def test_looks_at_the_test_part_count_under_whatever_name(whole, tmp_path):
-    named_presets.save(whole[1], Store(tmp_path))
+    root = shutil.copytree(whole[0], tmp_path / "copy")
     assert whole[1].looks == 1
     two = replace(ASKED, name="two", trials=3)
-    assert run_to_end(tune(two, scope(tmp_path)))[0].looks == 2
-    again = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
+    assert run_to_end(tune(two, scope(root)))[0].looks == 2
+    again = run_to_end(tune(replace(ASKED, trials=7), scope(root)))
     assert again[0].looks == 3
-    assert run_to_end(tune(replace(two, name="other", seed=1), scope(tmp_path)))[0].looks == 1
+    assert run_to_end(tune(replace(two, name="other", seed=1), scope(root)))[0].looks == 1
 
 
 def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
@@ -217,12 +204,10 @@ def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
     write(part, tmp_path / "mine.txt")  # which is read only when the search opens it
     named_presets.save(replace(whole[1], name="tuned_mine_txt"), Store(tmp_path))
     mine = replace(scope(tmp_path), data=str(tmp_path / "mine.txt"))
-    with pytest.raises(UsageError, match=r"something else: the data, tolerance of its ranker was"):
+    with pytest.raises(UsageError, match="something else"):
         run_to_end(tune(ASKED, mine))
     other = replace(ASKED, search=("tolerance=1e-4..1e-2",))
-    said = r"cost was searched from 0.\S+ to \S+ and is not searched now, "
-    said += "tolerance was not searched and is searched from 0.0001 to 0.01 now;"
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match="something else"):
         run_to_end(tune(other, scope(root)))
     with pytest.raises(ParameterError, match="none of paper"):
         Tuning("ranksvm", name="tuned")
@@ -290,14 +275,18 @@ def test_a_name_that_was_given_to_an_artefact_means_that_one(whole, tmp_path):
 class Stops:
     """Optuna's trial, which stops at a step."""
 
-    def __init__(self, at):
-        self.at, self.told = at, []
+    def __init__(self, at, known=()):
+        self.at, self.told, self.number, self.study = at, [], 0, self
+        self.intermediate_values = dict(known)
+
+    def get_trials(self, **_):
+        return [self]
 
     def report(self, value, step):
         self.told.append((step, value))
 
     def should_prune(self):
-        return self.told[-1][0] >= self.at
+        return len(self.told) >= self.at
 
 
 def training(epochs, ended):
@@ -310,19 +299,16 @@ def training(epochs, ended):
     return "a ranker"
 
 
-def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to(tmp_path):
+def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to():
     for at, result, last in ((3, None, 3), (99, "a ranker", 6)):
         ended, trial = [], Stops(at)
-        curve = tuning.Curve(tmp_path / "begun" / "one.json")
-        assert run_to_end(tuning._watched(training(6, ended), curve, trial)) == result
+        assert run_to_end(tuning._watched(training(6, ended), trial)) == result
         assert ended == [last]
-        points = [(epoch, epoch / 100) for epoch in range(1, last + 1)]
-        assert trial.told == points
-        assert curve.ended() == points
-    assert (
-        run_to_end(tuning._watched(training(2, []), tuning.Curve(curve.path), None)) == "a ranker"
-    )
-    assert not curve.path.exists()
+        assert trial.told == [(epoch, epoch / 100) for epoch in range(1, last + 1)]
+    assert run_to_end(tuning._watched(training(2, []), None)) == "a ranker"
+    resumed = Stops(99, {3: 0.03, 4: 0.04})
+    run_to_end(tuning._watched(training(6, []), resumed))
+    assert [step for step, _ in resumed.told] == [1, 2, 5, 6], "no step is reported twice"
 
 
 @pytest.mark.parametrize(("at", "kept"), [(2, 0), (None, 1)])
@@ -330,27 +316,11 @@ def test_a_training_that_a_search_stops_leaves_no_checkpoint(tmp_path, at, kept)
     """One that somebody else stops goes on when it is asked for again."""
     workbench = run_to_end(scope(tmp_path).open_workbench())
     work = workbench.train("ranknet@small", {"epochs": "5"})
-    work = tuning._watched(work, tuning.Curve(tmp_path / "one.json"), Stops(at or 99))
+    work = tuning._watched(work, Stops(at or 99))
     for progress in work:
         if at is None and progress.done == 2 and progress.values:
             work.close()
     assert len([*(tmp_path / "workspaces").iterdir()]) == kept
-
-
-def test_a_training_that_was_killed_and_resumed_has_its_whole_curve(tmp_path):
-    """The pruner compares with what trials measured at each epoch: none may be missing."""
-    path = tmp_path / "begun" / "one.json"
-    work = tuning._watched(training(6, []), tuning.Curve(path), Stops(99))
-    for progress in work:
-        if progress.done == 4 and not progress.part:
-            work.close()  # epochs 1 to 4 were measured
-    resumed = (one for one in training(6, []) if one.done + one.part > 3)  # of a checkpoint of 3
-    curve, trial = tuning.Curve(path), Stops(99)
-    run_to_end(tuning._watched(resumed, curve, trial))
-    assert trial.told == [(epoch, epoch / 100) for epoch in range(1, 7)]
-    assert curve.ended() == trial.told
-    path.write_text("[[1, 0.1], [2")
-    assert tuning.Curve(path).points == []
 
 
 def test_trials_that_diverge_are_kept_as_failed_and_the_search_goes_on(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
-"""What code of users is known by: an edit that counts changes it, nothing else does."""
+"""Digests of users' code: source, version and values, and the names of this process."""
 
+import importlib
 import threading
 import types
 from pathlib import Path
@@ -12,39 +13,33 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.user_code import digest_of, full_family, register, registered_code
 
 BASE = """
-SCALE = 2.0
-def helper(x):
-    return x * SCALE
 def function(labels, depth=3):
     return helper(labels[:depth]).sum()
 """
-CHANGED = {
-    "a constant": ("sum()", "sum() + 1"),
-    "a default": ("depth=3", "depth=4"),
-    "what a helper does": ("x * SCALE", "x + SCALE"),
-    "a value that a helper reads": ("SCALE = 2.0", "SCALE = 3.0"),
-    "an attribute": (".sum()", ".max()"),
-}
-SAME = {
-    "a comment": ("    return helper", "    # why\n    return helper"),
-    "a docstring": ("depth=3):\n", "depth=3):\n    'What it is.'\n"),
-    "a value that nobody reads": ("SCALE = 2.0", "SCALE = 2.0\nOTHER = 1"),
-    "blank lines": ("def function", "\n\n\ndef function"),
-}
 
 
-def made(text, name="function"):
-    home = {"__name__": "__main__"}
-    exec(compile(text, "<cell>", "exec"), home)  # noqa: S102 (as a notebook's cell is run)
-    return home[name]
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Import what a text defines, as a module of a file."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def of(text, name="function"):
+        module = f"{tmp_path.name}_{len(list(tmp_path.glob('*.py')))}"
+        (tmp_path / f"{module}.py").write_text(text)
+        return getattr(importlib.import_module(module), name)
+
+    return of
 
 
-@pytest.mark.parametrize("edit", [*CHANGED, *SAME])
-def test_edits_that_count_are_told_from_those_that_do_not(edit):
-    old, new = (CHANGED | SAME)[edit]
-    assert old in BASE
-    same = digest_of(made(BASE)) == digest_of(made(BASE.replace(old, new, 1)))
-    assert same == (edit in SAME)
+def test_the_source_and_the_version_decide(made):
+    def digest(text, version="1"):
+        return digest_of("mine", made(text), version)
+
+    first = digest(BASE)
+    assert digest(f"SCALE = 2\n{BASE}") == first, "not what stands beside it"
+    assert digest(BASE.replace("sum", "max")) != first
+    assert digest(BASE.replace("depth=3", "depth=4")) != first
+    assert digest(BASE, "2") != first
 
 
 def objects():
@@ -72,38 +67,39 @@ def objects():
 @pytest.mark.parametrize("what", objects())
 def test_what_an_object_holds_counts(what):
     thing, change = objects()[what]
-    before = digest_of(thing)
-    assert before == digest_of(thing) != ""
+    before = digest_of("mine", thing)
+    assert before == digest_of("mine", thing)
     change()
-    assert digest_of(thing) != before
+    assert digest_of("mine", thing) != before
 
 
-def test_values_of_closures_and_of_whole_classes_count():
+def test_values_of_closures_sets_and_base_classes_count(made):
     def closed(value):
         return lambda x: x + value
 
-    assert digest_of(closed(1)) == digest_of(closed(1)) != digest_of(closed(2))
-    first, same, other = (
-        made(
-            f"class One:\n    'doc {n}'\n    a = {n}\n    def score(self, f):\n        return f",
-            "One",
-        )
-        for n in (1, 1, 2)
+    for one, same, other in ((1, 1, 2), ({"a", "b"}, {"b", "a"}, {"a"})):
+        first, second, third = (digest_of("mine", closed(of)) for of in (one, same, other))
+        assert first == second != third
+    two = [lambda x: x, lambda x: -x]
+    assert digest_of("mine", two[0]) != digest_of("mine", two[1])
+    classes = "class Base:\n    a = {}\nclass One(Base):\n    pass\n"
+    first, same, other = (digest_of("mine", made(classes.format(n), "One")()) for n in (1, 1, 2))
+    assert first == same != other
+    held = made(
+        "def outer():\n    def inner(n):\n        return inner(n)\n    return inner", "outer"
     )
-    assert digest_of(first()) == digest_of(same()) != digest_of(other())
+    assert digest_of("mine", held()) == digest_of("mine", held())
 
 
-def test_things_that_hold_themselves_have_an_end():
-    first, second = [1], [1]
-    first.append(first)
-    second.append(second)
-    assert digest_of(first) == digest_of(second) != ""
-
-
-def test_what_cannot_be_told_is_not_known_by_anything():
+def test_where_nothing_can_be_read_name_and_version_decide_and_that_is_said():
+    home = {"__name__": "__main__"}
+    exec("def typed(x):\n    return x", home)  # noqa: S102 (as in a REPL)
     with Path(__file__).open() as file:
-        for thing in (file, threading.Lock(), (one for one in "a"), lambda: file.name):
-            assert digest_of(thing) == ""
+        for thing in (home["typed"], threading.Lock(), lambda: file.name):
+            with pytest.warns(UserWarning, match="mine cannot be read.*give another `version`"):
+                first = digest_of("mine", thing)
+            with pytest.warns(UserWarning, match="cannot be read"):
+                assert digest_of("mine", thing, "2") != first
 
 
 def test_a_name_is_of_this_process_and_can_be_replaced_but_not_taken(monkeypatch):

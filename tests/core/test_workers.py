@@ -26,6 +26,8 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import TIMES, StudyResult
 from shuffleproof.core.workers import UNIT, workers_of
 
+pytestmark = pytest.mark.slow
+
 LISTS = {"depth": 12, "initial": ["mart@small"]}
 ASKED = {"rankers": ["ranksvm", "mart"], "seeds": 1, "measures": ["NDCG@10"]}
 FILES = ("model.txt", "weights.safetensors", "scores.safetensors")
@@ -235,7 +237,7 @@ def test_tune_with_workers_proposes_a_trial_for_each(tmp_path, capsys):
     assert main(command) == 0
     capsys.readouterr()
     preset = named_presets.find(Store(tmp_path), "ranksvm", "tuned_sample")
-    assert (preset.asked["at_once"], preset.trials) == (2, 5)
+    assert preset.trials == 5
     other = tmp_path / "alone"
     words[1] = str(other)
     assert main(["tune", "ranksvm", *words, "--at-once", "2"]) == 0

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 APART = {"conftest.py", Path(__file__).name}
 NOTEBOOKS = sorted(path for path in Path(__file__).parent.glob("*.py") if path.name not in APART)
 

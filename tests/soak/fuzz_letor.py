@@ -16,8 +16,8 @@ import numpy as np
 from shuffleproof.core import jobs
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor.chunks import UNCHECKED
 from shuffleproof.core.data.letor.read import ParsedLetor
-from shuffleproof.core.data.letor.table import UNCHECKED
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
@@ -191,7 +191,7 @@ def cells(words: list[bytes], found: Rows, policy: str) -> None:
     row, met = len(found.labels) - 1, set()
     for word in words:
         name, colon, text = word.partition(b":")
-        if not (colon and re.fullmatch(rb"[0-9]{1,7}", name) and int(name) <= 65536):
+        if not (colon and re.fullmatch(rb"[0-9]+", name) and int(name) <= 65536):
             raise UnsoundError(f"cell {word!r}")
         if int(name) in met:
             raise UnsoundError(f"{word!r} again")

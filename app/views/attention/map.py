@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,7 @@ from shuffleproof.app.scoring import List
 from shuffleproof.core.answers.attention import unpack_array
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.attention.kinds import KINDS, MapKind
-from shuffleproof.core.rankers.attention.order import (
-    MOST_CELLS,
-    Sorting,
-    bin_means,
-    bounds,
-    sorted_documents,
-    window,
-)
+from shuffleproof.core.rankers.attention.order import Sorting, sorted_documents
 from shuffleproof.core.rankers.attention.summary import MEASURES
 from shuffleproof.core.words import number
 
@@ -150,10 +142,10 @@ def _asked(work: str, query_list: List, **more: Any) -> Any:
 
 
 CHART = "attention map"
-LOOKS = {
-    "both": "side by side", "before": "before", "after": "after",
-    "difference": "difference",
-}  # fmt: skip
+LOOKS = {"both": "side by side", "difference": "difference"}
+MOST_CELLS = 100
+"""Documents, points or units drawn along an axis; the first ones of longer lists."""
+
 MOST = 8
 """Documents in the list of those looked at most."""
 
@@ -161,7 +153,6 @@ SORTED: dict[Sorting, str] = {
     "label": "best label first",
     "score": "best score first",
     "shown": "in the order shown",
-    "cluster": "those alike together",
 }
 AXES = {
     "documents": "documents", "points": "induced points", "units": "units of the state",
@@ -182,73 +173,39 @@ class View:
     Attributes:
         look: a name of LOOKS.
         sorting: of documents.
-        zoom: places on both axes to look at closely.
         cell: row and column item that is open.
     """
 
     look: str
     sorting: Sorting
-    zoom: tuple[int, int] | None
     cell: tuple[int, int] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
-    """One axis as it is laid out: the item at each place, and where bins of places begin."""
-
-    order: np.ndarray
-    edges: np.ndarray
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether a cell holds several items along this axis."""
-        return bool((np.diff(self.edges) > 1).any())
-
-    def middle(self, cell: int) -> int:
-        """The place in the middle of a cell."""
-        return int(self.edges[cell] + self.edges[cell + 1]) // 2
-
-    def item(self, cell: int) -> int:
-        """The item of a cell that holds one."""
-        return int(self.order[self.edges[cell]])
-
-    def cell_of(self, item: int) -> int | None:
-        """The cell that an item lies in; None: outside what is drawn."""
-        place = int(np.flatnonzero(self.order == item)[0])
-        inside = self.edges[0] <= place < self.edges[-1]
-        return int(np.searchsorted(self.edges, place, side="right")) - 1 if inside else None
-
-
-@dataclass(frozen=True, eq=False)
 class MapLayout:
-    """A map ready to be drawn, and what stands where."""
+    """A map ready to be drawn: its cells, the item at each place, documents that are not drawn."""
 
     cells: Cells
-    rows: Axis
-    columns: Axis
-    total: tuple[int, int]
+    rows: np.ndarray
+    columns: np.ndarray
+    left_out: int
 
 
 def lay_out(
     seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap, view: View
 ) -> MapLayout:
-    """Lay a map out, which is given before and after the change, by document."""
+    """Lay out a map, given before and after the change, by document."""
     kind, before = wanted.of, maps[0]
     down = _order(seen, before, kind.rows, -2, view)
     across = down if kind.rows == kind.columns else _order(seen, before, kind.columns, -1, view)
-    rows, columns = Axis(down, _edges(down, 0, view)), Axis(across, _edges(across, 1, view))
-    drawn = [
-        bin_means(weights[np.ix_(rows.order, columns.order)], rows.edges, columns.edges)
-        for weights in maps
-    ]
-    values = {"both": drawn[0], "before": drawn[0], "after": drawn[1]}.get(view.look)
-    signed = values is None or float(before.min(initial=0.0)) < 0
+    rows, columns = down[:MOST_CELLS], across[:MOST_CELLS]
+    drawn = [weights[np.ix_(rows, columns)] for weights in maps]
+    values, signed = drawn[0], float(before.min(initial=0.0)) < 0
     span = max(map(_largest, drawn)) or 1.0
-    if values is None:
-        values = drawn[1] - drawn[0]
+    if view.look == "difference":
+        values, signed = drawn[1] - drawn[0], True
         span = max(_largest(values), LEAST_SPAN * span)
     attending, attended = (" (attending)", " (attended)") if kind.distribution else ("", "")
-    grouped = rows.is_grouped or columns.is_grouped
     cells = Cells(
         values=values,
         rows=_side(seen, rows, kind.rows, attending, view),
@@ -256,11 +213,10 @@ def lay_out(
         limits=(-span if signed else _foot(drawn), span),
         signed=signed,
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
-        chosen=None if grouped or view.cell is None else _ring(rows, columns, view.cell),
-        grouped=grouped,
+        chosen=None if view.cell is None else _ring(rows, columns, view.cell),
         after=drawn[1] if view.look == "both" else None,
     )
-    return MapLayout(cells, rows, columns, (before.shape[0], before.shape[1]))
+    return MapLayout(cells, rows, columns, max(len(down) - len(rows), len(across) - len(columns)))
 
 
 def _foot(drawn: list[np.ndarray]) -> float:
@@ -277,47 +233,32 @@ def _largest(values: np.ndarray) -> float:
 def _order(seen: Overview, before: np.ndarray, what: str, axis: int, view: View) -> np.ndarray:
     """The item at each place of an axis."""
     if what == "documents":
-        after = view.look == "after" and view.sorting == "shown"
-        square = before.shape[0] == before.shape[1] and view.sorting == "cluster"
-        profiles = before if axis == -2 else before.T
-        profiles = np.hstack([before, before.T]) if square else profiles
-        shown = seen.shown[1 if after else 0]
-        return sorted_documents(view.sorting, seen.labels, seen.scores[0], shown, profiles)
+        return sorted_documents(view.sorting, seen.labels, seen.scores[0], seen.shown[0])
     if what == "units":
         return np.argsort(-before.mean(axis=-1 - axis - 2), kind="stable").astype(np.int64)
     return np.arange(before.shape[axis], dtype=np.int64)
 
 
-def _edges(order: np.ndarray, axis: int, view: View) -> np.ndarray:
-    """Where what is drawn of an axis begins and ends, bin by bin or place by place."""
-    if view.zoom is None or len(order) <= MOST_CELLS:
-        return bounds(len(order))
-    first, last = window(view.zoom[axis], len(order))
-    return np.arange(first, last + 1, dtype=np.int64)
+def _ring(rows: np.ndarray, columns: np.ndarray, cell: tuple[int, int]) -> tuple[int, int] | None:
+    """The places of the open cell; None: it is not drawn."""
+    places = [
+        np.flatnonzero(axis == item) for axis, item in zip((rows, columns), cell, strict=True)
+    ]
+    return (int(places[0][0]), int(places[1][0])) if all(map(len, places)) else None
 
 
-def _ring(rows: Axis, columns: Axis, cell: tuple[int, int]) -> tuple[int, int] | None:
-    row, column = rows.cell_of(cell[0]), columns.cell_of(cell[1])
-    return None if row is None or column is None else (row, column)
-
-
-def _side(seen: Overview, axis: Axis, what: str, does: str, view: View) -> Side:
-    title, names, shares = AXES[what] + does, [], []
+def _side(seen: Overview, items: np.ndarray, what: str, does: str, view: View) -> Side:
+    title, places = AXES[what] + does, range(1, len(items) + 1)
+    if what != "documents":
+        return Side(title, list(map(str, places)), [])
     called = captions.titles(pd.DataFrame({"document": seen.documents}))["document"]
-    for first, last in pairwise(axis.edges.tolist()):
-        items = axis.order[first:last]
-        name = f"{first + 1}"
-        if what == "documents":
-            name = f"{first + 1}. {called[int(items[0])]}"
-            shares.append(float((seen.labels[items] > 0).mean()))
-        names.append(name if last - first == 1 else f"{first + 1}–{last}")
-    if what == "documents":
-        title += f", {SORTED[view.sorting]}"
-    return Side(title, names, shares)
+    names = [f"{place}. {called[item]}" for place, item in zip(places, items.tolist(), strict=True)]
+    relevant = (seen.labels[items] > 0).tolist()
+    return Side(f"{title}, {SORTED[view.sorting]}", names, relevant)
 
 
 def take(map_: MapLayout) -> Callable[[], None]:
-    """What a click does: zoom in where a cell holds several, else open the cell."""
+    """A click opens its cell."""
 
     def taken() -> None:
         points = st.session_state[CHART]["selection"]["points"]
@@ -325,13 +266,8 @@ def take(map_: MapLayout) -> Callable[[], None]:
         if not points:
             return
         row, column = int(points[0]["y"]), int(points[0]["x"])
-        if not (0 <= row < rows and 0 <= column < columns):
-            return
-        if map_.cells.grouped:
-            places = map_.rows.middle(row), map_.columns.middle(column)
-            st.query_params["zoom"] = f"{places[0]}.{places[1]}"
-        else:
-            st.query_params["cell"] = f"{map_.rows.item(row)}.{map_.columns.item(column)}"
+        if 0 <= row < rows and 0 <= column < columns:
+            st.query_params["cell"] = f"{map_.rows[row]}.{map_.columns[column]}"
 
     return taken
 

@@ -20,6 +20,7 @@ from shuffleproof.app.views.attention import export
 from shuffleproof.app.views.attention.map import (
     CHART,
     LOOKS,
+    MOST_CELLS,
     SORTED,
     MapLayout,
     Overview,
@@ -39,7 +40,6 @@ from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.answers.trained_rankers import (
     TrainedRanker,
     as_they_came,
-    contrast,
     list_recipes,
 )
 from shuffleproof.core.errors import ParameterError
@@ -50,9 +50,6 @@ from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.words import counted
 
 HEADS = "attention heads"
-CONTRAST = 320
-"""Height of the picture of another ranker, in pixels."""
-
 MEAN = "mean"
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((
@@ -118,32 +115,22 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         state.instead("query", no_query, query_list.query)
         state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
     weights = maps(query_list, ranker.key, str(change), wanted)
-    zoom, cell = (pair_in_address(name, weights[0].shape) for name in ("zoom", "cell"))
+    cell = pair_in_address("cell", weights[0].shape)
     with picture:
         answer = verdict(ranker.label, seen.reads, change, seen.changes)
         parts.headline(answer)
-        view = View(_look(change), sorting, zoom, cell)
+        view = View(_look(change), sorting, cell)
         map_ = lay_out(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
     parts.note(_caption(query_list, seen, change, wanted), notes)
     if cell is not None:
         opened_cell(query_list, seen, weights, wanted, cell)
-    most, beside = st.columns([5, 6], gap="medium")
-    with most:
-        _looked_at(seen, weights, wanted)
-    with beside:
-        _contrast(query_list, ranker, rankers, change)
+    _looked_at(seen, weights, wanted)
     numbers, pictures = heads(query_list, ranker.key)
     parts.finding(summary(ranker.label, numbers, len(seen.documents)))
     _heads(numbers, pictures, wanted)
-    export.row(
-        export.ExportedView(query_list, ranker, wanted, str(change), view),
-        seen,
-        drawn,
-        map_,
-        answer.text,
-    )
+    export.row(export.ExportedView(query_list, ranker, wanted, str(change), view), drawn, map_)
 
 
 def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
@@ -202,10 +189,9 @@ def _list(
     return scoring.List(data.data, data.test, recipe, query), ranker
 
 
-def _forget(*names: str) -> None:
-    """Another list or another ranker: what was open or zoomed into belongs to the one before."""
-    for name in names or ("zoom", "cell"):
-        st.query_params.pop(name, None)
+def _forget() -> None:
+    """Close the open cell: it belongs to the list, ranker or map before."""
+    st.query_params.pop("cell", None)
 
 
 def _change() -> ListEdit:
@@ -319,15 +305,9 @@ def _picture(drawn: go.Figure, map_: MapLayout, view: View) -> None:
         on_select=take(map_),
         selection_mode="points",
     )
-    (rows, columns), shape = map_.total, map_.cells.values.shape
-    if map_.cells.grouped:
-        st.caption(
-            f"{rows} × {columns} cells are drawn as {shape[0]} × {shape[1]} means. Click a cell to "
-            "see the documents around it."
-        )
-    elif view.zoom is not None and max(map_.total) > max(shape):
-        st.button("Whole list", icon=":material/zoom_out_map:", on_click=_forget, args=("zoom",))
-    elif view.cell is None:
+    if map_.left_out:
+        st.caption(f"The first {MOST_CELLS} of {MOST_CELLS + map_.left_out} documents are drawn.")
+    if view.cell is None:
         st.caption("Click a cell to see both documents, their features, labels and ranks.")
 
     low = map_.cells.limits[0]
@@ -364,40 +344,6 @@ def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: W
         f"Share of the map's weight; equal weights give {100 / len(seen.documents):.1f} %. "
         "Weight after: after the change."
     )
-
-
-def _contrast(
-    query_list: scoring.List,
-    ranker: TrainedRanker,
-    rankers: Sequence[TrainedRanker],
-    change: ListEdit,
-) -> None:
-    """The same list and change under the other kind of ranker: gates of DLCM beside a SetRank."""
-    came = as_they_came(rankers)
-    pair = contrast([other for other in came if other.lists == ranker.lists])
-    other = next((other for other in pair if _is_setrank(other) != _is_setrank(ranker)), None)
-    if other is None:
-        return
-    seen = overview(query_list, other.key, str(change))
-    wanted = WantedMap(seen.kinds[0][0], 0, None)
-    weights = maps(query_list, other.key, str(change), wanted)
-    map_ = lay_out(seen, weights, wanted, View("both", "label", None, None))
-    name = display_names([trained.label for trained in came])[other.label]
-    st.subheader(escaped_sentence(f"For contrast: {name}"))
-    drawn = figure.heat(map_.cells).update_layout(height=CONTRAST)
-    st.plotly_chart(drawn, key="contrast", config=parts.PLAIN, alt=alt_text(drawn))
-    words = verdict(other.label, seen.reads, change, seen.changes).text
-    parts.note(f"{wanted.of.words.capitalize()}. {words}")
-    st.button(
-        escaped_sentence(f"Show {name}"), key="show contrast", type="tertiary", on_click=_show,
-        args=(other.label,),
-    )  # fmt: skip
-
-
-def _show(label: str) -> None:
-    """Look at another ranker instead."""
-    st.session_state["ranker"] = label
-    _forget()
 
 
 def _is_setrank(ranker: TrainedRanker) -> bool:

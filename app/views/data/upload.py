@@ -149,8 +149,6 @@ def _sorted_file(file: DraftFile) -> bool:
     fault = held.fault(file, missing, columns) if held else ""
     if fault:
         parts.long_error(fault)
-    if held and (doubt := held.doubt(file)):
-        st.warning(refusal(doubt))
     return bool(fault)
 
 

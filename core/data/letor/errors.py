@@ -1,137 +1,145 @@
-"""The message of every malformed line and group file."""
+"""The errors of malformed lines and group files: the parser says which line, this says why."""
 
 import math
+import re
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 
-from shuffleproof.core.data.letor import sink
-from shuffleproof.core.data.letor.stream import (
-    LONE_RETURN,
-    Block,
-    Limits,
-    Source,
-    blocks,
-    long_line,
-)
-from shuffleproof.core.errors import BadLinesError, DataError, LetorError, quoted
+import numpy as np
+
+from shuffleproof.core.data.letor.kernel import LARGEST, LONGEST_QUERY_ID
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, lines, long_line
+from shuffleproof.core.errors import DataError, LetorError, quoted
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
-MESSAGES = {
-    sink.BAD_LABEL: ("the label is not a finite number", EXAMPLE),
-    sink.NO_QUERY: (
-        "no qid:… after the label",
-        EXAMPLE + " Where group sizes stand in a file of their own, put it beside this one, "
-        "named like it with .query or .group.",
-    ),
-    sink.TWO_QUERIES: (
-        "qid:… although a group file is given",
-        "Leave the group file away: the rows name their queries.",
-    ),
-    sink.LONG_QUERY: ("a query id of more than 255 bytes", EXAMPLE),
-    sink.BAD_CELL: ("a cell that is not feature:value", EXAMPLE),
-    sink.BAD_VALUE: ("a value that is not a number", "Write a decimal number after the colon."),
-    sink.INFINITE: (
-        "an infinite value, or one beyond 1.8e308",
-        "Replace it; values beyond 3.4e38 are cut to that, larger ones mean nothing.",
-    ),
-    sink.TWICE: ("the same feature twice", "Keep one of the two cells."),
-    sink.NULL_CELL: (
-        "a NULL or NaN cell",
-        "Choose what it means: zero, mean, largest or missing (--nulls).",
-    ),
-    sink.BARE_RETURN: LONE_RETURN,
-    sink.BAD_END: ("something after the cells that is neither a cell nor # …", EXAMPLE),
-}
-IN_CELLS = {sink.BAD_CELL, sink.BAD_VALUE, sink.INFINITE, sink.NULL_CELL, sink.BAD_END}
-"""What is wrong with one cell, which is quoted: it may stand far behind the start of its line."""
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+MISSING = re.compile(rb"[+-]?(?:null|nan)", re.IGNORECASE)
+INFINITE = re.compile(rb"[+-]?inf(?:inity)?", re.IGNORECASE)
+NO_QUERY = (
+    "no qid:… after the label",
+    EXAMPLE + " Where group sizes stand in a file of their own, put it beside this one, "
+    "named like it with .query or .group.",
+)
+TWO_QUERIES = (
+    "qid:… although a group file is given",
+    "Leave the group file away: the rows name their queries.",
+)
+BEYOND = LARGEST + 2.0**103
+"""From here on float32 rounds to infinity; below it, to its largest number."""
 
-FAULTS = 20
-"""Malformed lines that are named at once; the rest of the file is not read then."""
+MOST = Decimal("1.8e308")
+"""From here on a number is an error: .NET writes 1.79769313486232E+308 for its largest one."""
 
 
-def line_error(code: int, block: Block, start: int, name: str, limits: Limits) -> LetorError:
-    """The error of the line that starts at `start` of a block."""
-    number, text = _line(block, start)
-    if len(text) > limits.line_bytes:
-        return long_line(name, number, text, limits)
-    line = text.decode(errors="backslashreplace")
-    if code == sink.HIGH_ID:
-        return LetorError(
-            name,
-            number,
-            line,
-            f"a feature id above {limits.feature_id:,}",
-            "A dense row that wide would not fit in memory; number the features from 1.",
-        )
-    if code == sink.BAD_END and b"\r" in text:
-        code = sink.BARE_RETURN
-    finding, remedy = MESSAGES[code]
-    cell = _faulty_cell(text).decode(errors="backslashreplace") if code in IN_CELLS else ""
-    return LetorError(
-        name, number, line, f"{finding} ({quoted(cell)})" if cell else finding, remedy
-    )
+def value_of(token: bytes) -> float | None:
+    """The value of a token, NaN for NULL and NaN; beyond float32 ±infinity; None: no number.
 
-
-def _faulty_cell(line: bytes) -> bytes:
-    """The first cell of a line that is no feature:number, cut to 40 bytes; empty if all are.
-
-    >>> _faulty_cell(b"1 qid:7 1:0.5 2:x 3:1 # 9:y")
-    b'2:x'
+    >>> value_of(b"0.5"), value_of(b"null"), value_of(b"1.79769313486232E+308"), value_of(b"x")
+    (0.5, nan, inf, None)
     """
-    for cell in line.partition(b"#")[0].split()[1:]:
-        feature, _, value = cell.partition(b":")
-        if feature != b"qid" and not (feature.isdigit() and _is_finite(value)):
-            return cell[:40]
-    return b""
+    if MISSING.fullmatch(token):
+        return math.nan
+    if not NUMBER.fullmatch(token):
+        return None
+    value = float(token)
+    if math.isinf(value) and abs(Decimal(token.decode())) >= MOST:
+        return None
+    return math.copysign(math.inf, value) if abs(value) >= BEYOND else float(np.float32(value))
 
 
-def _is_finite(text: bytes) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def merge_faults(faults: Sequence[LetorError], *, more: bool) -> LetorError:
-    """The one error of the malformed lines of a file, one or several."""
-    return faults[0] if len(faults) == 1 and not more else BadLinesError(faults, more=more)
-
-
-def too_large(
-    table: tuple[int, int], bound: tuple[int, str], block: Block, start: int, name: str
+def line_error(
+    line: bytes, number: int, name: str, limits: Limits, *, with_query: bool
 ) -> LetorError:
-    """The error of a table (rows, columns) that outgrows its bound: (bytes, which it is)."""
-    (rows, width), (limit, reason) = table, bound
-    number, text = _line(block, start)
-    return LetorError(
-        name,
-        number,
-        text.decode(errors="backslashreplace"),
-        f"{width:,} feature columns for some {rows:,} documents, {rows * width * 4:,} bytes and "
-        f"more than {limit:,}, {reason},",
-        "Leave out features that few documents have, or split the file.",
-    )
+    """The error of a malformed line.
+
+    Args:
+        line: its text.
+        number: counted from 1.
+        name: of the file.
+        limits: what the file may ask for.
+        with_query: whether rows name their queries.
+    """
+    if len(line) > limits.line_bytes:
+        return long_line(name, number, line, limits)
+    finding, remedy = _finding(line, limits, with_query=with_query)
+    return LetorError(name, number, line.decode(errors="backslashreplace"), finding, remedy)
 
 
-def check_size(table: tuple[int, int], bound: tuple[int, str], name: str) -> None:
-    """Refuse a table (rows, columns) that outgrows its bound: (bytes, which it is).
+def _finding(  # noqa: PLR0911 (a finding each)
+    line: bytes, limits: Limits, *, with_query: bool
+) -> tuple[str, str]:
+    """The finding and remedy of a malformed line."""
+    if b"\r" in line:
+        return LONE_RETURN
+    label, *words = [word for word in re.split(rb"[ \t]+", line.partition(b"#")[0]) if word]
+    value = value_of(label)
+    if value is None or not math.isfinite(value):
+        return "the label is not a finite number", EXAMPLE
+    query = words[0] if words and words[0].startswith(b"qid:") else b""
+    if with_query and len(query) < len(b"qid:1"):
+        return NO_QUERY
+    if query and not with_query:
+        return TWO_QUERIES
+    if len(query) > LONGEST_QUERY_ID + len(b"qid:"):
+        return f"a query id of more than {LONGEST_QUERY_ID} bytes", EXAMPLE
+    seen: set[int] = set()
+    for word in words[with_query:]:
+        found = _finding_of_cell(word, limits, seen)
+        if found is not None:
+            finding, remedy, shown = found
+            cell = quoted(word[:40].decode(errors="backslashreplace"))
+            return (f"{finding} ({cell})" if shown else finding), remedy
+    return "something that is no row", EXAMPLE
+
+
+def _finding_of_cell(  # noqa: PLR0911 (likewise)
+    word: bytes, limits: Limits, seen: set[int]
+) -> tuple[str, str, bool] | None:
+    """The finding and remedy of a cell, and whether the cell is quoted; None: it is sound."""
+    digits, colon, text = word.partition(b":")
+    if not word[:1].isdigit():
+        return "something after the cells that is neither a cell nor # …", EXAMPLE, True
+    if digits.isdigit() and int(digits[:20]) > limits.feature_id:
+        remedy = "A dense row that wide would not fit in memory; number the features from 1."
+        return f"a feature id above {limits.feature_id:,}", remedy, False
+    if not (colon and digits.isdigit()):
+        return "a cell that is not feature:value", EXAMPLE, True
+    if int(digits) in seen:
+        return "the same feature twice", "Keep one of the two cells.", False
+    seen.add(int(digits))
+    if INFINITE.fullmatch(text) or (NUMBER.fullmatch(text) and value_of(text) is None):
+        remedy = "Replace it; values beyond 3.4e38 are cut to that, larger ones mean nothing."
+        return "an infinite value, or one beyond 1.8e308", remedy, True
+    value = value_of(text)
+    if value is None:
+        return "a value that is not a number", "Write a decimal number after the colon.", True
+    if math.isnan(value):
+        remedy = "Choose what it means: zero, mean, largest or missing (--nulls)."
+        return "a NULL or NaN cell", remedy, True
+    return None
+
+
+def check_size(rows: int, width: int, bound: tuple[int, str], name: str) -> None:
+    """Refuse a matrix that outgrows its bound: (bytes, which bound it is).
+
+    Args:
+        rows: documents.
+        width: feature columns.
+        bound: see above.
+        name: of the file.
 
     Raises:
         DataError: it does.
     """
-    (rows, width), (limit, reason) = table, bound
+    limit, reason = bound
     if rows * width * 4 > limit:
         finding = (
-            f"{width:,} feature columns with those of the other parts for {rows:,} documents, "
-            f"{rows * width * 4:,} bytes and more than {limit:,}, {reason}"
+            f"{width:,} feature columns for {rows:,} documents, {rows * width * 4:,} bytes and "
+            f"more than {limit:,}, {reason}"
         )
-        raise DataError(name, finding, "Leave out features that few documents have.")
-
-
-def _line(block: Block, start: int) -> tuple[int, bytes]:
-    before = block.buffer[:start].tobytes()
-    text = block.buffer[start : block.end].tobytes().split(b"\n", 1)[0].rstrip(b"\r")
-    return block.first_line + before.count(b"\n"), text
+        remedy = "Leave out features that few documents have, or split the file."
+        raise DataError(name, finding, remedy)
 
 
 def group_sizes(groups: Source | str, rows: int, data_name: str, limits: Limits) -> Sequence[int]:
@@ -144,19 +152,16 @@ def group_sizes(groups: Source | str, rows: int, data_name: str, limits: Limits)
     name = str(source if isinstance(source, Path) else getattr(source, "name", "group file"))
     sizes: list[int] = []
     number = 0
-    for block in blocks(source, name, limits):
-        for line in block.buffer[: block.end].tobytes().splitlines():
-            number += 1
-            text = line.strip()
-            if not text:
-                continue
-            if not text.isdigit() or not 0 < len(text) < 19 or int(text) == 0:
-                quoted_line = text.decode(errors="backslashreplace")
-                finding = "a group size that is not a positive integer"
-                raise LetorError(
-                    name, number, quoted_line, finding, "Write the rows of one query a line."
-                )
-            sizes.append(int(text))
+    for number, line in lines(source, name, limits):
+        text = line.strip()
+        if not text:
+            continue
+        if not text.isdigit() or not 0 < len(text) < 19 or int(text) == 0:
+            quoted_line = text.decode(errors="backslashreplace")
+            finding = "a group size that is not a positive integer"
+            remedy = "Write the rows of one query a line."
+            raise LetorError(name, number, quoted_line, finding, remedy)
+        sizes.append(int(text))
     if sum(sizes) != rows:
         finding = f"group sizes that add up to {sum(sizes):,} for the {rows:,} rows of {data_name}"
         raise LetorError(name, number, "", finding, "Check that the two files belong together.")

@@ -1,397 +1,288 @@
-"""The compiled parser of LETOR lines: one call takes a block of whole lines into arrays.
+"""The compiled parser of LETOR text: one call takes a block of whole lines into arrays.
 
-It never allocates and never raises: it fills a `Sink` and stops with a code where the caller has
-to act — more columns are needed, or a line is malformed — and is called again from that line.
+The value of a number is `float32(float64(token))`, each rounded to nearest even, as NumPy and
+Python give it. Short decimals take one exact division (Clinger 1990); longer ones are bounded from
+both sides. Numbers whose bounds disagree, words such as NULL and what is no number are left to
+Python.
 """
 
-from typing import no_type_check
+from typing import NamedTuple, no_type_check
 
-import numba
 import numpy as np
 
-from shuffleproof.core.data.letor.memory import (
-    byte_at,
-    integer_of,
-    load,
-    put_byte,
-    put_half,
-    put_integer,
-    put_single,
-    put_word,
-    word_of,
-)
-from shuffleproof.core.data.letor.numbers import (
-    BAD,
-    CLIPPED,
-    COLON,
-    FINE,
-    HASH,
-    MISSING,
-    NEWLINE,
-    NINE,
-    OVERFLOW,
-    RETURN,
-    SPACE,
-    TAB,
-    UNDECIDED,
-    ZERO,
-    digits_in,
-    eight_digits,
-    number,
-    short_number,
-)
-from shuffleproof.core.data.letor.sink import (
-    ABSENT,
-    BAD_CELL,
-    BAD_END,
-    BAD_LABEL,
-    BAD_VALUE,
-    BARE_RETURN,
-    CLIPPINGS,
-    COMMENT_END,
-    COMMENTED,
-    DONE,
-    HIGH_ID,
-    INFINITE,
-    LEFT_OUT,
-    LONG_LINE,
-    LONG_QUERY,
-    LONGEST_QUERY_ID,
-    MORE_COLUMNS,
-    NEEDED_ID,
-    NO_QUERY,
-    NULL_CELL,
-    NULLS,
-    PATCHES,
-    PATCHES_FULL,
-    QUERY_LENGTH,
-    ROW,
-    RUN,
-    TWICE,
-    TWO_QUERIES,
-    UNORDERED,
-    Addresses,
-    Rules,
-)
-from shuffleproof.core.data.letor.vectors import THIRTY_TWO, newlines_at
+from shuffleproof.core.compiled import compiled
 
-_QID = np.uint64(int.from_bytes(b"qid:", "little"))
-_FOUR_BYTES = np.uint64(0xFFFFFFFF)
-_U = np.uint64
+FAULTS = 20
+"""Malformed lines that are noted; the rest of a block is then passed over."""
+
+LONGEST_QUERY_ID = 255
+ROWS, CELLS, RUNS, COMMENT_BYTES, COMMENTED, CLIPPED, PATCHES, BAD_LINES = range(8)
+"""Places of `Arrays.counts`."""
+
+LARGEST = float(np.finfo(np.float32).max)
+
+_FINE, _CLIPPED, _UNDECIDED = range(3)
+_SPACE, _TAB, _NEWLINE, _RETURN, _HASH, _COLON = 32, 9, 10, 13, 35, 58
+_PLUS, _MINUS, _DOT, _ZERO, _LOWER_CASE, _E = 43, 45, 46, 48, 32, 101
+_Q, _I, _D = b"qid"
+
+_MOST_DIGITS = 19  # of a mantissa held in 64 bits
+_LOWEST_POWER, _HIGHEST_POWER = -350, 308
+_POWERS = np.array([float(f"1e{power}") for power in range(_LOWEST_POWER, _HIGHEST_POWER + 1)])
+_EXACT_POWER, _EXACT = 22, 2**53
+_SURELY_FINITE = 1.7976931348623e308
+_SLACK = 2.0**-50  # relative error of mantissa × power in float64, generously
+
+
+class Arrays(NamedTuple):
+    """The output of `parse`, long enough for the block."""
+
+    labels: np.ndarray  # f32 by row
+    ends: np.ndarray  # i64 by row: end of its cells
+    ids: np.ndarray  # i32 by cell: feature id
+    values: np.ndarray  # f32 by cell
+    runs: np.ndarray  # i64 [runs, 3]: first row of a query, start and end of its id in the text
+    comments: np.ndarray  # u8: the comments of all rows, one behind the other
+    comment_ends: np.ndarray  # u32 by row
+    patches: np.ndarray  # i64 [patches, 3]: cell (−1 − row for a label), start and end of its token
+    faults: np.ndarray  # i64: starts of malformed lines in the text
+    stamps: np.ndarray  # i32 by feature id: start of the last line that has it, −1 at first
+    counts: np.ndarray  # i64, by the names above
+
+
+class Rules(NamedTuple):
+    """What lines may hold."""
+
+    highest_id: int
+    line_bytes: int
+    with_query: bool
+
+
+def arrays_for(text_bytes: int, lines: int, highest_id: int) -> Arrays:
+    """Arrays for the rows of a text; pages that are not used take no memory."""
+    cells = text_bytes // 4 + 1
+    return Arrays(
+        labels=np.empty(lines, dtype=np.float32),
+        ends=np.empty(lines, dtype=np.int64),
+        ids=np.empty(cells, dtype=np.int32),
+        values=np.empty(cells, dtype=np.float32),
+        runs=np.empty((lines, 3), dtype=np.int64),
+        comments=np.empty(text_bytes, dtype=np.uint8),
+        comment_ends=np.empty(lines, dtype=np.uint32),
+        patches=np.empty((cells + lines, 3), dtype=np.int64),
+        faults=np.empty(FAULTS, dtype=np.int64),
+        stamps=np.full(highest_id + 1, -1, dtype=np.int32),
+        counts=np.zeros(8, dtype=np.int64),
+    )
 
 
 @no_type_check
-@numba.njit(cache=True, nogil=True)
-def parse(sink: Addresses, rules: Rules, start: int, end: int) -> tuple[int, int]:
-    """Read whole lines from address `start` up to `end`; the byte before `end` is a newline.
-
-    Returns:
-        (code, address of the line it stopped at, or `end`).
-    """
-    line = start
-    while line < end:
-        address = _past_blanks(line)
-        if _ends_line(address) or byte_at(address) == HASH:
-            if _bare_return(address):
-                return BARE_RETURN, line
-            line = _next_line(address)
-            continue
-        if integer_of(sink.state, PATCHES) + rules.width + 2 > rules.patches:
-            return PATCHES_FULL, line
-        before = _unusual(sink.state)
-        code, line_end = _row(sink, rules, address)
-        if code == DONE and line_end - line > rules.line_bytes:
-            code = LONG_LINE
-        if code != DONE:
-            _rewind(sink.state, before)
-            return code, line
-        line = line_end
-    return DONE, end
-
-
-@no_type_check
-@numba.njit(cache=True, nogil=True)
-def newlines(buffer: np.ndarray, end: int) -> int:
-    """How many lines end in `buffer[:end]`."""
-    address = buffer.ctypes.data
-    last, count = address + end, 0
-    while address + THIRTY_TWO <= last:
-        count += newlines_at(address)
-        address += THIRTY_TWO
-    while address < last:
-        count += byte_at(address) == NEWLINE
-        address += 1
-    return count
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _unusual(state: int) -> tuple[int, int, int]:
-    return integer_of(state, NULLS), integer_of(state, CLIPPINGS), integer_of(state, PATCHES)
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _rewind(state: int, before: tuple[int, int, int]) -> None:
-    put_integer(state, NULLS, before[0])
-    put_integer(state, CLIPPINGS, before[1])
-    put_integer(state, PATCHES, before[2])
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _row(sink: Addresses, rules: Rules, address: int) -> tuple[int, int]:
-    """(code, address of the next line) of a row that starts at an address."""
-    row = integer_of(sink.state, ROW)
-    code, start = _head(sink, rules, row, address)
-    if code != DONE:
-        return code, start
-    before = _unusual(sink.state)
-    code, after = _take_cells(sink, rules, row, start)
-    if code == UNORDERED:
-        _rewind(sink.state, before)
-        code, after = _take_unordered_cells(sink, rules, row, start)
-    if code != DONE:
-        return code, after
-    comment = integer_of(sink.state, COMMENT_END)
-    if byte_at(after) == HASH:
-        after = _take_comment(sink, after + 1)
-        if after < 0:
-            return BARE_RETURN, address
-    elif not _ends_line(after):
-        return BAD_END, after
-    put_integer(sink.state, ROW, row + 1)
-    put_half(sink.comment_lengths, row, integer_of(sink.state, COMMENT_END) - comment)
-    return DONE, _next_line(after)
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _head(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
-    """(code, address behind it) of the label and, where rows carry one, the query."""
-    value, after, status = number(address)
-    if status == UNDECIDED:
-        _note_patch(sink, -1 - row, address, after)
-    elif status != FINE:
-        return BAD_LABEL, address
-    put_single(sink.labels, row, value)
-    address = _past_blanks(after)
-    tagged = (load(address) & _FOUR_BYTES) == _QID
-    if tagged and rules.with_query:
-        return _take_query(sink, row, address + 4)
-    if tagged:
-        return TWO_QUERIES, address
-    return (NO_QUERY if rules.with_query else DONE), address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _take_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
-    """The cells of a row whose ids rise, to the '#' or line end; UNORDERED if they do not."""
-    cells, width = sink.cells, rules.width
-    words, masks, skips, places = sink.words, sink.masks, sink.skips, sink.places
-    first = row * width
-    column, place = 0, 0
-    while True:
-        if byte_at(address) == SPACE:
-            address += 1
-        if (load(address) & word_of(masks, place)) == word_of(words, place):
-            new = integer_of(places, place)
-            address += integer_of(skips, place)
-        else:
-            address = _past_blanks(address)
-            if not ZERO <= byte_at(address) <= NINE:
-                break
-            code, new, address = _column(sink, rules, place, address)
-            if code != DONE:
-                return code, address
-        if new < column:
-            return UNORDERED, address
-        if column < new:
-            _leave_out(sink, first + column, first + new)
-        value, after, short = short_number(address)
-        if not short:
-            value, after, code = _value(sink, rules, first + new, address)
-            if code != DONE:
-                return code, address
-        put_single(cells, first + new, value)
-        column = new + 1
+@compiled(nogil=True)
+def parse(text: np.ndarray, rules: Rules, out: Arrays) -> None:  # noqa: C901, PLR0912 (more functions compile longer)
+    """Parse whole lines; the last byte of the text is a newline."""
+    counts = out.counts
+    row, query, query_end, place = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    while place < len(text) and counts[BAD_LINES] < FAULTS:
+        line, first_cell = place, counts[CELLS]
+        place = _past_blanks(text, place)
+        is_row = not (text[place] == _HASH or _ends_line(text, place))
+        if is_row:
+            start = place
+            out.labels[row], place, status = _number(text, start)
+            if status != _FINE:
+                place = _leave_to_python(text, -1 - row, start, out.patches, counts)
+            place = _past_blanks(text, place)
+            if rules.with_query:
+                start = place + 4
+                qid = text[place] == _Q and text[place + 1] == _I and text[place + 2] == _D
+                if not qid or text[place + 3] != _COLON:
+                    place = np.int64(-1)
+                else:
+                    place, same = start, True
+                    while text[place] > _SPACE and text[place] != _HASH:
+                        same &= text[place] == text[query + place - start]
+                        place += 1
+                    if not same or place - start != query_end - query:
+                        query, query_end = start, place
+                        run = counts[RUNS]
+                        out.runs[run, 0], out.runs[run, 1], out.runs[run, 2] = row, start, place
+                        counts[RUNS] += 1
+                    if not 0 < place - start <= LONGEST_QUERY_ID:
+                        place = np.int64(-1)
+            if place >= 0:
+                cells = out.ids, out.values, out.stamps, out.patches, counts
+                place = _cells(text, place, line, rules.highest_id, cells)
+        if place >= 0:
+            comment = out.comments, out.comment_ends, counts
+            place = _comment(text, place, row, is_row, comment)
+        if place < 0 or place - line >= rules.line_bytes:
+            out.faults[counts[BAD_LINES]] = line
+            counts[BAD_LINES] += 1
+            counts[CELLS] = first_cell
+            place = line
+            while text[place] != _NEWLINE:
+                place += 1
+        elif is_row:
+            out.ends[row] = counts[CELLS]
+            row += 1
         place += 1
-        address = after
-    _leave_out(sink, first + column, first + width)
-    return DONE, address
+    counts[ROWS] = row
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _take_unordered_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
-    """The cells of a row in any order of ids; an id that occurs twice is an error."""
-    first = row * rules.width
-    _leave_out(sink, first, first + rules.width)
+@compiled(nogil=True)
+def _cells(
+    text: np.ndarray, place: int, line: int, highest: int, cells: tuple[np.ndarray, ...]
+) -> int:
+    """Take the cells of a row; the place of what follows them, −1: one is malformed."""
+    ids, values, stamps, patches, counts = cells
+    cell = counts[CELLS]
     while True:
-        address = _past_blanks(address)
-        if not ZERO <= byte_at(address) <= NINE:
-            return DONE, address
-        code, column, after = _column(sink, rules, 0, address)
-        if code != DONE:
-            return code, address
-        if integer_of(sink.stamps, column) == row + 1:
-            return TWICE, address
-        put_integer(sink.stamps, column, row + 1)
-        value, address, code = _value(sink, rules, first + column, after)
-        if code != DONE:
-            return code, after
-        put_single(sink.cells, first + column, value)
+        place = _past_blanks(text, place)
+        digit = np.int64(text[np.uint64(place)]) - _ZERO
+        if digit < 0 or digit > 9:
+            counts[CELLS] = cell
+            return place
+        feature = np.int64(0)
+        while 0 <= digit <= 9 and feature <= highest:
+            feature = feature * 10 + digit
+            place += 1
+            digit = np.int64(text[np.uint64(place)]) - _ZERO
+        if text[np.uint64(place)] != _COLON or feature > highest or stamps[feature] == line:
+            return np.int64(-1)
+        stamps[feature] = line
+        ids[cell] = feature
+        start = place + 1
+        values[cell], place, status = _number(text, start)
+        if status == _CLIPPED:
+            counts[CLIPPED] += 1
+        elif status == _UNDECIDED:
+            place = _leave_to_python(text, cell, start, patches, counts)
+        cell += 1
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _column(sink: Addresses, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
-    """(code, column of an id, address after its colon); remembers the token for this place."""
-    word = load(address)
-    bits = digits_in(word)
-    if bits == _U(64):
-        return HIGH_ID, 0, address
-    length = np.int64(bits >> _U(3)) + 1
-    if byte_at(address + length - 1) != COLON:
-        return BAD_CELL, 0, address
-    feature = np.int64(eight_digits(word, bits))
-    if feature > rules.highest_id:
-        return HIGH_ID, 0, address
-    column = integer_of(sink.columns, feature)
-    if column < 0:
-        put_integer(sink.state, NEEDED_ID, feature)
-        return MORE_COLUMNS, 0, address
-    mask = ~_U(0) >> _U(64 - 8 * length)
-    put_word(sink.words, place, word & mask)
-    put_word(sink.masks, place, mask)
-    put_integer(sink.skips, place, length)
-    put_integer(sink.places, place, column)
-    return DONE, column, address + length
+@compiled(nogil=True)
+def _number(text: np.ndarray, start: int) -> tuple[np.float32, int, int]:  # noqa: C901 (likewise)
+    """(value, place behind it, status) of a number."""
+    place = start
+    negative = text[place] == _MINUS
+    if negative or text[place] == _PLUS:
+        place += 1
+    mantissa, power = np.uint64(0), 0
+    first = place
+    digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
+    while digit <= np.uint64(9):
+        mantissa = mantissa * np.uint64(10) + digit
+        place += 1
+        digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
+    digits = place - first
+    if text[np.uint64(place)] == _DOT:
+        place += 1
+        first = place
+        digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
+        while digit <= np.uint64(9):
+            mantissa = mantissa * np.uint64(10) + digit
+            place += 1
+            digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
+        power = first - place
+        digits -= power
+    known = 0 < digits <= _MOST_DIGITS
+    if known and text[place] | _LOWER_CASE == _E:
+        place += 1
+        below = text[place] == _MINUS
+        if below or text[place] == _PLUS:
+            place += 1
+        first, exponent = place, 0
+        while 0 <= np.int64(text[place]) - _ZERO <= 9:
+            exponent = min(exponent * 10 + np.int64(text[place]) - _ZERO, 100_000)
+            place += 1
+        power += -exponent if below else exponent
+        known = place > first
+    character = text[np.uint64(place)]
+    ends = character == _SPACE or character == _NEWLINE  # noqa: PLR1714 (a set is slower)
+    if not (known and (ends or character in (_TAB, _RETURN, _HASH))):
+        return np.float32(0), place, _UNDECIDED
+    status = _FINE
+    if mantissa <= np.uint64(_EXACT) and -_EXACT_POWER <= power <= _EXACT_POWER:
+        scale = _POWERS[abs(power) - _LOWEST_POWER]
+        value = np.float64(mantissa) / scale if power < 0 else np.float64(mantissa) * scale
+        if value > LARGEST:
+            value, status = LARGEST, _CLIPPED
+    else:
+        value, status = _bounded(mantissa, power)
+    return np.float32(-value if negative else value), place, status
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _value(sink: Addresses, rules: Rules, cell: int, address: int) -> tuple[np.float32, int, int]:
-    """(value, address after, code) in any notation; keeps count of what is unusual."""
-    value, after, status = number(address)
-    if status == BAD:
-        return value, after, BAD_VALUE
-    if status == OVERFLOW:
-        return value, after, INFINITE
-    if status == MISSING:
-        if not rules.nulls:
-            return value, after, NULL_CELL
-        put_integer(sink.state, NULLS, integer_of(sink.state, NULLS) + 1)
-    elif status == CLIPPED:
-        put_integer(sink.state, CLIPPINGS, integer_of(sink.state, CLIPPINGS) + 1)
-    elif status == UNDECIDED:
-        _note_patch(sink, cell, address, after)
-    return value, after, DONE
+@compiled(nogil=True)
+def _leave_to_python(
+    text: np.ndarray, cell: int, start: int, patches: np.ndarray, counts: np.ndarray
+) -> int:
+    """Note a cell (−1 − row: a label) whose token Python is to read; the place behind it."""
+    place = start
+    while text[place] > _SPACE and text[place] != _HASH:
+        place += 1
+    count = counts[PATCHES]
+    patches[count, 0], patches[count, 1], patches[count, 2] = cell, start, place
+    counts[PATCHES] += 1
+    return place
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _note_patch(sink: Addresses, cell: int, start: int, end: int) -> None:
-    """Leave a number to Python: the cell, or −1 − row for a label, and where its token lies."""
-    used = integer_of(sink.state, PATCHES)
-    put_integer(sink.patches, 3 * used + 0, cell)
-    put_integer(sink.patches, 3 * used + 1, start)
-    put_integer(sink.patches, 3 * used + 2, end)
-    put_integer(sink.state, PATCHES, used + 1)
+@compiled(nogil=True)
+def _bounded(mantissa: np.uint64, power: int) -> tuple[float, int]:
+    """(float32 of mantissa × 10^power, status), undecided where float64 is not exact enough."""
+    if mantissa == np.uint64(0):
+        return 0.0, _FINE
+    if not _LOWEST_POWER <= power <= _HIGHEST_POWER:
+        return 0.0, _UNDECIDED
+    near = np.float64(mantissa) * _POWERS[power - _LOWEST_POWER]
+    low, high = np.float32(near * (1.0 - _SLACK)), np.float32(near * (1.0 + _SLACK))
+    if low > LARGEST:
+        return LARGEST, (_CLIPPED if near < _SURELY_FINITE else _UNDECIDED)
+    return np.float64(low), (_FINE if low == high else _UNDECIDED)
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _leave_out(sink: Addresses, start: int, end: int) -> None:
-    """Mark cells that a row does not write."""
-    if start < end:
-        put_integer(sink.state, LEFT_OUT, 1)
-    for cell in range(start, end):
-        put_half(sink.cells, cell, ABSENT)
+@compiled(nogil=True)
+def _comment(
+    text: np.ndarray,
+    place: int,
+    row: int,
+    is_row: bool,  # noqa: FBT001 (compiled)
+    out: tuple[np.ndarray, ...],
+) -> int:
+    """Keep the comment of a row; the place of the newline, −1: the cells end at something else."""
+    comments, comment_ends, counts = out
+    end = counts[COMMENT_BYTES]
+    if text[place] == _HASH:
+        place += 1
+        while not _ends_line(text, place):
+            if text[place] == _RETURN:  # one that ends no line
+                return np.int64(-1)
+            comments[end] = text[place]
+            end += 1
+            place += 1
+        counts[COMMENTED] += is_row
+    elif not _ends_line(text, place):
+        return np.int64(-1)
+    if is_row:
+        counts[COMMENT_BYTES] = end
+        comment_ends[row] = end
+    return place + 1 if text[place] == _RETURN else place
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _take_query(sink: Addresses, row: int, address: int) -> tuple[int, int]:
-    """The query id at an address: a new run of rows where it differs from the row before."""
-    query, length, unchanged = sink.query, 0, True
-    while byte_at(address + length) > SPACE and byte_at(address + length) != HASH:
-        if length == LONGEST_QUERY_ID:
-            return LONG_QUERY, address
-        unchanged &= byte_at(query + length) == byte_at(address + length)
-        put_byte(query, length, byte_at(address + length))
-        length += 1
-    if length == 0:
-        return NO_QUERY, address
-    state = sink.state
-    if unchanged and length == integer_of(state, QUERY_LENGTH):
-        return DONE, address + length
-    run = integer_of(state, RUN)
-    start = integer_of(sink.runs, 3 * run - 1) if run > 0 else 0
-    put_integer(sink.runs, 3 * run, row)
-    put_integer(sink.runs, 3 * run + 1, start)
-    put_integer(sink.runs, 3 * run + 2, start + length)
-    for place in range(length):
-        put_byte(sink.run_text, start + place, byte_at(query + place))
-    put_integer(state, RUN, run + 1)
-    put_integer(state, QUERY_LENGTH, length)
-    return DONE, address + length
+@compiled(nogil=True)
+def _past_blanks(text: np.ndarray, place: int) -> int:
+    while text[np.uint64(place)] == _SPACE or text[np.uint64(place)] == _TAB:
+        place += 1
+    return place
 
 
 @no_type_check
-@numba.njit(cache=True)
-def _take_comment(sink: Addresses, address: int) -> int:
-    """Copy what follows '#'. Returns the line end, or −1 for a carriage return before it."""
-    start = integer_of(sink.state, COMMENT_END)
-    end, returns = start, 0
-    while byte_at(address) != NEWLINE:
-        returns += byte_at(address) == RETURN
-        put_byte(sink.comments, end, byte_at(address))
-        end += 1
-        address += 1
-    if end > start and byte_at(sink.comments + end - 1) == RETURN:
-        end -= 1
-        returns -= 1
-    if returns > 0:
-        return -1
-    put_integer(sink.state, COMMENT_END, end)
-    put_integer(sink.state, COMMENTED, integer_of(sink.state, COMMENTED) + 1)
-    return address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _past_blanks(address: int) -> int:
-    """The first address that holds neither a space nor a tab."""
-    while byte_at(address) == SPACE or byte_at(address) == TAB:
-        address += 1
-    return address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _ends_line(address: int) -> bool:
-    """Whether a line end, LF or CRLF, stands here."""
-    character = byte_at(address)
-    return character == NEWLINE or (character == RETURN and byte_at(address + 1) == NEWLINE)
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _bare_return(address: int) -> bool:
-    """Whether a carriage return stands before the end of this line."""
-    while byte_at(address) != NEWLINE:
-        if byte_at(address) == RETURN and byte_at(address + 1) != NEWLINE:
-            return True
-        address += 1
-    return False
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _next_line(address: int) -> int:
-    """The address behind the next newline."""
-    while byte_at(address) != NEWLINE:
-        address += 1
-    return address + 1
+@compiled(nogil=True)
+def _ends_line(text: np.ndarray, place: int) -> bool:
+    character = text[place]
+    return character == _NEWLINE or (character == _RETURN and text[place + 1] == _NEWLINE)

@@ -3,79 +3,63 @@
     2 qid:10 1:0.03 2:0.66 46:1 #docid = GX001-02 inc = 1 prob = 0.1
 
 Cells that a row leaves out are zero, and noted as absent; columns are the feature ids that occur
-anywhere. Values
-that float32 rounds to infinity (Istella's 1.797e308) are cut to its largest number and counted;
-infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an error unless a
-policy is chosen, by which values that were cut are missing too: they stand for that. Rows of a
-query that are scattered over the file are gathered, in file order, and counted.
+anywhere. Values that float32 rounds to infinity (Istella's 1.797e308) are cut to its largest
+number and counted; infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an
+error unless a policy is chosen, by which values that were cut are missing too. Rows of a query that
+are scattered over the file are gathered, in file order, and counted.
 
-Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not; a
-matrix of more than a fifth of the free memory lies in a file, which the system pages out. What is
-counted is everything beyond the program itself: matrix, labels, comments and document ids, bounds,
-and what the reading needs on the way, for rows whose comment is up to about a third of their
-features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
-A matrix that would outgrow a limit, the machine or its text many times over is refused before it
-is made: see `letor.table`.
+Blocks of lines are parsed on two threads into chunks, which become one matrix at the end; a chunk
+is dropped when it is copied, so that reading and splitting take at most 1.5 times the matrix and
+16 MiB, for comments of up to a third of their features' bytes. A matrix of more than a fifth of the
+free memory lies in a file. One that would outgrow a limit, the machine or its text many times over
+is refused before it is made: see `letor.chunks`.
 """
 
+import io
 import json
-import math
 import shutil
 import tempfile
+import weakref
+from array import array
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import IO, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Int32, Int64, UInt8
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
 from shuffleproof.core.data.document_tables import ANY_PART, TableReading, is_table, rows_of
-from shuffleproof.core.data.letor import errors as letor_errors
-from shuffleproof.core.data.letor.kernel import parse
-from shuffleproof.core.data.letor.numbers import BEYOND, LARGEST
-from shuffleproof.core.data.letor.query_runs import Runs
-from shuffleproof.core.data.letor.sink import (
+from shuffleproof.core.data.letor.chunks import (
     ABSENT,
-    BAD_LABEL,
-    CLIPPINGS,
-    DONE,
-    LEFT_OUT,
-    LONG_LINE,
-    MORE_COLUMNS,
-    NEEDED_ID,
-    NULLS,
-    PATCHES,
-    PATCHES_FULL,
-    QUERY_LENGTH,
-    ROW,
-    RUN,
-    MissingCells,
-    Rules,
-    addresses,
+    Chunk,
+    MatrixLimit,
+    Reading,
+    documents_in,
+    permute_rows,
 )
+from shuffleproof.core.data.letor.errors import check_size, group_sizes
+from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
 from shuffleproof.core.data.letor.stream import (
     START,
     BinaryFile,
-    Block,
     Limits,
+    MissingCells,
     Source,
     blocks,
-    line_end,
-)
-from shuffleproof.core.data.letor.table import (
-    GrowingTable,
-    MatrixLimit,
-    column_totals,
-    cut_to_missing,
-    fill_missing,
-    mark_features,
 )
 from shuffleproof.core.data.letor.write import NAMES_LINE, write
-from shuffleproof.core.errors import DataError, LetorError
+from shuffleproof.core.data.nameless_file import NamelessFile
+from shuffleproof.core.data.text import TextColumn, span_type
+from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 from shuffleproof.core.words import counted
+
+SLAB = 1 << 12
+"""Rows of the matrix that are changed at a time."""
 
 __all__ = [
     "LetorTable",
@@ -154,8 +138,8 @@ def read(
         DataError: a damaged, empty or oversized file.
     """
     table = LetorTable(MissingCells(missing), limits or Limits())
-    table.add(source, groups=groups, name=name)
-    table.close()
+    for _ in table.adding(source, groups=groups, name=name):
+        pass
     return table.to_dataset()
 
 
@@ -183,7 +167,17 @@ def check_start(  # noqa: PLR0913 (how a file is read, by name)
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
-    table.check_start(source, name, with_query=with_query, all_parts=all_parts)
+    if is_table(source, name):
+        reading = TableReading(part=ANY_PART if all_parts else None)
+        with closing(table.adding(source, name=name, reading=reading)) as read:
+            next(read, None)
+        return
+    with closing(blocks(source, name, table.limits, documents=True)) as start:
+        text = next((block.text for block in start), b"")
+    for _ in table.add_text(io.BytesIO(text), name, with_query=with_query):
+        pass
+    if not table.rows:
+        raise _no_documents(name)
 
 
 Fillers: TypeAlias = Float32[np.ndarray, " features"]
@@ -191,9 +185,19 @@ Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
 """From the number of queries to the queries of each part; no query is in two."""
 
 
+class _Gathered(NamedTuple):
+    """The rows of all chunks, in the order wanted."""
+
+    matrix: Float32[np.ndarray, "docs features"]
+    labels: Float32[np.ndarray, " docs"]
+    comments: TextColumn | None
+    documents: TextColumn | None
+    left_out: bool  # whether a row leaves out a cell
+
+
 @dataclass
 class LetorTable:
-    """Rows of one or several files on their way to a data set: `add` …, `close`, `parsed`."""
+    """Rows of one or several files on their way to a data set: `adding` …, then `to_dataset`."""
 
     missing: MissingCells = MissingCells.ERROR
     limits: Limits = field(default_factory=Limits)
@@ -202,24 +206,15 @@ class LetorTable:
 
     def __post_init__(self) -> None:
         """Start empty."""
+        self._chunks: deque[Chunk] = deque()
+        self._spilled: IO[bytes] | None = None
+        self._limit = MatrixLimit(self.limits)
+        self._decoded = self._cell_bytes = self.rows = 0
         self._names: dict[int, str] = {}
-        self._room, self._decoded = MatrixLimit(self.limits), 0
-        self._table = GrowingTable(self.limits, self._room.in_memory)
+        self._queries: dict[bytes, int] = {}
+        self._run_starts, self._run_queries = array("q"), array("i")
         self._called, self.lacking = "", 0
-        self._runs = Runs()
-        self._faults: list[LetorError] = []
         self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
-
-    def add(
-        self,
-        source: Source | str,
-        *,
-        groups: Source | str | None = None,
-        name: str | None = None,
-    ) -> None:
-        """Append the rows of a file; a query id met in a file before is the same query."""
-        for _ in self.adding(source, groups=groups, name=name):
-            pass
 
     def adding(
         self,
@@ -228,198 +223,112 @@ class LetorTable:
         groups: Source | str | None = None,
         name: str | None = None,
         reading: TableReading | None = None,
-    ) -> Iterator[int]:
-        """`add`, block by block: yields the bytes of the file, as stored, that are behind it.
+    ) -> Generator[int, None, None]:
+        """Append the rows of a file; yields the bytes of the file, as stored, read so far.
+
+        A query id met in a file before is the same query.
 
         Args:
-            source: see `add`.
-            groups: see `add`.
-            name: see `add`.
+            source: see `read`.
+            groups: see `read`.
+            name: see `read`.
             reading: how rows of a table become documents.
         """
         source = Path(source) if isinstance(source, str) else source
         called = name or str(
             getattr(source, "name", source) if not isinstance(source, Path) else source
         )
-        self._called = called
-        first_row = self._table.file_start = self._table.rows
-        self._faults.clear()
+        self._called, first_row = called, self.rows
         if is_table(source, called):
             yield from self._add_table(source, called, reading or TableReading())
         else:
-            yield from self._add_text(source, called, with_query=groups is None)
-        if self._table.rows == first_row and not (reading and reading.only):
+            yield from self.add_text(source, called, with_query=groups is None)
+        if self.rows == first_row and not (reading and reading.only):
             raise _no_documents(called)
-        self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
         if groups is not None:
-            self._name_groups(groups, first_row, called)
+            start = first_row
+            for size in group_sizes(groups, self.rows - first_row, called, self.limits):
+                self._begin_query(start, str(len(self._queries) + 1).encode())
+                start += size
 
-    def _add_text(
-        self, source: Source, name: str, *, with_query: bool
-    ) -> Generator[int, None, None]:
+    def add_text(self, source: Source, name: str, *, with_query: bool) -> Iterator[int]:
+        """`adding` of LETOR text, whose rows name their queries or not."""
         if self.columns:
             finding = "LETOR text, which has no names of columns"
             raise DataError(name, finding, "Leave --columns away; it is for tables.")
-        for block in blocks(source, name, self.limits, documents=True):
+        nulls = self.missing is not MissingCells.ERROR
+        reading = Reading(name, self.limits, with_query, nulls, self._limit, self._decoded)
+        faults: list[LetorError] = []
+        read = blocks(source, name, self.limits, documents=True)
+        for block, chunk, errors in reading.chunks(read):
             if block.first_line == 1:
-                self._names |= names_in(block)
-            self._take(block, name, with_query=with_query)
-            self._name_runs()
+                self._names |= names_in(block.text)
+            faults += errors
+            if len(faults) >= FAULTS:
+                raise BadLinesError(faults[:FAULTS], more=True)
+            self._decoded = reading.decoded + block.decoded
+            self._take(chunk, name)
             yield block.stored
-        if self._faults:
-            raise letor_errors.merge_faults(self._faults, more=False)
+        if faults:
+            raise BadLinesError(faults, more=False) if len(faults) > 1 else faults[0]
 
-    def _add_table(
-        self, source: Source, name: str, reading: TableReading
-    ) -> Generator[int, None, None]:
+    def _add_table(self, source: Source, name: str, reading: TableReading) -> Iterator[int]:
         gaps = self.missing is not MissingCells.ERROR
         reading = replace(reading, columns=self.columns, gaps=gaps)
-        state = self._table.sink.state
         with ExitStack() as stack:
             path = source if isinstance(source, Path) else _copied(source, stack)
-            for rows in rows_of(path, name, reading):
-                if int(rows.feature_ids[-1]) > self.limits.feature_id:
+            for chunk, names, stored in rows_of(path, name, reading):
+                ids = chunk.feature_ids.tolist()
+                if ids[-1] > self.limits.feature_id:
                     finding = f"a feature id above {self.limits.feature_id:,}"
                     raise DataError(name, finding, "Number the features from 1, or name them.")
-                self._decoded += rows.features.nbytes
-                width = max(self._table.width, len(rows.feature_ids))
-                size = self._table.rows + len(rows.labels), width
-                most_bytes, reason = self._room.bound(self._decoded)
-                letor_errors.check_size(size, (most_bytes, reason), name)
-                first = self._table.rows
-                self._table.append(rows, most_bytes)
-                for start, query in zip(rows.starts.tolist(), rows.queries, strict=True):
-                    self._runs.append(first + start, query)
-                state = self._table.sink.state
-                state[NULLS] += int(np.isnan(rows.features).sum())
-                state[CLIPPINGS] += rows.clipped
-                if rows.names is not None:
-                    self._names |= dict(zip(rows.feature_ids.tolist(), rows.names, strict=True))
-                yield rows.stored
+                self._decoded += chunk.cells.nbytes
+                self._take(chunk, name)
+                if names is not None:
+                    self._names |= dict(zip(ids, names, strict=True))
+                yield stored
 
-    def check_start(
-        self, source: Source, name: str, *, with_query: bool, all_parts: bool = False
-    ) -> None:
-        """As the function: the first block, of which nothing is kept."""
-        read = (
-            self._add_table(source, name, TableReading(part=ANY_PART if all_parts else None))
-            if is_table(source, name)
-            else self._add_text(source, name, with_query=with_query)
-        )
-        with closing(read):
-            next(read, None)
-        if self._faults:
-            raise letor_errors.merge_faults(self._faults, more=False)
-        if not self._table.rows:
-            raise _no_documents(name)
+    def _take(self, chunk: Chunk, name: str) -> None:
+        """Append the rows of a chunk.
 
-    def _fault(self, code: int, block: Block, start: int, name: str) -> None:
-        """Remember the malformed line at a place of a block; the last one to be told is raised."""
-        self._faults.append(letor_errors.line_error(code, block, start, name, self.limits))
-        if len(self._faults) == letor_errors.FAULTS:
-            raise letor_errors.merge_faults(self._faults, more=True)
-
-    def _take(self, block: Block, name: str, *, with_query: bool) -> None:
-        table = self._table
-        self._decoded += block.end
-        most_bytes, _ = self._room.bound(self._decoded)
-        before = table.rows
-        self._check_matrix((before, table.width), block, 0, name)
-        table.put_in_order(most_bytes)
-        table.reserve(block, most_bytes)
-        start = place = block.buffer.ctypes.data
-        end = start + block.end
-        while place < end:
-            nulls = self.missing is not MissingCells.ERROR
-            rules = Rules(
-                table.width,
-                self.limits.feature_id,
-                self.limits.line_bytes,
-                with_query,
-                nulls,
-                len(table.sink.patches),
-            )
-            code, place = parse(addresses(table.sink), rules, place, end)
-            self._patch(block, name)
-            if code == DONE:
-                return
-            if code == MORE_COLUMNS:
-                self._widen(before, block, place - start, name)
-            elif code != PATCHES_FULL:
-                self._fault(code, block, place - start, name)
-                place = start + line_end(block, place - start)
-                table.sink.state[ROW] += code != LONG_LINE  # what it left is no start of another
-
-    def _patch(self, block: Block, name: str) -> None:
-        """Finish the numbers that the compiled parser could not decide."""
-        sink, start = self._table.sink, block.buffer.ctypes.data
-        for cell, first, last in sink.patches[: sink.state[PATCHES]].tolist():
-            value = float(block.buffer[first - start : last - start].tobytes())
-            if abs(value) >= BEYOND:
-                if cell < 0:
-                    self._fault(BAD_LABEL, block, first - start, name)
-                    continue
-                value = math.copysign(LARGEST, value)
-                sink.state[CLIPPINGS] += 1
-            if cell >= 0:
-                sink.cells[cell] = np.float32(value)
-            else:
-                sink.labels[-1 - cell] = np.float32(value)
-        sink.state[PATCHES] = 0
-
-    def _widen(self, before: int, block: Block, line: int, name: str) -> None:
-        """Columns for every new id of the rest of a block at once."""
-        table = self._table
-        marks = np.zeros(self.limits.feature_id + 1, dtype=np.bool_)
-        marks[table.sink.state[NEEDED_ID]] = True
-        mark_features(block.buffer, line, block.end, marks)
-        new = np.flatnonzero(marks & (table.sink.columns < 0)).astype(np.int64)
-        lately = block.buffer[: block.end].tobytes().find(b" %d:" % new[-1], line)
-        last = max(line, lately)
-        self._check_matrix((before, table.used + len(new)), block, last, name)
-        table.admit(new, self._room.bound(self._decoded)[0])
-
-    def _check_matrix(self, table: tuple[int, int], block: Block, line: int, name: str) -> None:
-        """Refuse a matrix that may not become so large, before it takes the memory.
-
-        Args:
-            table: rows before the block, columns.
-            block: what is read next.
-            line: where in it the line starts that needs the room.
-            name: of the file.
+        Raises:
+            DataError: the matrix outgrows a limit, or there is no room for it.
         """
-        before, width = table
-        self._table.expect(before, block, width)
-        most_bytes, reason = self._room.bound(self._decoded)
-        if self._table.needed * width * 4 > most_bytes:
-            size = self._table.needed, width
-            raise letor_errors.too_large(size, (most_bytes, reason), block, line, name)
+        if not len(chunk.labels):
+            return
+        if not np.array_equal(chunk.feature_ids, self.feature_ids):
+            self.feature_ids = np.union1d(self.feature_ids, chunk.feature_ids)
+        rows = self.rows + len(chunk.labels)
+        bound = self._limit.bound(self._decoded)
+        check_size(rows, len(self.feature_ids), bound, name)
+        for row, query in chunk.runs:
+            self._begin_query(self.rows + row, query)
+        chunk.runs.clear()  # a query a row takes more memory than the rows
+        self.rows = rows
+        self._cell_bytes += chunk.cells.nbytes
+        if self._cell_bytes > self._limit.in_memory:
+            self._spill(chunk)
+        self._chunks.append(chunk)
 
-    def _name_runs(self) -> None:
-        """Give the runs of rows of the block just read their queries."""
-        sink = self._table.sink
-        runs = sink.runs[: sink.state[RUN]].tolist()
-        text = sink.run_text[: runs[-1][2]].tobytes() if runs else b""
-        for row, first, last in runs:
-            self._runs.append(row, text[first:last])
-        sink.state[RUN] = 0
+    def _begin_query(self, row: int, query: bytes) -> None:
+        """Note that another query may begin at a row."""
+        number = self._queries.setdefault(query, len(self._queries))
+        if not self._run_queries or self._run_queries[-1] != number:
+            self._run_starts.append(row)
+            self._run_queries.append(number)
 
-    def _name_groups(self, groups: Source | str, first_row: int, name: str) -> None:
-        sizes = letor_errors.group_sizes(groups, self._table.rows - first_row, name, self.limits)
-        start = first_row
-        for size in sizes:
-            self._runs.append(start, str(self._runs.queries + 1).encode())
-            start += size
-
-    def close(self) -> None:
-        """Put the columns in the order of their ids; no file can be added any more."""
-        self.feature_ids = self._table.feature_ids
-        self._table.close()
-        state = self._table.sink.state
-        if self.missing is not MissingCells.ERROR and state[CLIPPINGS]:
-            count = cut_to_missing(self._table.matrix(), np.float32(LARGEST))
-            state[NULLS] += count
-            state[CLIPPINGS] = max(0, state[CLIPPINGS] - count)
+    def _spill(self, chunk: Chunk) -> None:
+        """Keep the cells of a chunk in a file."""
+        try:
+            if self._spilled is None:
+                self._spilled = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the table)
+                weakref.finalize(self, self._spilled.close)
+            self._spilled.write(chunk.cells.tobytes())
+        except OSError as error:
+            finding = f"no room for the feature matrix ({error.strerror})"
+            raise DataError(tempfile.gettempdir(), finding, "Free some, or set TMPDIR.") from error
+        chunk.cells = np.broadcast_to(np.float32(0), chunk.cells.shape)
+        chunk.spilled = True
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
         """Add zero columns, so that the columns are these ids, a rising superset of its own.
@@ -428,12 +337,8 @@ class LetorTable:
             DataError: too large a matrix.
         """
         self.lacking = len(feature_ids) - len(self.feature_ids)
-        if self.lacking:
-            size = self._table.rows, len(feature_ids)
-            letor_errors.check_size(size, self._room.bound(self._decoded), self._called)
-            places = np.searchsorted(feature_ids, self.feature_ids).astype(np.int64)
-            self._table.add_columns(places, len(feature_ids))
-            self.feature_ids = feature_ids
+        check_size(self.rows, len(feature_ids), self._limit.bound(self._decoded), self._called)
+        self.feature_ids = feature_ids
 
     def to_dataset(self, fillers: Fillers | None = None) -> ParsedLetor:
         """The data set, missing cells filled and scattered queries gathered; ends the table."""
@@ -447,48 +352,127 @@ class LetorTable:
             fillers: what the missing cells of each column become; by default as the present cells
                 of the first part have it, then to be read from `fillers`.
         """
-        table, state = self._table, self._table.sink.state
-        parts = split(self._runs.queries)
-        split_queries = np.concatenate(parts)
-        unused = np.setdiff1d(np.arange(self._runs.queries), split_queries)
-        arranged = self._runs.arranged(
-            table.rows, np.concatenate([split_queries, unused]).astype(np.int64)
+        parts = split(len(self._queries))
+        chosen = np.concatenate(parts)
+        order = np.concatenate([chosen, np.setdiff1d(np.arange(len(self._queries)), chosen)])
+        runs = np.array(self._run_queries)
+        lengths = np.diff(self._run_starts, append=self.rows).astype(np.int32)
+        self._run_starts = array("q")
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order))
+        owners = np.repeat(place[runs], lengths)  # the query of each row, by its place
+        del lengths
+        offsets = ragged.offsets_of(np.bincount(owners, minlength=len(order)).astype(np.int64))
+        moved = bool((owners[1:] < owners[:-1]).any())
+        sources = np.argsort(owners, kind="stable").astype(np.int32) if moved else None
+        missing, clipped = (
+            sum(getattr(chunk, name) for chunk in self._chunks) for name in ("missing", "clipped")
         )
-        single = len(parts) == 1 and arranged.order is not None
-        source_rows = arranged.order.copy() if single and arranged.order is not None else None
-        comments, documents = table.finish(arranged.order)
-        if state[NULLS] and self.missing is MissingCells.MISSING:
-            fill_missing(table.matrix(), np.full(table.width, ABSENT, np.uint32).view(np.float32))
-            state[LEFT_OUT] = 1
-        absent = table.absent_cells()
-        names, offsets = self._runs.names, arranged.offsets
-        matrix, labels = table.matrix(), table.sink.labels
+        rows = self._gather(sources)
+        matrix = rows.matrix
+        if clipped and self.missing is not MissingCells.ERROR:
+            cut = _replaced(matrix, lambda slab: np.abs(slab) == np.float32(LARGEST), np.nan)
+            missing, clipped = missing + cut, max(0, clipped - cut)
+        kept = missing and self.missing is MissingCells.MISSING
+        absent = self._absent(matrix, nulls=bool(kept)) if rows.left_out or kept else None
         learnt_from = matrix[: int(offsets[len(parts[0])])]
         self.fillers = self._fillers_of(learnt_from) if fillers is None else fillers
-        if state[NULLS]:
-            fill_missing(matrix, self.fillers)
+        if missing and not kept:
+            _replaced(matrix, np.isnan, self.fillers)
+        names = [query.decode(errors="backslashreplace") for query in self._queries]
         datasets, end = [], 0
         for part in parts:
             start, end = end, end + len(part)
-            rows = slice(int(offsets[start]), int(offsets[end]))
+            here = slice(int(offsets[start]), int(offsets[end]))
             datasets.append(
                 RankingDataset(
-                    features=matrix[rows],
-                    labels=labels[rows],
+                    features=matrix[here],
+                    labels=rows.labels[here],
                     offsets=offsets[start : end + 1] - offsets[start],
                     query_ids=tuple(names[query] for query in part.tolist()),
                     feature_ids=tuple(self.feature_ids.tolist()),
-                    doc_ids=None if documents is None else documents.between(rows),
-                    comments=None if comments is None else comments.between(rows),
+                    doc_ids=rows.documents and rows.documents.between(here),
+                    comments=rows.comments and rows.comments.between(here),
                     feature_names=self.feature_names,
-                    absent=None if absent is None else absent[rows],
+                    absent=None if absent is None else absent[here],
                     missing=absent is not None and self.missing is MissingCells.MISSING,
-                    source_rows=source_rows,
+                    source_rows=sources if len(parts) == 1 else None,
                 )
             )
-        gathered = tuple(names[query] for query in arranged.scattered)
-        counts = int(state[CLIPPINGS]), int(state[NULLS]), self.lacking
-        return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]
+        scattered = np.flatnonzero(np.bincount(runs, minlength=len(names)) > 1).tolist()
+        gathered = tuple(names[query] for query in scattered)
+        first, *others = datasets
+        told = ParsedLetor(first, gathered, int(clipped), int(missing), self.lacking)
+        return [told, *map(ParsedLetor, others)]
+
+    def _gather(self, sources: Int32[np.ndarray, " docs"] | None) -> _Gathered:
+        """The rows of all chunks in arrays; a chunk is dropped when it is copied.
+
+        Args:
+            sources: the row of the file for each place; None: they stand so already.
+        """
+        rows, width = self.rows, len(self.feature_ids)
+        if 4 * rows * width > self._limit.in_memory:
+            matrix = NamelessFile("feature matrix").array((rows, width), np.float32)
+        else:
+            matrix = np.empty((rows, width), dtype=np.float32)
+        labels = np.empty(rows, dtype=np.float32)
+        sizes = [len(chunk.comments) for chunk in self._chunks if chunk.comments is not None]
+        blob = np.empty(sum(sizes), dtype=np.uint8)
+        spans = np.empty((2, rows if sizes else 0), dtype=span_type(len(blob)))
+        first = end = 0
+        left_out = False
+        if self._spilled is not None:
+            self._spilled.seek(0)
+        while self._chunks:
+            chunk = self._chunks.popleft()
+            where = slice(first, first + len(chunk.labels))
+            cells = chunk.cells
+            if chunk.spilled and self._spilled is not None:
+                cells = np.fromfile(self._spilled, np.float32, cells.size).reshape(cells.shape)
+            if len(chunk.feature_ids) < width:
+                matrix.view(np.uint32)[where] = ABSENT
+                matrix[where, np.searchsorted(self.feature_ids, chunk.feature_ids)] = cells
+            else:
+                matrix[where] = cells
+            left_out |= chunk.absent or len(chunk.feature_ids) < width
+            labels[where] = chunk.labels
+            if sizes:
+                ends = end + chunk.comment_ends
+                starts = np.concatenate([[end], ends[:-1]])
+                spans[:, where] = starts, ends
+            if chunk.comments is not None:
+                blob[end : end + len(chunk.comments)] = chunk.comments
+                end += len(chunk.comments)
+            first = where.stop
+        if sources is not None:
+            labels = labels[sources]
+            for column in spans if sizes else ():
+                column[:] = column[sources]
+            permute_rows(matrix, sources.copy())
+        comments = TextColumn(blob, spans[0], spans[1]) if sizes else None
+        documents = comments and documents_in(comments)
+        return _Gathered(matrix, labels, comments, documents, left_out)
+
+    @staticmethod
+    def _absent(
+        matrix: Float32[np.ndarray, "docs features"], *, nulls: bool
+    ) -> UInt8[np.ndarray, "docs bytes"] | None:
+        """Bits of the cells that rows left out, which become 0; None: there are none.
+
+        Args:
+            matrix: to change.
+            nulls: whether NULL and NaN cells count as left out.
+        """
+        absent = np.zeros((len(matrix), -(-matrix.shape[1] // 8)), dtype=np.uint8)
+        for start in range(0, len(matrix), SLAB):
+            slab = matrix[start : start + SLAB]
+            left_out = slab.view(np.uint32) == ABSENT
+            if nulls:
+                left_out |= np.isnan(slab)
+            absent[start : start + SLAB] = np.packbits(left_out, axis=1)
+            slab[left_out] = 0
+        return absent if absent.any() else None
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -500,21 +484,48 @@ class LetorTable:
         return tuple(self._names.get(at, name) for at, name in zip(ids, names, strict=True))
 
     def _fillers_of(self, matrix: Float32[np.ndarray, "docs features"]) -> Fillers:
+        """Replacements of missing cells, by column."""
+        width = matrix.shape[1]
+        sums, counts, largest = np.zeros(width), np.zeros(width), np.full(width, -np.inf)
         if self.missing not in (MissingCells.MEAN, MissingCells.LARGEST):
-            return np.zeros(matrix.shape[1], dtype=np.float32)
-        sums, counts, largest = column_totals(matrix)
+            return np.zeros(width, dtype=np.float32)
+        for start in range(0, len(matrix), SLAB):
+            slab = matrix[start : start + SLAB]
+            present = ~np.isnan(slab)
+            sums += slab.sum(axis=0, dtype=np.float64, where=present)
+            counts += present.sum(axis=0)
+            largest = np.maximum(largest, slab.max(axis=0, initial=-np.inf, where=present))
         values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
         return np.where(counts > 0, values, 0.0).astype(np.float32)
 
 
-def names_in(block: Block) -> dict[int, str]:
+def _replaced(
+    matrix: Float32[np.ndarray, "docs features"],
+    chosen: Callable[[np.ndarray], np.ndarray],
+    value: Fillers | float,
+) -> int:
+    """Replace the chosen cells of a matrix, in place; the number of them.
+
+    Args:
+        matrix: to change.
+        chosen: from some rows to their chosen cells.
+        value: the new value, or one by column.
+    """
+    count = 0
+    for start in range(0, len(matrix), SLAB):
+        slab = matrix[start : start + SLAB]
+        cells = chosen(slab)
+        np.copyto(slab, value, where=cells)
+        count += int(cells.sum())
+    return count
+
+
+def names_in(text: bytes) -> dict[int, str]:
     """The names of features by id in a first line `# feature names: ["bm25", …]`; none without."""
-    start = block.buffer[: len(NAMES_LINE)].tobytes()
-    if start != NAMES_LINE:
+    if not text.startswith(NAMES_LINE):
         return {}
-    line = block.buffer[len(NAMES_LINE) : line_end(block, 0)].tobytes()
     try:
-        names = json.loads(line)
+        names = json.loads(text[len(NAMES_LINE) : text.index(b"\n")])
     except (ValueError, RecursionError):  # another comment
         return {}
     texts = isinstance(names, list) and all(isinstance(name, str) and name for name in names)

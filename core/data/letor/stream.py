@@ -7,14 +7,12 @@ import lzma
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
-
-import numpy as np
-from jaxtyping import UInt8
 
 from shuffleproof.core.errors import DataError, LetorError
 
@@ -34,8 +32,6 @@ HEAD = 4096  # bytes at the start of a file that say what it is
 START = 1 << 16
 """Bytes of text that a look at a file's start takes, or one line where that is longer."""
 
-SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
-NEWLINE = 10
 UNPACKING = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 BROKEN = (OSError, *UNPACKING)
 PACKED = {
@@ -59,8 +55,8 @@ class BinaryFile(Protocol):
     def read(self, size: int = ..., /) -> bytes:
         """Up to `size` bytes."""
 
-    def readinto(self, buffer: memoryview, /) -> int | None:
-        """Fill a buffer; how many bytes it took."""
+    def readline(self, size: int = ..., /) -> bytes:
+        """A line, or its first `size` bytes."""
 
     def seek(self, offset: int, whence: int = ..., /) -> int:
         """Go to a place."""
@@ -91,28 +87,40 @@ class Limits:
     matrix_bytes: int = 1 << 36
     decoded_bytes: int = 1 << 38
     ratio: float = 250.0
-    block_bytes: int = 1 << 20
+    block_bytes: int = 1 << 19
+
+
+class MissingCells(StrEnum):
+    """Replacement of a NULL or NaN cell.
+
+    Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.
+    `missing` keeps the cell absent, like one that a line of LETOR text leaves out.
+    """
+
+    ERROR = "error"
+    ZERO = "zero"
+    MEAN = "mean"
+    LARGEST = "largest"
+    MISSING = "missing"
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: `buffer[:end]`, the last byte a newline; only valid until the next one.
+    """Whole lines, the last byte a newline.
 
     Attributes:
-        buffer: the bytes; `SLACK` of them may be read beyond `end`.
-        end: where the last whole line ends.
-        lines: how many lines there are.
+        text: the lines.
         first_line: the 1-based number of the first.
-        share: decoded bytes so far over those of the file, where known (plain files), else 0.
+        lines: how many there are.
         stored: bytes of the file as stored that have been read so far.
+        decoded: bytes of text that have been read so far.
     """
 
-    buffer: UInt8[np.ndarray, " bytes"]
-    end: int
-    lines: int
+    text: bytes
     first_line: int
-    share: float
+    lines: int
     stored: int
+    decoded: int
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class DecodedFile:
 
 def blocks(
     source: Source, name: str, limits: Limits, *, documents: bool = False
-) -> Iterator[Block]:
+) -> Generator[Block, None, None]:
     """The whole file as blocks of lines; a missing last newline is added.
 
     Args:
@@ -147,46 +155,44 @@ def blocks(
         DataError: unreadable, damaged, or larger than the limits.
         LetorError: a line longer than the limits.
     """
-    lines_in = _line_counter(compiled=documents)
     with unpacked_file(source, name) as decoded:
-        text = bytearray(limits.block_bytes + SLACK)
-        held, total, line = 0, 0, 1
-        while True:
-            if held + limits.block_bytes // 2 > len(text) - SLACK:
-                text = text[:held] + bytes(len(text))
-            count = _filled(decoded.stream, text, held, name)
+        total, line = 0, 1
+        while text := _whole_lines(decoded.stream, name, limits):
             if total == 0:
-                count = _without_mark(text, count, name)
-                if documents:
-                    _check_is_text(bytes(text[: min(count, 4096)]), name)
-            total += count
+                _check_is_text(text[:HEAD], name, documents=documents)
+            total += len(text)
             check_size(decoded, total, name, limits)
-            end = held + count
-            if count == 0 and held:
-                text[end] = NEWLINE
-                end += 1
-            whole = text.rfind(b"\n", held, end) + 1  # the bytes held have none
-            if whole:
-                buffer = np.frombuffer(text, dtype=np.uint8)
-                lines = lines_in(buffer, whole)
-                share = total / decoded.size if decoded.size else 0.0
-                yield Block(buffer, whole, lines, line, share, decoded.consumed())
-                line += lines
-            if count == 0:
-                return
-            held = end - whole
-            text[:held] = text[whole:end]
-            if held > limits.line_bytes:
-                raise long_line(name, line, bytes(text[:held]), limits)
+            text = text.removeprefix(UTF8_MARK) if line == 1 else text
+            lines = text.count(b"\n")
+            if not text.endswith(b"\n"):
+                last = text[text.rfind(b"\n") + 1 :]
+                if len(last) > limits.line_bytes:
+                    raise long_line(name, line + lines, last, limits)
+                text, lines = text + b"\n", lines + 1
+            yield Block(text, line, lines, decoded.consumed(), total)
+            line += lines
 
 
-def _line_counter(*, compiled: bool) -> Callable[[UInt8[np.ndarray, " bytes"], int], int]:
-    """What counts the lines of `buffer[:end]`; compiled where the parser is needed anyway."""
-    if compiled:
-        from shuffleproof.core.data.letor.kernel import newlines  # noqa: PLC0415 (slow to import)
+def lines(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """Every line of a file with its number, from 1 on, without the newline; arguments of `blocks`.
 
-        return newlines
-    return lambda buffer, end: int(np.count_nonzero(buffer[:end] == NEWLINE))
+    Raises:
+        DataError: see `blocks`.
+        LetorError: see `blocks`.
+    """
+    for block in blocks(source, name, limits):
+        yield from enumerate(block.text.split(b"\n")[:-1], block.first_line)
+
+
+def _whole_lines(stream: BinaryFile, name: str, limits: Limits) -> bytes:
+    """The next lines, empty at the end; one that is too long is cut behind its limit."""
+    try:
+        text = stream.read(limits.block_bytes)
+        if text and not text.endswith(b"\n"):
+            text += stream.readline(limits.line_bytes + 1)
+    except BROKEN as error:
+        raise _damaged(name, error) from error
+    return text
 
 
 def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
@@ -200,21 +206,6 @@ def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
     )
 
 
-def _filled(stream: BinaryFile, text: bytearray, held: int, name: str) -> int:
-    """Fill the text behind the bytes held; how many it took, 0 at the end of the file."""
-    room = memoryview(text)[held : len(text) - SLACK]
-    filled = 0
-    try:
-        while filled < len(room):
-            count = stream.readinto(room[filled:])
-            if not count:
-                break
-            filled += count
-    except BROKEN as error:
-        raise _damaged(name, error) from error
-    return filled
-
-
 def _damaged(name: str, error: BaseException) -> DataError:
     return DataError(
         name,
@@ -223,9 +214,8 @@ def _damaged(name: str, error: BaseException) -> DataError:
     )
 
 
-def _without_mark(text: bytearray, count: int, name: str) -> int:
-    """How many bytes a first block has without a byte order mark, which is taken out."""
-    head = bytes(text[: min(count, 4096)])
+def _check_is_text(head: bytes, name: str, *, documents: bool) -> None:
+    """Refuse what begins like something else than text, or than rows of documents."""
     if head[:2] in BYTE_ORDER_MARKS:
         encoding = BYTE_ORDER_MARKS[head[:2]]
         raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
@@ -239,19 +229,7 @@ def _without_mark(text: bytearray, count: int, name: str) -> int:
             "A data set is LETOR text (label qid:id 1:value …); all else is a table or JSON lines. "
             "A file named .gz or .zip must really be one.",
         )
-    if head.startswith(UTF8_MARK):
-        text[: count - 3] = text[3:count]
-        return count - 3
-    return count
-
-
-def _check_is_text(head: bytes, name: str) -> None:
-    """Refuse a JSON array.
-
-    Raises:
-        DataError: it is one.
-    """
-    if head.lstrip().startswith(b"["):
+    if documents and head.lstrip().startswith(b"["):
         finding = "a JSON array, which is not read as a data set"
         remedy = "Write an object a line, as DataFrame.to_json(…, orient='records', lines=True)."
         raise DataError(name, finding, remedy)
@@ -272,7 +250,7 @@ def kind_of(head: bytes) -> str | None:
     if number:  # LETOR text begins with a label, and has colons
         csv = b":" not in words[0] and max(map(words[0].count, (b",", b";"))) > 1
     else:
-        csv = max(map(line.count, (b",", b";", b"\t"))) > 1
+        csv = max(map(line.count, (b",", b";", b"\t"))) > 0
     return CSV if csv else None
 
 
@@ -316,11 +294,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
     """
     with ExitStack() as stack:
         try:
-            raw = (
-                stack.enter_context(source.open("rb", buffering=0))
-                if isinstance(source, Path)
-                else source
-            )
+            raw = stack.enter_context(source.open("rb")) if isinstance(source, Path) else source
             head = raw.read(HEAD)
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
@@ -365,15 +339,13 @@ def _copy_of(decoded: DecodedFile, name: str, stack: ExitStack) -> DecodedFile:
     Raises:
         DataError: it is damaged, grows like a decompression bomb, or there is no room for it.
     """
-    held, size = bytearray(Limits.block_bytes + SLACK), 0
+    size = 0
     try:
-        file = stack.enter_context(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 (entered)
-        while count := _filled(decoded.stream, held, 0, name):
-            size += count
+        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (entered)
+        while held := _whole_lines(decoded.stream, name, Limits()):
+            size += len(held)
             check_size(decoded, size, name, Limits())
-            rest = memoryview(held)[:count]
-            while rest:
-                rest = rest[file.write(rest) :]
+            file.write(held)
         file.seek(0)
     except OSError as error:
         finding = f"no room for the table in {name} ({error.strerror})"
@@ -398,13 +370,3 @@ def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> Decode
         member = stack.enter_context(archive.open(members[0]))
         return DecodedFile(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
     return DecodedFile(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
-
-
-def line_end(block: Block, start: int) -> int:
-    """Where the line ends that a place of a block is in, behind its newline."""
-    step = 1 << 12
-    for low in range(start, block.end, step):
-        place = block.buffer[low : min(low + step, block.end)].tobytes().find(b"\n")
-        if place >= 0:
-            return low + place + 1
-    return block.end

@@ -8,7 +8,7 @@ one (the paths of a recurrence), measures of its shape divide by its sum.
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 RESIDUAL = 0.5
 """Share of a block's residual connection in a rollout (Abnar & Zuidema, ACL 2020, section 3)."""
@@ -51,60 +51,6 @@ def relevant_chance(labels: Float[np.ndarray, " docs"]) -> float:
     0.5
     """
     return float((labels > 0).mean()) if len(labels) else float("nan")
-
-
-def overlaps(
-    weights: Float[np.ndarray, "heads rows columns"],
-) -> Float[np.ndarray, "heads heads"]:
-    """How alike heads look: the mass that two heads put on the same columns, mean over rows.
-
-    One minus the total variation distance: 1 for equal weights, 0 where no column is shared.
-
-    >>> overlaps(np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]]])).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
-    """
-    shares, heads = _shares(weights), len(weights)
-    overlap = np.eye(heads)
-    for head in range(heads):
-        for other in range(head + 1, heads):
-            shared = np.minimum(shares[head], shares[other]).sum() / shares.shape[1]
-            overlap[head, other] = overlap[other, head] = min(shared, 1.0)
-    return overlap
-
-
-def redundancy(weights: Float[np.ndarray, "heads rows columns"]) -> Float[np.ndarray, " heads"]:
-    """Each head's overlap with the head of its block that is most like it; NaN for a single head.
-
-    >>> redundancy(np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]], [[0.0, 0.0, 1.0]]])).tolist()
-    [0.5, 0.5, 0.5]
-    """
-    overlap = overlaps(weights)
-    if len(overlap) < 2:
-        return np.full(len(overlap), np.nan)
-    np.fill_diagonal(overlap, -np.inf)
-    return overlap.max(axis=1)
-
-
-def attention_received(
-    weights: Float[np.ndarray, "*heads rows columns"],
-) -> Float[np.ndarray, "*heads columns"]:
-    """The share of all mass that each column gets: the mean over rows.
-
-    >>> attention_received(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
-    [0.75, 0.25]
-    """
-    return _shares(weights).mean(axis=-2)
-
-
-def dead(
-    mass: Float[np.ndarray, "*heads columns"], below: int | float
-) -> Bool[np.ndarray, "*heads columns"]:
-    """Which columns get less than `below` times what equal weights would give them.
-
-    >>> dead(np.array([0.9, 0.08, 0.02]), 0.1).tolist()
-    [False, False, True]
-    """
-    return mass < below / mass.shape[-1]
 
 
 def through(

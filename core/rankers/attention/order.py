@@ -1,4 +1,4 @@
-"""How a map of weights is laid out: re-indexed, sorted, clustered, cut into bins, zoomed into.
+"""The layout of a map of weights: re-indexed by document, sorted, pooled into bins.
 
 Maps are [rows, columns]; an order is the item at each place, from the first place to the last.
 """
@@ -7,13 +7,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import scipy
 from jaxtyping import Float, Int64
 
-Sorting = Literal["shown", "label", "score", "cluster"]
-
-MOST_CELLS = 60
-"""Rows and columns that a picture holds at once; more are put together, or zoomed into."""
+Sorting = Literal["shown", "label", "score"]
 
 
 def reindex_by_document(
@@ -60,57 +56,26 @@ def sorted_documents(
     labels: Float[np.ndarray, " docs"],
     scores: Float[np.ndarray, " docs"],
     shown: Int64[np.ndarray, " docs"],
-    weights: Float[np.ndarray, "docs _width"] | None = None,
 ) -> Int64[np.ndarray, " docs"]:
     """The document at each place of a sorted axis; ties stand as they are shown.
 
     Args:
-        by: shown order, label (best first), score (best first), or cluster.
+        by: shown order, label (best first) or score (best first).
         labels: of the documents.
         scores: of the documents.
         shown: the document shown at each position.
-        weights: what documents are clustered by, one row a document.
 
     >>> labels, shown = np.array([0.0, 2.0, 0.0]), np.array([2, 0, 1])
     >>> sorted_documents("label", labels, np.zeros(3), shown).tolist()
     [1, 2, 0]
     """
-    if by == "cluster" and weights is not None:
-        return cluster_order(weights)
     keys = {"label": -labels, "score": -scores}.get(by)
     if keys is None:
         return shown.astype(np.int64)
     return shown[np.argsort(keys[shown], kind="stable")].astype(np.int64)
 
 
-def cluster_order(profiles: Float[np.ndarray, "docs _width"]) -> Int64[np.ndarray, " docs"]:
-    """An order in which rows that are alike stand together.
-
-    Leaves of average-linkage clustering by Euclidean distance (scipy); fewer than three rows stay.
-
-    >>> cluster_order(np.array([[0.0], [9.0], [0.1], [9.1]])).tolist() in ([0, 2, 1, 3], [1, 3, 0,
-    ...     2])
-    True
-    """
-    if len(profiles) < 3:
-        return np.arange(len(profiles), dtype=np.int64)
-    tree = scipy.cluster.hierarchy.linkage(_distances(profiles.astype(np.float64)), "average")
-    return scipy.cluster.hierarchy.leaves_list(tree).astype(np.int64)
-
-
-def _distances(profiles: Float[np.ndarray, "docs _width"]) -> Float[np.ndarray, " pairs"]:
-    """Euclidean distances of all pairs, as scipy's `pdist` has them; one product of matrices."""
-    centred = profiles - profiles.mean(axis=0)
-    products = centred @ centred.T
-    squares = np.diag(products)
-    upper = np.triu_indices(len(profiles), 1)
-    distances: Float[np.ndarray, " pairs"] = np.sqrt(
-        np.maximum(squares[:, None] + squares - 2 * products, 0.0)[upper]
-    )
-    return distances
-
-
-def bounds(count: int, most: int = MOST_CELLS) -> Int64[np.ndarray, " bounds"]:
+def bounds(count: int, most: int) -> Int64[np.ndarray, " bounds"]:
     """Where bins of nearly equal size begin and end; a bin an item where there is room.
 
     >>> bounds(7, 3).tolist(), bounds(2, 3).tolist()
@@ -125,42 +90,14 @@ def bin_means(
     rows: Int64[np.ndarray, " _row_bounds"],
     columns: Int64[np.ndarray, " _column_bounds"],
 ) -> Float[np.ndarray, "row_bins column_bins"]:
-    """The mean weight of every block of cells between these bounds; what lies outside is left out.
-
-    NaN has no say; a block of nothing else is NaN.
+    """The mean weight of every block of cells between these bounds.
 
     >>> bin_means(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([0, 2]), np.array([0, 1,
     ...     2])).tolist()
     [[3.0, 5.0]]
-    >>> bin_means(np.array([[1.0, np.nan], [5.0, 7.0]]), np.array([0, 2]), np.array([1,
-    ...     2])).tolist()
-    [[7.0]]
     """
-    if not weights.size:
-        return np.zeros((max(len(rows) - 1, 0), max(len(columns) - 1, 0)), weights.dtype)
-    inside = weights[rows[0] : rows[-1], columns[0] : columns[-1]]
-    edges = rows[:-1] - rows[0], columns[:-1] - columns[0]
-    sums, missing = _sums(inside, *edges), np.isnan(inside)
-    if not missing.any():
-        means: Float[np.ndarray, "row_bins column_bins"] = sums / np.outer(
-            np.diff(rows), np.diff(columns)
-        ).astype(weights.dtype)
-        return means
-    sums = _sums(np.where(missing, np.zeros_like(inside), inside), *edges)
-    counts = _sums((~missing).astype(weights.dtype), *edges)
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-
-
-def _sums(cells: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    return np.add.reduceat(np.add.reduceat(cells, rows, axis=0), columns, axis=1)
-
-
-def window(centre: int, count: int, most: int = MOST_CELLS) -> tuple[int, int]:
-    """The places around one, at most so many, inside the axis: (first, one past the last).
-
-    >>> window(2, 700, 60), window(350, 700, 60), window(5, 10, 60)
-    ((0, 60), (320, 380), (0, 10))
-    """
-    width = min(count, most)
-    first = min(max(centre - width // 2, 0), count - width)
-    return first, first + width
+    sums = np.add.reduceat(np.add.reduceat(weights, rows[:-1], axis=0), columns[:-1], axis=1)
+    means: Float[np.ndarray, "row_bins column_bins"] = sums / np.outer(
+        np.diff(rows), np.diff(columns)
+    ).astype(weights.dtype)
+    return means

@@ -8,13 +8,8 @@ from jaxtyping import Float32, Float64
 from shuffleproof.core.rankers.attention import measures
 from shuffleproof.core.rankers.attention.kinds import KINDS, AttentionRecord
 
-MEASURES = ("entropy", "neighbours", "relevant", "chance", "redundancy", "dead")
-"""Entropy in nats and its exponential, mass on relevant documents and that of equal weights,
-overlap with the most similar head of the block, and the share of a head's induced points that
-receive next to no mass."""
-
-DEAD_BELOW = 0.1
-"""A point is dead in a head that gives it less than this times its fair share of the mass."""
+MEASURES = ("entropy", "neighbours", "relevant", "chance")
+"""Entropy in nats and its exponential, mass on relevant documents and that of equal weights."""
 
 Row = tuple[str, int, int]
 """Kind of map, block, head; from 0."""
@@ -64,8 +59,4 @@ def _head_measures(
     if KINDS[kind].columns == "documents" and chance > 0:
         values[:, 2] = measures.relevant_mass(weights, labels).mean(axis=-1)
         values[:, 3] = chance
-    values[:, 4] = measures.redundancy(weights)
-    if kind == "spread":
-        received = measures.attention_received(weights)
-        values[:, 5] = measures.dead(received, DEAD_BELOW).mean(axis=-1)
     return values

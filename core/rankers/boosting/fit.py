@@ -18,7 +18,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.parameters import parameter, with_changes
+from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import RankerSpec, one_line
 from shuffleproof.core.rankers.boosting.bins import MOST_BINS, BinnedDocuments, comparable
@@ -34,6 +34,7 @@ from shuffleproof.core.rankers.tabular import (
     TabularSpec,
     read_head,
     refuse_no_documents,
+    spec_of,
 )
 
 NDCG = Measure.parse("NDCG@10")
@@ -206,18 +207,7 @@ class FRankAdditiveSpec(RankBoostSpec):
 
 
 KINDS = {kind.name: kind for kind in (RankBoostSpec, FRankAdditiveSpec)}
-
-
-def spec(name: str, preset: str = "paper", **changes: Any) -> RankBoostSpec:
-    """The recipe of `rankboost` or `frank-additive`: a preset with fields replaced.
-
-    Args:
-        name: the ranker.
-        preset: a key of the recipe's `presets`.
-        changes: values by field name; text is read as the field's type demands.
-    """
-    recipe: RankBoostSpec = with_changes(KINDS[name].preset(preset), changes)
-    return recipe
+spec = spec_of(KINDS)
 
 
 def load(directory: Path) -> BoostedRanker:

@@ -21,7 +21,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs_slots import threads_allowed
-from shuffleproof.core.parameters import parameter, with_changes
+from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import one_line
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
@@ -31,6 +31,7 @@ from shuffleproof.core.rankers.tabular import (
     TabularSpec,
     read_head,
     refuse_no_documents,
+    spec_of,
 )
 from shuffleproof.core.words import counted
 
@@ -127,18 +128,7 @@ class MARTSpec(LambdaMARTSpec):
 
 
 KINDS = {kind.name: kind for kind in (LambdaMARTSpec, MARTSpec)}
-
-
-def spec(name: str, preset: str = "paper", **changes: Any) -> LambdaMARTSpec:
-    """The recipe of `lambdamart` or `mart`: a preset with fields replaced.
-
-    Args:
-        name: the ranker.
-        preset: a key of the recipe's `presets`.
-        changes: values by field name; text is read as the field's type demands.
-    """
-    recipe: LambdaMARTSpec = with_changes(KINDS[name].preset(preset), changes)
-    return recipe
+spec = spec_of(KINDS)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.parameters import parameter, with_changes
+from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import one_line
 from shuffleproof.core.rankers.canonical import CanonicalLists, row_order_parameter
@@ -37,6 +37,7 @@ from shuffleproof.core.rankers.tabular import (
     TabularSpec,
     read_head,
     refuse_no_documents,
+    spec_of,
 )
 from shuffleproof.core.words import counted
 
@@ -153,18 +154,7 @@ class IRSVMSpec(RankSVMSpec):
 
 
 KINDS = {kind.name: kind for kind in (RankSVMSpec, IRSVMSpec)}
-
-
-def spec(name: str, preset: str = "paper", **changes: Any) -> RankSVMSpec:
-    """The recipe of `ranksvm` or `irsvm`: a preset with fields replaced.
-
-    Args:
-        name: the ranker.
-        preset: a key of the recipe's `presets`.
-        changes: values by field name; text is read as the field's type demands.
-    """
-    recipe: RankSVMSpec = with_changes(KINDS[name].preset(preset), changes)
-    return recipe
+spec = spec_of(KINDS)
 
 
 @dataclass(frozen=True, eq=False)

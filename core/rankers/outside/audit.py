@@ -33,22 +33,19 @@ Places = Mapping[str, Iterable[str]]
 class Audit:
     """Record of what this process touches.
 
-    Args:
-        room: its own temporary folder, which ends with it and is left out; empty: it has none.
-
     Attributes:
         calls: that were begun.
         calling: a call is under way. Reading is recorded in calls alone: an import reads code and
             weights.
     """
 
-    def __init__(self, room: str = "") -> None:
+    def __init__(self) -> None:
         self.calls, self.calling = 0, False
         self._found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
         paths = sysconfig.get_paths()
         installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        own, self._here = [os.path.realpath(room)] if room else [], f"{Path.cwd()}/"
-        self._left_out = (*SYSTEM, *(f"{path}/" for path in (*installed, *own)))
+        self._here = f"{Path.cwd()}/"
+        self._left_out = (*SYSTEM, *(f"{path}/" for path in installed))
 
     def watch(self) -> None:
         """Start recording; Python has no way to end it."""

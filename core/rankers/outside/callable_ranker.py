@@ -1,29 +1,29 @@
-"""Rankers from outside: a Python callable that scores one list at a time."""
+"""Functions that score lists: one list at a time, or several with a mask."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.rankers.base import Input, one_line
-from shuffleproof.core.rankers.outside import file_ranker
-from shuffleproof.core.rankers.outside.callable_process import ARRAYS, FILES, INPUTS, OPTIONAL
+from shuffleproof.core.rankers.outside.audit import join_places
+from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import (
     FunctionProcess,
-    FunctionProcesses,
     jobs_allowed,
+    map_calls,
     seconds_allowed,
 )
 from shuffleproof.core.rankers.outside.returned import USABLE, is_score
-from shuffleproof.core.rankers.outside.signature import EXTRA
+from shuffleproof.core.rankers.outside.signature import EXTRA, CallSignature
 from shuffleproof.core.words import counted
 
 TOGETHER = 64
@@ -40,50 +40,131 @@ LACKING = {
 
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
 
+Scores = Callable[[Mapping[str, Any], str], np.ndarray]
+"""The scores of some lists, from inputs by name and the lists in words."""
+
+
+def reads_of(inputs: Sequence[str]) -> frozenset[Input]:
+    """Everything, and of what names documents and queries what a function takes."""
+    return EVERYTHING | frozenset(name for name in EXTRA if name in inputs)
+
+
+def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it is called)
+    name: str,
+    signature: CallSignature,
+    dataset: RankingDataset,
+    lists: CandidateLists,
+    ask_all: Callable[[list[Callable[[Scores], None]]], None],
+    features: Callable[[np.ndarray], np.ndarray],
+    *,
+    padding: bool = False,
+) -> Float[np.ndarray, " candidates"]:
+    """The scores of a function, by one call a list, or for lists of one length where it has a mask.
+
+    Args:
+        name: of the ranker.
+        signature: what the function takes.
+        dataset: of the lists.
+        lists: to be scored.
+        ask_all: makes all calls, each with a function of `Scores`.
+        features: of rows.
+        padding: lists of any lengths are given together, the shorter ones and the longest padded.
+
+    Raises:
+        DataError: the function failed, or returned something other than one score a document. −∞
+            means last.
+    """
+    scores = np.empty(len(lists.rows), dtype=np.float64)
+
+    def call(indexes: np.ndarray, ask: Scores) -> None:
+        longest = int(lists.lengths[indexes].max()) + PADDED * padding
+        places = np.arange(longest)
+        mask = places < lists.lengths[indexes][:, None]
+        slots = np.where(mask, lists.offsets[indexes][:, None] + places, 0)
+        rows, names = lists.rows[slots], [dataset.query_ids[at] for at in lists.queries[indexes]]
+        given: dict[str, Any] = {"features": features(rows), "query": names}
+        given["ranks"] = lists.ranks[slots].astype(np.int64)
+        if padding:
+            for array in ("features", "ranks"):
+                given[array] = np.where(mask[:, :, None], given[array], 0)
+            given["mask"] = mask
+        for extra, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
+            if column is not None and extra in signature.inputs:
+                given[extra] = [
+                    [column[row] if real else "" for row, real in zip(*pair, strict=True)]
+                    for pair in zip(rows.tolist(), mask.tolist(), strict=True)
+                ]
+            elif extra in signature.inputs and extra not in signature.optional:
+                finding = f"it takes {extra}, and this data set has none"
+                raise DataError(name, finding, LACKING[extra])
+        inputs = {"features", "mask", *signature.inputs}
+        taken = {one: value for one, value in given.items() if one in inputs}
+        answer = ask(taken, f"{name}, {_queries(names)}").astype(np.float64).reshape(slots.shape)
+        wrong = np.argwhere(~is_score(answer) & mask)
+        if len(wrong):
+            (index, place), docs = wrong[0], slots.shape[1]
+            finding = f"it returned {answer[index, place]} for document {place + 1} of {docs}"
+            raise AnswerError(f"{name}, query {names[index]}", finding, USABLE, "not-finite")
+        scores[slots[mask]] = answer[mask]
+
+    groups = _groups(lists, masked="mask" in signature.inputs, padding=padding)
+    ask_all([partial(call, indexes) for indexes in groups])
+    return scores
+
+
+def _groups(
+    lists: CandidateLists, *, masked: bool, padding: bool
+) -> Iterator[Int64[np.ndarray, " chosen"]]:
+    """The lists of each call: one after the other, or as many as may be of one length."""
+    filled = np.flatnonzero(lists.lengths)
+    if not masked:
+        yield from filled[:, None]
+        return
+    lengths = np.zeros_like(filled) if padding else lists.lengths[filled]
+    for length in np.unique(lengths):
+        alike = filled[lengths == length]
+        yield from np.split(alike, range(TOGETHER, len(alike), TOGETHER))
+
 
 @dataclass(frozen=True)
 class CallableRanker:
-    """A function of one list or of several, documents in the order shown.
+    """A function by name, in processes of its own; it is taken to read all that it takes.
 
     It is given what its parameters name (`signature.INPUTS`), features f32[docs, features] and
     ranks i64[docs, rankings] above all, and returns f32[docs]. One that takes a mask bool[lists,
     docs] is called with up to TOGETHER lists of one length, f32[lists, docs, features] and so on.
-    Nothing is known of what it reads, so it is taken to read everything that it takes. It runs in
-    processes of its own: what it does there, to the end of it, is told in words and harms nothing
-    here.
 
     Attributes:
         name: `module:function`.
-        processes: that run it.
-        inputs: what it takes.
-        optional: those of them that may be lacking.
-        rankings: initial rankings that the lists must carry at least.
+        processes: that run it, one or more.
+        signature: what it takes.
         source: SHA-256 of the file (or files) that module and function come from, as they were
-            when it was named; empty where there is none, as for what is built into Python. What
-            the file imports or reads in its turn is not in it.
-        padding: lists of any lengths are given together, the shorter ones and the longest padded.
+            when it was named; empty where there is none, as for what is built into Python.
+        padding: lists of any lengths are given together, padded.
         as_returned: scores stay in the type that the function returns; else they are float32 with
             the same order and ties.
     """
 
     name: str
-    processes: FunctionProcesses = field(repr=False, compare=False)
-    inputs: tuple[str, ...]
-    optional: frozenset[str] = frozenset()
-    rankings: int = 0
+    processes: tuple[FunctionProcess, ...] = field(repr=False, compare=False)
+    signature: CallSignature
     source: str = ""
     padding: bool = False
     as_returned: bool = False
+    rankings: ClassVar[int] = 0
 
     __repr__ = one_line
 
     @classmethod
-    def from_name(cls, target: str, seconds: float | None = None) -> "CallableRanker":
+    def from_name(
+        cls, target: str, seconds: float | None = None, threads: int | None = None
+    ) -> "CallableRanker":
         """The ranker of a `module:function`, looked up from the current folder first.
 
         Args:
             target: the name.
             seconds: that a call may take; by default as `function_process.seconds_allowed` says.
+            threads: numeric threads of its processes; by default as many as this one's.
 
         Raises:
             DataError: no such module or function, one that needs what no function is given, or its
@@ -93,45 +174,29 @@ class CallableRanker:
             finding = "__main__ is the running program, which another process cannot import"
             raise DataError(target, finding, "Put the function into a file of its own.")
         limit = seconds_allowed() if seconds is None else seconds
-        processes = FunctionProcesses(target, limit, jobs_allowed())
-        about = processes.processes[0].start()
-        inputs, optional = tuple(about[INPUTS]), frozenset(about[OPTIONAL])
-        return cls(target, processes, inputs, optional, source=_source(about[FILES]))
+        processes = tuple(FunctionProcess(target, limit, threads) for _ in range(jobs_allowed()))
+        about = processes[0].start()
+        signature = CallSignature((), tuple(about["inputs"]), frozenset(about["optional"]))
+        return cls(target, processes, signature, about["source"])
 
     @property
     def masked(self) -> bool:
         """Whether it is given several lists at once, with a mask."""
-        return "mask" in self.inputs
+        return "mask" in self.signature.inputs
 
     @property
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
-        return EVERYTHING | frozenset(name for name in EXTRA if name in self.inputs)
+        return reads_of(self.signature.inputs)
 
     def fresh(self, threads: int | None = None) -> "CallableRanker":
-        """The same function in other processes, which have seen nothing yet.
-
-        Their temporary and home folders are their own, so that it finds there what it put there
-        alone.
-
-        Args:
-            threads: numeric threads of those processes; by default as many as this one's.
-        """
-        process, *further = self.processes.processes
-        processes = FunctionProcesses(
-            self.name, process.seconds, 1 + len(further), threads, own_folders=True
-        )
-        processes.processes[0].start()
-        return replace(self, processes=processes)
-
-    @property
-    def has_own_folders(self) -> bool:
-        """Whether its processes had, up to now, temporary and home folders of their own."""
-        return self.processes.own_folders
+        """The same function in other processes, which have seen nothing yet."""
+        again = self.from_name(self.name, self.processes[0].seconds, threads)
+        return replace(self, processes=again.processes)
 
     def places(self) -> dict[str, list[str]]:
         """Places that its processes have touched, by `audit.KINDS`."""
-        return self.processes.places()
+        return join_places(process.places() for process in self.processes)
 
     def padded(self) -> "CallableRanker | None":
         """The same function, given padded lists; None where it takes no mask, and so none."""
@@ -146,92 +211,15 @@ class CallableRanker:
             DataError: the function failed, crashed, hung, or returned something other than one
                 score a document. −∞ means last.
         """
-        scores, calls = np.empty(len(lists.rows), dtype=np.float64), list(self._calls(lists))
 
-        def ask(process: FunctionProcess, at: int) -> None:
-            indexes = calls[at]
-            longest = int(lists.lengths[indexes].max()) + PADDED * self.padding
-            places = np.arange(longest)
-            mask = places < lists.lengths[indexes][:, None]
-            slots = np.where(mask, lists.offsets[indexes][:, None] + places, 0)
-            answers = self._answer(process, JudgedLists(dataset, lists), indexes, slots, mask)
-            scores[slots[mask]] = answers[mask]
+        def ask_all(calls: list[Callable[[Scores], None]]) -> None:
+            map_calls(self.processes, calls, lambda process, call: call(process.scores))
 
-        first_queries = [dataset.query_ids[lists.queries[indexes[0]]] for indexes in calls]
-        self.processes.map_calls(first_queries, ask)
-        if self.as_returned:
-            return scores
-        return file_ranker.in_single_precision(lists.offsets, scores)
-
-    def _calls(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
-        """The lists of each call: one after the other, or as many as may be of one length."""
-        if not self.masked:
-            yield from np.arange(len(lists))[:, None]
-            return
-        if self.padding:
-            yield from (
-                np.arange(start, min(start + TOGETHER, len(lists)))
-                for start in range(0, len(lists), TOGETHER)
-            )
-            return
-        for size in np.unique(lists.lengths):
-            alike = np.flatnonzero(lists.lengths == size)
-            for start in range(0, len(alike), TOGETHER):
-                yield alike[start : start + TOGETHER]
-
-    def _answer(
-        self,
-        process: FunctionProcess,
-        judged: JudgedLists,
-        indexes: Int64[np.ndarray, " chosen"],
-        slots: Int64[np.ndarray, "chosen docs"],
-        mask: Bool[np.ndarray, "chosen docs"],
-    ) -> Any:
-        """The function's scores of some lists, one where it takes no mask; checked."""
-        dataset, lists = judged.dataset, judged.lists
-        names = [dataset.query_ids[lists.queries[index]] for index in indexes]
-        features, ranks = dataset.features[lists.rows[slots]], lists.ranks[slots].astype(np.int64)
-        arguments = {"features": features, "ranks": ranks, "query": names}
-        for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
-            if name in self.inputs and (column is not None or name not in self.optional):
-                arguments[name] = self._texts(name, column, lists.rows[slots], mask)
-        if self.padding:
-            real = mask[:, :, None]
-            padded = np.where(real, features, 0), np.where(real, ranks, 0)
-            arguments |= {"features": padded[0], "ranks": padded[1], "mask": mask}
-        inputs = {
-            name: value for name, value in arguments.items() if name in {*self.inputs, *ARRAYS}
-        }
-        answer = process.scores(inputs, f"{self.name}, {_queries(names)}")
-        answer = answer.reshape(slots.shape)
-        wrong = np.argwhere(~is_score(answer) & mask)
-        if len(wrong):
-            (index, place), docs = wrong[0], slots.shape[1]
-            finding = f"it returned {answer[index, place]} for document {place + 1} of {docs}"
-            remedy = USABLE
-            location = f"{self.name}, query {names[index]}"
-            raise AnswerError(location, finding, remedy, "not-finite")
-        return answer
-
-    def _texts(
-        self,
-        name: str,
-        column: TextColumn | None,
-        rows: Int64[np.ndarray, "chosen docs"],
-        mask: Bool[np.ndarray, "chosen docs"],
-    ) -> list[list[str]]:
-        """The texts of some lists' documents, empty where there is padding.
-
-        Raises:
-            DataError: the data set has none.
-        """
-        if column is None:
-            finding = f"it takes {name}, and this data set has none"
-            raise DataError(self.name, finding, LACKING[name])
-        return [
-            [column[row] if real else "" for row, real in zip(list_rows, list_mask, strict=True)]
-            for list_rows, list_mask in zip(rows.tolist(), mask.tolist(), strict=True)
-        ]
+        scores = score_lists(
+            self.name, self.signature, dataset, lists, ask_all, dataset.features.__getitem__,
+            padding=self.padding,
+        )  # fmt: skip
+        return scores if self.as_returned else in_single_precision(lists.offsets, scores)
 
     def save(self, directory: Path) -> None:
         """A callable cannot be stored; it is named again each time.
@@ -259,12 +247,6 @@ def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[s
     for text in dataset.texts:
         digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
     return (digest.hexdigest(),)
-
-
-def _source(files: Sequence[str]) -> str:
-    """The digest of the files that a callable comes from; empty where there are none."""
-    digests = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
-    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
 
 
 def _queries(names: Sequence[str]) -> str:

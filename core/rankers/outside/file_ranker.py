@@ -1,23 +1,16 @@
 """Rankers from outside by a file: scores aligned to rows, a LightGBM text model, XGBoost JSON.
 
 Foreign model files can abort or hang the process that loads them, so a disposable one does it
-(`core.rankers.outside.file_process`). Scores from a file cannot be asked again: whatever would need
+(`core.rankers.outside.model_files`). Scores from a file cannot be asked again: whatever would need
 other scores (changed features, other documents, another part) is refused in words.
 """
 
 import hashlib
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -25,7 +18,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, blocks
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import (
     AnswerError,
@@ -36,6 +29,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     no_file,
 )
+from shuffleproof.core.execution.worker_process import DIED, LATE, SAID, WorkerError, WorkerProcess
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
@@ -52,8 +46,9 @@ SECONDS = 120.0
 AT_ONCE = 200_000
 """Documents of a part that is asked about as a whole."""
 
-ABOUT = "about.json"
-"""The file in which the process of a model says how it read it."""
+SERVER = "shuffleproof.core.rankers.outside.model_files:ModelServer"
+MOST_BYTES = 4 << 30
+"""Memory for opening rankers: trees whose branches meet again grow without end when walked."""
 
 REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
 BLANKS = " \t\r"
@@ -72,15 +67,12 @@ class FileScores:
         scores: by row.
         fingerprint: of the part that they belong to.
         source: SHA-256 of the file, and of the order of rows where they were scattered.
-        merged: documents whose score, as written, differs from that of another of their query, and
-            in double precision does not. Single precision ties none: order and ties are kept.
     """
 
     name: str
     scores: Float32[np.ndarray, " docs"]
     fingerprint: str
     source: str
-    merged: int = 0
     reads: frozenset[Input] = ALONE
     rankings: int = 0
 
@@ -98,22 +90,19 @@ class FileScores:
             DataError: no file, something that is no finite number, or another number of lines.
         """
         path = _file(name)
-        lines = [*_numbers(path)]
-        if dataset.source_rows is not None and len(lines) == dataset.documents:
-            lines = [lines[row] for row in dataset.source_rows.tolist()]
-        ties = _Ties(dataset.offsets.tolist())
-        scores = np.fromiter(map(ties.noted, lines), dtype=np.float64)
+        scores = np.fromiter(_numbers(path), dtype=np.float64)
         if len(scores) != dataset.documents:
             documents = counted(dataset.documents, "document")
             finding = f"{counted(len(scores), 'score')} where the part has {documents}"
             remedy = "Give one score a line, in the order of the rows."
             sizes = ((len(scores),), (dataset.documents,))
             raise AnswerError.of_shape(str(path), finding, remedy, sizes)
-        single = in_single_precision(dataset.offsets, scores)
         source = _digest(path)
         if dataset.source_rows is not None:
+            scores = scores[dataset.source_rows]
             source = hashlib.sha256(source.encode() + dataset.source_rows.tobytes()).hexdigest()
-        return cls(name, single, dataset.fingerprint, source, ties.merged)
+        single = in_single_precision(dataset.offsets, scores)
+        return cls(name, single, dataset.fingerprint, source)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -211,31 +200,31 @@ class OutsideModel:
     def _model_scores(
         self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
     ) -> Float32[np.ndarray, " rows"]:
-        with TemporaryDirectory() as room:
-            request, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
-            about = json.dumps(
-                {"names": dataset.names, "rule": self.columns or "", "missing": dataset.missing}
-            )
-            given = {
-                "features": dataset.features[rows],
-                "ids": np.array(dataset.feature_ids, dtype=np.int64),
-                "names": np.frombuffer(about.encode(), dtype=np.uint8),
-            }
-            if (absent := dataset.absent_cells(rows)) is not None:
-                given["absent"] = absent
-            np.savez(request, **given)
-            self._run_model(request, answer)
-            scores = np.load(answer, allow_pickle=False)
-            how = json.loads(answer.with_name(ABOUT).read_text(encoding="utf-8"))
-            self._seconds.append(how.pop("seconds"))
-            self.how.update(how)
+        request = {
+            "features": dataset.features[rows],
+            "ids": np.array(dataset.feature_ids, dtype=np.int64),
+            "names": list(dataset.names),
+            "rule": self.columns or "",
+            "missing": dataset.missing,
+        }
+        if (absent := dataset.absent_cells(rows)) is not None:
+            request["absent"] = absent
+        name = RankerName.of(self.name)
+        try:
+            answer = _ask("score", kind=name.head, path=str(self.path), **request)
+        except WorkerError as error:
+            finding, remedy = _words_of(error)
+            raise DataError(name.display, finding, remedy) from error
+        scores, how = answer["scores"], answer["how"]
+        self._seconds.append(how.pop("seconds"))
+        self.how.update(how)
         self._check_reading()
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             finding = f"it answered {scores.shape}"
             if scores.shape == (len(rows),):
                 finding = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
             raise AnswerError(
-                RankerName.of(self.name).display, finding, "One finite score a document is due.",
+                name.display, finding, "One finite score a document is due.",
                 "not-finite" if scores.shape == (len(rows),) else "no-scores",
             )  # fmt: skip
         return scores.astype(np.float32)
@@ -261,13 +250,6 @@ class OutsideModel:
         rule = self.columns or self.how.get("columns", "")
         _save_head(directory, head | {"columns": rule})
 
-    def _run_model(self, request: Path, answer: Path) -> None:
-        kind = RankerName.of(self.name).head
-        finding = _run_process([kind, str(self.path), str(request), str(answer)])
-        if finding or not answer.is_file():
-            finding, remedy = _finding_and_remedy(finding or "it ended without an answer")
-            raise DataError(RankerName.of(self.name).display, finding, remedy)
-
 
 def check_opens(directories: Sequence[Path]) -> str:
     """Open saved rankers in a process of its own, their trees walked; why not, empty if it can.
@@ -275,60 +257,42 @@ def check_opens(directories: Sequence[Path]) -> str:
     Args:
         directories: what `save` of any ranker wrote, or somebody who pretends so.
     """
-    return _run_process(["rankers", *map(str, directories)])
-
-
-def _run_process(arguments: Sequence[str]) -> str:
-    """Run `core.rankers.outside.file_process`; why it did not end well, empty if it did."""
-    program = [
-        sys.executable,
-        "-P",
-        "-m",
-        "shuffleproof.core.rankers.outside.file_process",
-        *arguments,
-    ]
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     try:
-        ended = subprocess.run(
-            program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            check=False, timeout=SECONDS, env=environment,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"it has not answered within {SECONDS:.0f} s"
-    return _last_words(ended.returncode, ended.stderr) if ended.returncode else ""
+        _ask("open_rankers", memory=MOST_BYTES, directories=[*map(str, directories)])
+    except WorkerError as error:
+        return _words_of(error)[0].replace(f"{directories[0].parent}/", "")
+    return ""
 
 
-def _finding_and_remedy(words: str) -> tuple[str, str]:
-    """What a process found in a model file and what to do, as it said it or as it ended."""
-    with suppress(ValueError):
-        finding, remedy = json.loads(words)
-        return finding, remedy
-    return words, "It may be damaged: save it anew, by the version of the library that is here."
+def _ask(method: str, *, memory: int = 0, **request: Any) -> dict[str, Any]:
+    """The answer of a process that ends afterwards."""
+    worker = WorkerProcess(SERVER, SECONDS, memory=memory, quiet=True)
+    try:
+        return worker.ask(method, **request)
+    finally:
+        worker.close()
 
 
-def _last_words(code: int, output: bytes) -> str:
-    r"""Why a process ended without an answer: what it said last, or how it ended.
+def _words_of(error: WorkerError) -> tuple[str, str]:
+    """Finding and remedy of a process that did not answer about a file."""
+    if error.kind == SAID:
+        return error.finding, error.remedy
+    finding = error.finding
+    if error.signal:
+        cause = ", as where memory runs out" if error.signal == "SIGKILL" else ""
+        finding = f"it crashed the library that reads it ({error.signal}{cause})"
+    elif error.kind == LATE:
+        finding = f"it has not answered within {SECONDS:.0f} s"
+    elif error.kind == DIED:
+        words = error.details.strip().splitlines()
+        finding = _printable(words[-1]) if words else finding
+    return finding, "It may be damaged: save it anew, by the version of the library that is here."
 
-    Args:
-        code: its exit status.
-        output: on stderr; a library quotes the file there, whatever bytes that holds.
 
-    >>> print(ascii(_last_words(1, b"Booster\nLightGBMError: no tree \xc3 in it\n")))
-    'LightGBMError: no tree \ufffd in it'
-    >>> _last_words(-11, b"")
-    'it crashed the library that reads it (SIGSEGV)'
-    """
-    if code < 0:
-        name = signal.Signals(-code).name
-        cause = ", as where memory runs out" if code == -signal.SIGKILL else ""
-        return f"it crashed the library that reads it ({name}{cause})"
-    lines = output.decode(errors="replace").strip().splitlines()
-    line = (
-        "".join(character if character.isprintable() else " " for character in lines[-1])
-        if lines
-        else ""
-    )
-    return " ".join(line.split())[-DETAIL:] or f"its process ended: {code}"
+def _printable(words: str) -> str:
+    """Printable characters of a library's last words, which may quote a file."""
+    line = "".join(character if character.isprintable() else " " for character in words)
+    return " ".join(line.split())[-DETAIL:]
 
 
 def in_single_precision(
@@ -390,42 +354,17 @@ def _save_head(directory: Path, facts: dict[str, str]) -> None:
     (directory / HEAD).write_text(text, encoding="utf-8")
 
 
-class _Ties:
-    """Counts, score by score, those that only double precision makes equal to an earlier one.
-
-    Args:
-        offsets: of the queries' documents.
-    """
-
-    def __init__(self, offsets: list[int]) -> None:
-        self.merged, self._offsets = 0, offsets
-        self._query, self._read = 0, 0
-        self._written: dict[float, str] = {}
-
-    def noted(self, score: tuple[float, str]) -> float:
-        """The number of a score, once its text was compared with the others of its query."""
-        value, text = score
-        while self._query < len(self._offsets) and self._read >= self._offsets[self._query]:
-            self._query, self._written = self._query + 1, {}
-        first_text = self._written.setdefault(value, text)
-        self.merged += first_text != text and Decimal(first_text) != Decimal(text)
-        self._read += 1
-        return value
-
-
-def _numbers(path: Path) -> Iterator[tuple[float, str]]:
-    """The number on every line that is not blank, and how it is written.
+def _numbers(path: Path) -> Iterator[float]:
+    """The number on every line that is not blank.
 
     Raises:
         LetorError: a line that is no decimal number, or beyond single precision.
         DataError: a damaged file.
     """
-    for block in blocks(path, str(path), Limits()):
-        lines = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
-        for place, line in enumerate(lines.split("\n")[:-1], block.first_line):
-            if line.strip(BLANKS):
-                text = line.strip(BLANKS)
-                yield _score(path, place, text), text
+    for place, line in lines(path, str(path), Limits()):
+        text = line.decode(errors="backslashreplace").strip(BLANKS)
+        if text:
+            yield _score(path, place, text)
 
 
 def _score(path: Path, place: int, line: str) -> float:

@@ -1,11 +1,14 @@
 """What a function returned, as an array of real numbers, or what it is instead, in words."""
 
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
+
+from shuffleproof.core.errors import AnswerError
+from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature
 
 WORDS: tuple[tuple[Any, str, str], ...] = (
     (type(None), "nothing", "Return the scores."),
@@ -49,11 +52,13 @@ class UnusableError(Exception):
         finding: what it is.
         remedy: what to do.
         shape: of an array of numbers, where it is another than is due.
+        expected: the shape that is due.
     """
 
     def __init__(self, finding: str, remedy: str = "", shape: tuple[int, ...] = ()) -> None:
         """Both in words."""
         self.finding, self.remedy, self.shape = finding, remedy, shape
+        self.expected: tuple[int, ...] = ()
         super().__init__(finding)
 
 
@@ -112,3 +117,37 @@ def _check_order(answer: Any) -> None:
     if np.array_equal(np.sort(labels), places):
         finding = "a Series whose index says another order than the documents'"
         raise UnusableError(finding, "Return it in their order: .sort_index(), or .to_numpy().")
+
+
+def call(
+    function: Callable[..., Any], signature: CallSignature, given: Mapping[str, Any]
+) -> np.ndarray:
+    """The scores that a function returns of several lists, or of one where it takes no mask.
+
+    Args:
+        function: of a user.
+        signature: its inputs.
+        given: its inputs by name, with an axis of lists in front.
+
+    Raises:
+        UnusableError: it returned something else.
+    """
+    shape = given["features"].shape[:2]
+    if "mask" in signature.inputs:
+        given = {"mask": np.ones(shape, dtype=bool), **given}
+    else:
+        given, shape = {name: value[0] for name, value in given.items()}, shape[1:]
+    try:
+        return numbers(signature.call(function, given), shape)
+    except UnusableError as error:
+        error.expected = shape
+        raise
+
+
+def answer_error(
+    where: str, finding: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
+) -> AnswerError:
+    """The error for an answer without scores: where, its words, its shape and the due one."""
+    expected = " x ".join(map(str, shapes[1]))
+    due = remedy or f"Expected {expected} numbers: {SIGNATURE}."
+    return AnswerError.of_shape(where, f"it returned {finding}", due, shapes)

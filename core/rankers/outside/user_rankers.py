@@ -1,7 +1,7 @@
 """Rankers of users' own that live in this process: objects, functions, models, and what is fitted.
 
-They are called `python:NAME` and are known by their code and by what they hold
-(`core.user_code`), studies add their scores of the test lists. Nothing is assumed of what they
+They are called `python:NAME`. A digest of source, version and values (`core.user_code`) stands for
+them in keys, to which studies add their scores of the test lists. Nothing is assumed of what they
 read. What can be fitted is fitted like every ranker of the registry, each fold, seed and size anew;
 it is stored where its class has `save` and `load`, else kept as long as the process lives.
 """
@@ -9,16 +9,14 @@ it is stored where its class has `save` and `load`, else kept as long as the pro
 import copy
 import inspect
 import json
-import secrets
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int64
+from jaxtyping import Float, Float32, Int64
 
 from shuffleproof.core import user_code
 from shuffleproof.core.data.dataset import RankingDataset
@@ -38,8 +36,10 @@ from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import (
     EVERYTHING,
-    LACKING,
     CallableRanker,
+    Scores,
+    reads_of,
+    score_lists,
 )
 from shuffleproof.core.rankers.outside.columns import (
     RULES,
@@ -47,19 +47,21 @@ from shuffleproof.core.rankers.outside.columns import (
     ModelColumns,
     match_columns,
 )
-from shuffleproof.core.rankers.outside.file_process import (
+from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
+from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
     lightgbm_columns,
     xgboost_columns,
 )
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
-from shuffleproof.core.rankers.outside.returned import USABLE, UnusableError, is_score, numbers
-from shuffleproof.core.rankers.outside.signature import (
-    EXTRA,
-    SIGNATURE,
-    CallSignature,
-    call_signature,
+from shuffleproof.core.rankers.outside.returned import (
+    USABLE,
+    UnusableError,
+    answer_error,
+    call,
+    is_score,
+    numbers,
 )
+from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature, call_signature
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
 
@@ -76,7 +78,7 @@ class RegisteredRanker:
     Attributes:
         thing: the ranker, or what makes one that can be fitted.
         parameters: with which it is made.
-        known_by: digest of its code and of what it holds; empty where that cannot be told.
+        known_by: digest of its source, version and values.
         fitted: it is to be fitted.
     """
 
@@ -102,13 +104,12 @@ class RegisteredRanker:
 
     @property
     def is_saved(self) -> bool:
-        """Whether it can be stored: it is known, and has `save` and `load`."""
-        return bool(self.known_by) and all(
-            hasattr(self.thing, method) for method in ("save", "load")
-        )
+        """True where it can be stored: it has `save` and `load`."""
+        return all(hasattr(self.thing, method) for method in ("save", "load"))
 
 
-def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
+@user_code.decorating
+def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> str:
     """Register a ranker of one's own, so that every study takes it as `python:NAME`.
 
     Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
@@ -120,8 +121,9 @@ def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
     `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
     is stored where the class has `save(self, directory)` and `load(directory)`.
 
-    It is known by its code and by what it holds (weights, trees). Registered again under the same
-    name, it is replaced. Only this process knows it; what is stored of it can be read everywhere.
+    Its key follows from its source text, `version`, `parameters` and its values: what a function
+    closes over, attributes and weights of an object. Registered again under the same name, it is
+    replaced. Only this process knows it; stored results can be read everywhere.
 
     A model of LightGBM, XGBoost or scikit-learn that was trained on a frame gets its columns by
     name; any other by the only rule of `core.rankers.outside.columns` that fits, or by `columns`.
@@ -130,6 +132,7 @@ def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
         name: letters, digits, `_` and `-`; by default the function's or class's own name, with
             digits of what it holds behind that of an object or lambda.
         thing: the ranker; left out where `ranker` is written above a function or class.
+        version: to be changed with what the source only names: helpers and globals of its module.
         parameters: with which a class is made; of a model, `columns`: names, id, id-1 or order.
 
     Returns:
@@ -142,29 +145,6 @@ def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
     >>> ranker("first-feature", lambda features, ranks: features[:, 0])
     'python:first-feature'
     """
-    if thing is None and isinstance(name, str | None):
-
-        def decorate(target: Any) -> Any:
-            ranker(name or target.__name__, target, **parameters)
-            return target
-
-        return decorate
-    if not isinstance(name, str | None):
-        _register("", name, parameters)
-        return name
-    return _register(name or "", thing, parameters)
-
-
-def name_of(thing: Any) -> str:
-    """The name of a ranker of any kind: texts are names, objects are registered if need be.
-
-    Raises:
-        UsageError: what cannot be a ranker.
-    """
-    return thing if isinstance(thing, str) else _register("", thing, {})
-
-
-def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
     fitted = isinstance(thing, type) and hasattr(thing, "fit")
     if not fitted:
         scoring_form(thing)
@@ -176,16 +156,26 @@ def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
                 f"{name or thing!r} is asked as it is and takes no parameters: leave them out, or "
                 "give a class with `fit`"
             )
-    known_by = user_code.digest_of(thing, dict(sorted(parameters.items())))
+    given = dict(sorted(parameters.items()))
+    digest = user_code.digest_of(name, thing, version, given)
     if not name:
         object_name = getattr(thing, "__name__", None) or type(thing).__name__
         name = object_name.strip("<>").lstrip("_")
         if object_name.startswith("<") or not hasattr(thing, "__name__"):
-            name += f"-{(known_by or secrets.token_hex(8))[:6]}"
-    registration = RegisteredRanker(thing, dict(parameters), known_by, fitted)
-    full = f"{name}{user_code.MARK}{(known_by or secrets.token_hex(8))[: user_code.DIGITS]}"
+            name += f"-{digest[:6]}"
+    registration = RegisteredRanker(thing, dict(parameters), digest, fitted)
+    full = f"{name}{user_code.MARK}{digest[: user_code.DIGITS]}"
     user_code.register("ranker", name, full, registration, RANKERS)
     return f"{OBJECT}:{name}"
+
+
+def name_of(thing: Any) -> str:
+    """The name of a ranker of any kind: texts are names, objects are registered if need be.
+
+    Raises:
+        UsageError: what cannot be a ranker.
+    """
+    return thing if isinstance(thing, str) else str(ranker("", thing))
 
 
 def registered_ranker(name: str) -> RegisteredRanker:
@@ -211,30 +201,24 @@ def _registration(name: str) -> RegisteredRanker | None:
     return registration.thing if registration else None
 
 
-@dataclass(frozen=True)
-class ScoringForm:
-    """How a thing scores one list.
-
-    Attributes:
-        function: that is called.
-        signature: with what.
-    """
+class ScoringForm(NamedTuple):
+    """A function that scores a list, and what it is called with."""
 
     function: Callable[..., Any]
     signature: CallSignature
 
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> "ScoringForm":
-        """A function, called with what its parameters name.
 
-        Raises:
-            UsageError: it needs something else.
-        """
-        try:
-            return cls(function, call_signature(function))
-        except ValueError as error:
-            name = getattr(function, "__qualname__", type(function).__name__)
-            raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
+def _form_of(function: Callable[..., Any]) -> ScoringForm:
+    """A function, called with what its parameters name.
+
+    Raises:
+        UsageError: it needs something else.
+    """
+    try:
+        return ScoringForm(function, call_signature(function))
+    except ValueError as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
 
 
 def scoring_form(thing: Any) -> ScoringForm | None:
@@ -257,8 +241,8 @@ def scoring_form(thing: Any) -> ScoringForm | None:
         options = {"num_threads": threads_allowed()} if package == LIGHTGBM else {}
         return ScoringForm(lambda features: _prediction(thing, features, options), FEATURES)
     if score is None and _is_network(thing):
-        return ScoringForm(_of_network(thing), ScoringForm.of(thing.forward).signature)
-    return ScoringForm.of(score or thing)
+        return ScoringForm(_of_network(thing), _form_of(thing.forward).signature)
+    return _form_of(score or thing)
 
 
 def _of_booster(booster: Any, package: str) -> Callable[..., Any]:
@@ -287,12 +271,11 @@ def columns_of(thing: Any) -> ModelColumns | None:
 
 def model_features(
     thing: Any, dataset: RankingDataset, rule: str, place: str
-) -> Callable[[Int64[np.ndarray, " rows"]], Any]:
+) -> Callable[[np.ndarray], Any]:
     """A function from rows to the features as a thing takes them.
 
     Models get their own columns; XGBoost's get NaN where the data set leaves a cell out, as it
     reads LETOR text itself. So do all models that know missing values where the data set says so.
-    What was trained by scikit-learn on a frame gets a frame.
 
     Args:
         thing: the ranker.
@@ -312,18 +295,14 @@ def model_features(
         raise DataError(place, error.finding, error.remedy) from error
     package = type(thing).__module__.partition(".")[0]
     missing = package == XGBOOST or (dataset.missing and _knows_missing(thing, package))
-    names = getattr(thing, "feature_names_in_", None)
 
-    def taken(rows: Int64[np.ndarray, " rows"]) -> Any:
-        features = dataset.features[rows]
-        if missing and (absent := dataset.absent_cells(rows)) is not None:
+    def taken(rows: np.ndarray) -> Any:
+        flat = rows.ravel()
+        features = dataset.features[flat]
+        if missing and (absent := dataset.absent_cells(flat)) is not None:
             features = np.where(absent, np.float32(np.nan), features)
         matrix = match.of(features, np.nan if missing else 0.0)
-        if names is None:
-            return matrix
-        import pandas as pd  # noqa: PLC0415 (it was trained on a frame of pandas)
-
-        return pd.DataFrame(matrix, columns=list(names))
+        return matrix.reshape(*rows.shape, matrix.shape[1])
 
     return taken
 
@@ -350,6 +329,11 @@ def _is_network(thing: Any) -> bool:
 
 def _prediction(model: Any, features: Any, options: Mapping[str, Any]) -> Any:
     """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        import pandas as pd  # noqa: PLC0415 (it was trained on a frame of pandas)
+
+        features = pd.DataFrame(features, columns=list(names))
     if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
         grades = np.asarray(model.classes_, dtype=np.float64)
         return model.predict_proba(features, **options) @ grades
@@ -388,11 +372,12 @@ class UserRanker:
     Attributes:
         name: `python:NAME`.
         thing: what scores.
-        known_by: digest of its code and of what it holds; empty where that cannot be told.
+        known_by: digest of its source, version and values.
         columns: of a model: the rule by which its columns are matched; empty: the only one that
             fits.
         as_returned: scores stay in the type that it returns; else they are float32 with the same
             order and ties.
+        untouched: a copy that has scored nothing yet; None: it cannot be copied.
     """
 
     name: str
@@ -400,6 +385,7 @@ class UserRanker:
     known_by: str = ""
     columns: str = ""
     as_returned: bool = False
+    untouched: Any = field(default=None, repr=False)
     rankings: ClassVar[int] = 0
 
     @property
@@ -412,8 +398,14 @@ class UserRanker:
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
         score = scoring_form(self.thing)
-        inputs = getattr(self.thing, "reads", ()) if score is None else score.signature.inputs
-        return EVERYTHING | frozenset(name for name in EXTRA if name in inputs)
+        return reads_of(
+            getattr(self.thing, "reads", ()) if score is None else score.signature.inputs
+        )
+
+    def fresh_copy(self, threads: int | None = None) -> "UserRanker":
+        """One that has seen nothing yet."""
+        del threads
+        return replace(self, thing=copy.deepcopy(self.untouched))
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -424,50 +416,39 @@ class UserRanker:
             DataError: it failed, or returned something else than one score a document. −∞ means
                 last.
         """
-        score, judged = scoring_form(self.thing), JudgedLists(dataset, lists)
-        if score is None:
-            answer = _numbers(self.thing.score(dataset, lists), (len(lists.rows),), self.name)
-            return self._typed(lists, answer)
-        parts, taken = [np.zeros(0)], model_features(self.thing, dataset, self.columns, self.name)
-        for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
-            if low < high:
-                parts.append(self._of_list(score, judged, index, (slice(low, high), taken)))
-        return self._typed(lists, np.concatenate(parts))
+        form = scoring_form(self.thing)
+        if form is None:
+            answer = self.thing.score(dataset, lists)
+            try:
+                scores = numbers(answer, (len(lists.rows),)).astype(np.float64)
+            except UnusableError as error:
+                shapes = error.shape, (len(lists.rows),)
+                raise answer_error(self.name, error.finding, error.remedy, shapes) from error
+            wrong = np.flatnonzero(~is_score(scores))
+            if len(wrong):
+                finding = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1}"
+                raise AnswerError(self.name, f"{finding} of {len(scores)}", USABLE, "not-finite")
+        else:
+            ask = partial(self._answer, form)
 
-    def _typed(self, lists: CandidateLists, scores: np.ndarray) -> np.ndarray:
+            def ask_all(calls: list[Callable[[Scores], None]]) -> None:
+                for one in calls:
+                    one(ask)
+
+            features = model_features(self.thing, dataset, self.columns, self.name)
+            scores = score_lists(self.name, form.signature, dataset, lists, ask_all, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
 
-    def _of_list(
-        self,
-        score: ScoringForm,
-        judged: JudgedLists,
-        index: int,
-        part: tuple[slice, Callable[[Int64[np.ndarray, " rows"]], Any]],
-    ) -> Float64[np.ndarray, " docs"]:
-        span, taken = part
-        dataset, lists, inputs = judged.dataset, judged.lists, score.signature.inputs
-        rows, query = lists.rows[span], dataset.query_ids[lists.queries[index]]
-        arguments: dict[str, Any] = {"features": taken(rows), "query": query}
-        arguments["ranks"] = lists.ranks[span].astype(np.int64)
-        for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
-            if name in inputs and column is not None:
-                arguments[name] = [column[row] for row in rows.tolist()]
-            elif name in inputs and name not in score.signature.optional:
-                finding = f"it takes {name}, and this data set has none"
-                raise DataError(self.name, finding, LACKING[name])
-        shape: tuple[int, ...] = (len(rows),)
-        if "mask" in inputs:
-            arguments, shape = {name: [value] for name, value in arguments.items()}, (1, *shape)
-            arguments |= {name: np.asarray(arguments[name]) for name in ("features", "ranks")}
-            arguments["mask"] = np.ones(shape, dtype=bool)
-        place = f"{self.name}, query {query}"
+    def _answer(self, form: ScoringForm, given: Mapping[str, Any], where: str) -> np.ndarray:
         try:
-            answer = score.signature.call(score.function, arguments)
+            return call(form.function, form.signature, given)
+        except UnusableError as error:
+            shapes = error.shape, error.expected
+            raise answer_error(where, error.finding, error.remedy, shapes) from error
         except Exception as error:  # whatever somebody's function does
             is_call = isinstance(error, TypeError) and not user_code.user_line(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
-            raise DataError(place, f"it failed: {user_code.failure(error)}", remedy) from error
-        return _numbers(answer, shape, place)
+            raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
 
     def save(self, directory: Path) -> None:
         """Write what its class's `load` reads, and by which name it is registered.
@@ -485,50 +466,6 @@ class UserRanker:
         (directory / FILE).write_text(json.dumps(head, indent=1), encoding="utf-8")
 
 
-@dataclass(frozen=True, eq=False)
-class CopiedRanker:
-    """A ranker of user code of which there is a copy that has scored nothing yet.
-
-    Attributes:
-        ranker: that scores.
-        untouched: the copy.
-    """
-
-    ranker: UserRanker
-    untouched: Any = field(repr=False)
-    rankings: ClassVar[int] = 0
-
-    @property
-    def reads(self) -> frozenset[Input]:
-        """As the ranker reads."""
-        return self.ranker.reads
-
-    @property
-    def name(self) -> str:
-        """`python:NAME`."""
-        return self.ranker.name
-
-    @property
-    def training_mode(self) -> bool:
-        """A torch module that was handed over in training mode."""
-        return self.ranker.training_mode
-
-    def fresh(self, threads: int | None = None) -> UserRanker:
-        """One that has seen nothing yet."""
-        del threads
-        return replace(self.ranker, thing=copy.deepcopy(self.untouched))
-
-    def score(
-        self, dataset: RankingDataset, lists: CandidateLists
-    ) -> Float[np.ndarray, " candidates"]:
-        """As the ranker scores."""
-        return self.ranker.score(dataset, lists)
-
-    def save(self, directory: Path) -> None:
-        """As the ranker is saved."""
-        self.ranker.save(directory)
-
-
 def open_ranker(name: str) -> Ranker:
     """A ranker that is not fitted here, by its name; with a copy of objects that can be copied.
 
@@ -540,35 +477,14 @@ def open_ranker(name: str) -> Ranker:
     return with_copy(UserRanker(name, registration.thing, registration.known_by, rule))
 
 
-def with_copy(plain: UserRanker) -> UserRanker | CopiedRanker:
+def with_copy(plain: UserRanker) -> UserRanker:
     """A ranker with a copy of its object that has scored nothing; as it is where there is none."""
-    is_function = hasattr(plain.thing, "__name__")
-    if is_function:  # it has no copy: what it keeps is elsewhere
+    if hasattr(plain.thing, "__name__"):  # a function has no copy: what it keeps is elsewhere
         return plain
     try:
-        return CopiedRanker(plain, copy.deepcopy(plain.thing))
+        return replace(plain, untouched=copy.deepcopy(plain.thing))
     except Exception:  # noqa: BLE001 (whatever somebody's object does; it is asked as it is)
         return plain
-
-
-def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarray, " docs"]:
-    """One number a document.
-
-    Raises:
-        AnswerError: something else was returned.
-    """
-    try:
-        scores = numbers(answer, due).astype(np.float64).ravel()
-    except (UnusableError, TypeError, ValueError) as error:
-        finding = getattr(error, "finding", "") or "something that is no array of numbers"
-        remedy = getattr(error, "remedy", "") or f"Expected {due[-1]} numbers: {SIGNATURE}."
-        shapes = getattr(error, "shape", ()), due[-1:]
-        raise AnswerError.of_shape(place, f"it returned {finding}", remedy, shapes) from error
-    wrong = np.flatnonzero(~is_score(scores))
-    if len(wrong):
-        wrong_score = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1} of {len(scores)}"
-        raise AnswerError(place, wrong_score, USABLE, "not-finite")
-    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -618,7 +534,7 @@ class UserSpec:
 
     Attributes:
         name: `python:NAME`.
-        known_by: digest of its code and parameters; empty where that cannot be told.
+        known_by: digest of its source, version and parameters.
         parameters: with which it is made, as text.
         seed: given to it; None: it takes none.
         saved: it can be stored.
@@ -669,15 +585,9 @@ class UserSpec:
 
 def as_returned(ranker: Any) -> Any:
     """A ranker of user code whose scores stay in the type that it returns; others as they are."""
-    if isinstance(ranker, CopiedRanker):
-        return replace(ranker, ranker=as_returned(ranker.ranker))
     if isinstance(ranker, UserRanker | CallableRanker):
         return replace(ranker, as_returned=True)
     return ranker
-
-
-_UNTOLD: dict[int, str] = {}
-"""What stands for things of which it cannot be told what they are, by id of what is registered."""
 
 
 def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
@@ -698,18 +608,16 @@ def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
     drawn_seed = (
         whole(str(seed)) if seed is not None else int(registration.parameters.get("seed", 0))
     )
-    known_by = registration.known_by or _UNTOLD.setdefault(id(registration), secrets.token_hex(32))
     parameters = tuple(
         (field, repr(value)) for field, value in sorted(registration.parameters.items())
     )
     return UserSpec(
-        name, known_by, parameters, drawn_seed if takes_seed else None, registration.is_saved
+        name,
+        registration.known_by,
+        parameters,
+        drawn_seed if takes_seed else None,
+        registration.is_saved,
     )
-
-
-def is_lasting(name: str) -> bool:
-    """Whether what is known of a ranker of user code means the same tomorrow."""
-    return bool(registered_ranker(name).known_by)
 
 
 def load(directory: Path) -> UserRanker:

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from safetensors.numpy import load_file
 
 from shuffleproof.core.data.features import Normalisation
-from shuffleproof.core.parameters import with_changes
 from shuffleproof.core.rankers.pairs.function import (
     NORMALISED,
     CalibrationBin,
@@ -16,21 +14,10 @@ from shuffleproof.core.rankers.pairs.function import (
 )
 from shuffleproof.core.rankers.pairs.net import PairNet, PairNetSpec
 from shuffleproof.core.rankers.pairs.trees import PairTrees, PairTreesSpec
-from shuffleproof.core.rankers.tabular import read_head
+from shuffleproof.core.rankers.tabular import read_head, spec_of
 
 KINDS: Mapping[str, type[PairSpec]] = {kind.name: kind for kind in (PairNetSpec, PairTreesSpec)}
-
-
-def spec(name: str, preset: str = "paper", **changes: Any) -> PairSpec:
-    """The recipe of `pair-net` or `pair-trees`: a preset with fields replaced.
-
-    Args:
-        name: the ranker.
-        preset: a key of the recipe's `presets`.
-        changes: values by field name; text is read as the field's type demands.
-    """
-    recipe: PairSpec = with_changes(KINDS[name].preset(preset), changes)
-    return recipe
+spec = spec_of(KINDS)
 
 
 def load(directory: Path) -> PairRanker:

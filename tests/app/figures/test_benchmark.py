@@ -75,18 +75,6 @@ def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     json.dumps(figure.to_plotly_json(), default=str)
 
 
-def test_chance_is_told_by_more_than_colour(compared):
-    drawn = dots(benchmark.differences(compared, "random", "NDCG@10"))
-    marker, at = drawn.marker, {name: place for place, name in enumerate(drawn.y)}
-    assert marker.color[at["DLCM"]] == marker.line.color[at["DLCM"]]
-    assert marker.color[at["MART"]] != marker.line.color[at["MART"]]
-
-
-def test_nobody_to_compare_is_an_empty_picture():
-    empty = pd.DataFrame(columns=["ranker", "difference", "low", "high", "p", "n"])
-    assert not benchmark.differences(empty, "random", "RR").data
-
-
 def test_a_bar_a_query_up_where_the_ranker_is_better():
     frame = pd.DataFrame(
         {
@@ -196,8 +184,3 @@ def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, colu
         assert one.x + one.reach[1] == pytest.approx(-0.02)
         open_dot = drawn["paper + loss softmax-ce"]
         assert open_dot.color != open_dot.edge
-
-
-def test_names_on_the_axis_are_short_and_broken(table):
-    figure = ablation.effects(table, "quality", "NDCG@10", step_of)
-    assert list(figure.layout.yaxis.ticktext) == ["released", "+ loss softmax-ce", "+ clip 5"]

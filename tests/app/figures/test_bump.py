@@ -70,21 +70,6 @@ def test_of_a_long_list_the_documents_that_moved_furthest_are_drawn():
     assert "The 500 of 5,000 documents that moved furthest" in figure.layout.annotations[-1].text
 
 
-def test_marks_tell_document_and_relevance(moves):
-    marks = [trace for trace in bump.bump(moves, "dlcm").data if trace.mode == "markers"]
-    assert [list(trace.y) for trace in marks] == [[3, 1, 2], [1, 3, 2], [1, 2, 3]]
-    full = stroke("dlcm").color
-    assert [color == full for color in marks[0].marker.color] == [True, False, True]
-    assert [row[0] for row in marks[0].customdata] == [0, 1, 2], "a click names the row"
-    assert marks[0].customdata[1][1] == "b&lt;br&gt;", "ids are text, not markup"
-
-
-def test_first_is_on_top_and_heads_say_what_is_what(moves):
-    layout = bump.bump(moves, "dlcm").layout
-    assert layout.yaxis.range[0] > layout.yaxis.range[1]
-    assert list(layout.xaxis.ticktext) == ["shown", "answer", "answer<br>before"]
-
-
 @pytest.mark.parametrize("count", [0, 1, 7, 40, 60, 1000])
 def test_any_length_is_drawn_within_bounds(count):
     places = np.arange(1, count + 1)

@@ -39,22 +39,7 @@ def test_lengths_are_binned_in_round_steps_and_lose_no_query():
     assert train.y[0] == train.y[-1] == 0
 
 
-def test_parts_differ_by_more_than_colour():
-    looks = {
-        (bar.marker.color, bar.marker.pattern.shape) for bar in distributions.labels(LABELS).data
-    }
-    assert len({look[0] for look in looks}) == len({look[1] for look in looks}) == 2
-    assert len({line.line.dash for line in distributions.lengths(LENGTHS).data}) == 2
-
-
 def test_a_feature_has_a_panel_a_part_and_a_constant_one_is_drawn_too():
     figure = distributions.feature(BINS, "feature 39")
     assert len(figure.data) == 2
     assert list(figure.data[0].width) == [0.5, 0.5]
-
-
-@pytest.mark.parametrize("rows", [0])
-def test_no_rows_are_no_error(rows):
-    assert not distributions.labels(LABELS[:rows]).data
-    assert not distributions.lengths(LENGTHS[:rows]).data
-    assert not distributions.feature(BINS[:rows], "x").data

@@ -5,14 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
 from shuffleproof.app.figures.ranking_degradation import curves
 from shuffleproof.app.figures.style import (
-    LABEL_HEIGHT,
-    end_labels,
-    named_ends,
     on_paper,
     spread_labels,
     stroke,
@@ -118,19 +114,6 @@ def test_every_line_is_labelled_at_its_end_and_no_label_covers_another(summary):
         assert above[1] <= below[0] + 1e-6
 
 
-def test_dashes_lie_over_solid_lines(summary):
-    order = list(lines(curves(summary, "transpositions", "NDCG@10", "unit")))
-    solid = [stroke(ranker).dash == "solid" for ranker in order]
-    assert solid == sorted(solid, reverse=True)
-
-
-def test_one_level_and_one_ranker_can_be_drawn(summary):
-    one = summary[(summary.level == 0.0) & (summary.ranker == "dlcm")]
-    for x in ("level", "tau"):
-        figure = curves(one, "transpositions", "NDCG@10", "unit", x=x)
-        assert len(lines(figure)) == 1
-
-
 def test_labels_stay_in_the_room_and_in_order():
     generator = np.random.default_rng(0)
     for _ in range(200):
@@ -145,24 +128,6 @@ def test_labels_stay_in_the_room_and_in_order():
             assert above[1] <= below[0] + 1e-6
         assert edges[0][0] >= -1e-6
         assert edges[-1][1] <= 400 + 1e-6
-
-
-def test_names_of_two_lines_at_one_place_stand_apart():
-    figure, texts = go.Figure(), ["initial<br>ranking", "DLCM", "SetRank<br>IMSAB", "SetRank MSAB"]
-    ends = [(text, 1.0, 0.5) for text in texts]
-    named_ends(figure, ends, texts, (0.0, 1.0, 300.0))
-    places = [150 + note.ay for note in figure.layout.annotations]
-    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
-    edges = [(at - height / 2, at + height / 2) for at, height in zip(places, heights, strict=True)]
-    assert all(below[0] - above[1] >= 5.0 for above, below in pairwise(edges))
-    named_ends(figure, ends, texts, (0.0, 1.0, sum(heights)))  # no room for more
-    last = figure.layout.annotations[-1]
-    assert last.ay + sum(heights) / 2 + heights[-1] / 2 <= sum(heights) + 1e-6
-
-
-def test_a_label_alone_stands_where_it_belongs():
-    assert spread_labels([123.0], [17.0], 400.0) == [123.0]
-    assert end_labels(["short", "averyveryverylongname"]) == ["short", "averyveryverylongname"]
 
 
 @pytest.mark.parametrize("suffix", ["", "@tuned", "#390841fe", " 3f2a91"])

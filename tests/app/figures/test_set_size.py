@@ -66,13 +66,6 @@ def test_every_curve_is_named_once_at_its_end(frame):
     assert {one.x for one in ends} == {np.log10(500)}
 
 
-def test_undefined_means_are_drawn_as_nothing(frame):
-    own = drawn(frame).assign(mean=np.nan, low=np.nan, high=np.nan)
-    made = figure.curves(own, "NDCG(empty=nan)@10")
-    assert not [one for one in made.layout.annotations if one.name == "end"]
-    assert list(made.layout.yaxis.range) == [0, 1]
-
-
 def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     own = frame[frame.ranker == "dlcm-without-init"]
     made = figure.sizes(own, "quality")
@@ -141,16 +134,3 @@ def test_changes_stand_around_zero_without_the_rankers_as_trained(conditions):
     assert list(trace.error_x.arrayminus) == pytest.approx([0.1, 0.15])
     assert made.layout.shapes[0].x0 == 0
     assert made.layout.yaxis.ticktext[0] == "<b>SetRank IMSAB + init</b>"
-
-
-def test_geometry_draws_what_it_is_given():
-    cosines = np.array([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
-    made = dots.similarity(cosines).data[0]
-    np.testing.assert_array_equal(made.z, cosines)
-    assert list(made.x) == [1, 2, 3]
-    assert (made.zmin, made.zmax) == (-1, 1)
-    assert list(dots.lengths(np.array([2.0, 1.0])).data[0].y) == [2.0, 1.0]
-    path = dots.path(np.array([[0.0, 1.0], [2.0, 3.0]]), (0.75, 0.25))
-    assert list(path.data[0].x) == [0.0, 2.0]
-    assert list(path.data[0].text) == ["1", "2"]
-    assert "75 %" in path.layout.xaxis.title.text

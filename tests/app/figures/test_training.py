@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.figures.training import LOSS, VALID, curves
@@ -72,20 +71,3 @@ def test_a_run_selected_by_loss_has_its_validation_loss_below():
     assert not lines(figure, "y")
     assert [list(trace.y) for trace in lines(figure, "y2")] == [[3, 2, 1.5], [2.5, 2.4, 2.6]]
     assert [mark.yref for mark in figure.layout.annotations] == ["y2"]
-
-
-@pytest.mark.parametrize("valid", [(0.5,), None])
-def test_one_epoch_is_a_mark(valid):
-    figure = curves({"dlcm": run(loss=(1.0,), valid=valid)})
-    assert all(trace.mode == "markers" for trace in figure.data)
-
-
-def test_nothing_is_an_empty_figure():
-    empty = run(loss=(), valid=())
-    assert not curves({"dlcm": empty}).data
-    assert not curves({}).data
-
-
-def test_a_gap_is_left_out():
-    figure = curves({"dlcm": run(loss=(1.0, float("nan"), 3.0), valid=(0.1, None, 0.3))})
-    assert [list(trace.x) for trace in lines(figure, "y2")] == [[1, 3]]

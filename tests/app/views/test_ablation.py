@@ -6,20 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import report
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import ablation as view
 from shuffleproof.core import jobs
-from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import Study, plan
 from tests import app_folded as folded
 from tests import app_pages
 from tests import app_tables as tables
-from tests.app_jobs import announce, state_of
 from tests.app_pages import markdown, words
 
 
@@ -76,71 +72,10 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     assert f"Query {query}, the lists as they are" in words(test)
 
 
-def test_the_report_holds_both_pictures(stored):
-    text = report.report([stored.path])
-    assert "question = Ablation(" in text
-
-
-def test_an_ablation_without_sizes_says_so(store, fold, monkeypatch):
-    made = tables.ablation_result(fold)
-    made.facts.pop("sizes")
-    store.add(key_of("study", made.recipe), made.recipe, made.save, made.facts)
-    test = opened()
-    folded.menus(test)
-    assert "stored without its sizes" in words(test)
-
-
-def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
-    test = opened()
-    test.selectbox(key="new.ranker").set_value("dlcm")
-    test.multiselect(key="new.towards").set_value(["released"])
-    test.text_input(key="new.levels").set_value("0, 7")
-    test.number_input(key="new.draws").set_value(2)
-    test.run()
-    assert " first, then 6 trials" in words(test)
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    asked = job.parameters
-    assert (job.kind, job.state) == ("ablation", "waiting")
-    assert (asked["ranker"], asked["sizes"], asked["towards"]) == ("dlcm", "small", ["released"])
-    assert (asked["levels"], asked["draws"]) == ([0.0, 7.0], 2)
-    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
-
-
-@pytest.mark.parametrize("levels", ["many", "2.5", "-1"])
-def test_wrong_levels_are_sentences_and_hand_nothing_in(store, levels):
-    test = opened(**{"new.levels": levels})
-    assert "level" in words(test)
-    assert not [button for button in test.button if button.key == "new.run"]
-
-
 def handed_in(store):
     asked = {"data": tables.DATA, "ranker": "setrank-imsab", "sizes": "small",
              "towards": ["released"], "levels": [0.0, 20.0], "draws": 2}  # fmt: skip
     return jobs.submit(store, "ablation", asked)
-
-
-def test_a_running_ablation_shows_its_first_variants_and_is_cancelled(store, fold):
-    result = tables.ablation_result(fold)
-    study = Study.of(result.recipe)
-    for trial in plan(study):
-        if trial.ranker in {"paper", "released"}:
-            row = result.trials
-            at = row.index[(row.ranker == trial.ranker) & (row.level == trial.level)
-                           & (row.draw == trial.draw)][0]  # fmt: skip
-            meta = {"tau": 1.0, "set_size": 8.0, "seconds": 0.1}
-            store.records.put(study.digest_of(trial), meta, {"values": result.values[at]})
-    facts = {name: value for name, value in result.facts.items() if name != "training_seconds"}
-    key = key_of("study", study.recipe())
-    job = handed_in(store)
-    announce(job, key, study, result.query_ids, facts)
-    told = '{"done": 3, "total": 30, "unit": "epochs of released", "values": {}}'
-    state_of(store, job, state="running", started=1.0, progress=told)
-    test = opened()
-    assert "Running: 3 of at most 30 epochs of released" in test.get("progress")[0].proto.text
-    assert "First results: 2 of 4 variants" in words(test)
-    test.button(key=f"cancel {job.id[:16]}").click().run()
-    assert jobs.jobs_of(store).get(job.id).cancel_wanted
 
 
 def test_every_network_with_three_recipes_is_offered():

@@ -2,10 +2,6 @@
 
 import html
 import json
-import os
-import subprocess
-import sys
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,13 +9,13 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import exports, scoring, services
+from shuffleproof.app import scoring, services
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.views.attention import export, sentences
 from shuffleproof.app.views.attention import map as attention_map
 from shuffleproof.app.views.attention.map import Overview, WantedMap
 from shuffleproof.core.answers import attention
-from shuffleproof.core.answers.attention import pack_array, unpack_array
+from shuffleproof.core.answers.attention import unpack_array
 from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ScoringError, UsageError
@@ -28,7 +24,6 @@ from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, record_maps
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
-from tests import places
 
 SECONDS = 90
 
@@ -73,12 +68,6 @@ def asked(page, name):
     return found[0] if isinstance(found, list) and found else found
 
 
-def test_without_rankers_it_says_what_to_do(tmp_path, monkeypatch):
-    page = opened(tmp_path, monkeypatch)
-    assert "No ranker with attention" in page.info[0].value
-    assert "shuffleproof train setrank-msab" in page.code[0].value
-
-
 def test_the_order_shown_plays_no_part_in_setrank_and_does_in_dlcm(trained_sample, monkeypatch):
     root = trained_sample[0].root
     page = opened(root, monkeypatch)
@@ -89,12 +78,6 @@ def test_the_order_shown_plays_no_part_in_setrank_and_does_in_dlcm(trained_sampl
     page = page.selectbox(key="ranker").select("setrank-imsab-init").run()
     page = page.selectbox(key="change").select("transpositions:20:0").run()
     assert said(page).endswith("the initial ranking is part of what SetRank IMSAB + init reads.")
-
-
-def test_the_list_shown_is_summed_up_and_offers_no_command(trained_sample, monkeypatch):
-    page = opened(trained_sample[0].root, monkeypatch)
-    assert any("draws on" in text and "mean over" in text for text in texts(page))
-    assert not [one for one in page.button if "all test queries" in one.label]
 
 
 def test_every_map_of_a_ranker_can_be_looked_at(trained_sample, monkeypatch):
@@ -137,26 +120,6 @@ def test_a_cell_names_both_documents_their_labels_ranks_and_features(trained_sam
     assert set(features.columns[1:3]) == set(documents.columns)
 
 
-def test_what_the_address_has_in_vain_is_said_or_dropped(trained_sample, monkeypatch):
-    page = opened(
-        trained_sample[0].root, monkeypatch, change="nonsense", cell="9999.1", zoom="x",
-        ranker="lambdamart",
-    )  # fmt: skip
-    assert not page.exception
-    warned = " ".join(one.value.replace("\\", "") for one in page.warning)
-    assert "no readable change" in warned
-    assert "lambdamart" in warned
-    assert asked(page, "cell") is None
-    assert asked(page, "zoom") is None
-
-
-def test_shuffling_again_takes_the_next_seed(trained_sample, monkeypatch):
-    page = opened(trained_sample[0].root, monkeypatch, change="shuffled:4")
-    page = next(one for one in page.button if one.label == "Shuffle").click().run()
-    assert asked(page, "change") == "shuffled:5"
-    assert any("seed 5" in text for text in texts(page))
-
-
 def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypatch):
     class Dead:
         def ask(self, *_):
@@ -167,18 +130,6 @@ def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypat
     assert not page.exception
     assert "The scoring process has no answer" in page.error[0].value.replace("\\", "")
     assert "<b>" not in page.error[0].value
-
-
-def in_process(program, root):
-    home = places.ROOT
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"SHUFFLEPROOF_HOME": str(root), "PYTHONPATH": str(home / ".types")},
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def seen(docs=5, kinds=(("documents", 2, 2),)):
@@ -204,80 +155,22 @@ def square(docs):
 @pytest.mark.parametrize("look", attention_map.LOOKS)
 def test_cells_are_those_of_the_documents_that_stand_there(sorting, look):
     list_, before, after = seen(), square(5), square(5).T.copy()
-    view = attention_map.View(look, sorting, None, (1, 4))
+    view = attention_map.View(look, sorting, (1, 4))
     found = attention_map.lay_out(list_, (before, after), WantedMap("documents", 0, None), view)
-    due = {"both": before, "before": before, "after": after, "difference": after - before}[look]
+    due = {"both": before, "difference": after - before}[look]
     for row in range(5):
         for column in range(5):
-            one, other = found.rows.item(row), found.columns.item(column)
+            one, other = int(found.rows[row]), int(found.columns[column])
             assert found.cells.values[row, column] == pytest.approx(due[one, other])
             if look == "both":
                 assert found.cells.after[row, column] == pytest.approx(after[one, other])
             assert found.cells.rows.names[row] == f"{row + 1}. <d{one}>"
     row, column = found.cells.chosen
-    assert (found.rows.item(row), found.columns.item(column)) == (1, 4)
-
-
-def test_700_documents_are_60_bins_and_a_click_zooms_to_60_documents():
-    list_, before = seen(700), square(700)
-    view = attention_map.View("before", "label", None, None)
-    wanted = WantedMap("documents", 0, None)
-    found = attention_map.lay_out(list_, (before, before), wanted, view)
-    assert found.cells.values.shape == (60, 60)
-    assert found.cells.grouped
-    assert found.cells.values.mean() == pytest.approx(1 / 700, rel=1e-3)
-    assert found.cells.columns.names[-1].endswith("–700")
-    place = found.rows.middle(30)
-    zoomed = attention_map.lay_out(
-        list_, (before, before), wanted, replace(view, zoom=(place, place))
-    )
-    assert zoomed.cells.values.shape == (60, 60)
-    assert not zoomed.cells.grouped
-    first = zoomed.rows.edges[0]
-    assert first <= place < first + 60
-    inside = before[np.ix_(zoomed.rows.order, zoomed.columns.order)]
-    np.testing.assert_allclose(zoomed.cells.values, inside[first : first + 60, first : first + 60])
-
-
-def test_a_click_zooms_or_opens(monkeypatch):
-    class Page:
-        session_state: ClassVar = {}
-        query_params: ClassVar = {}
-
-    monkeypatch.setattr(attention_map, "st", Page)
-    view = attention_map.View("before", "shown", None, None)
-    for docs, name in ((700, "zoom"), (5, "cell")):
-        weights = square(docs)
-        found = attention_map.lay_out(
-            seen(docs), (weights, weights), WantedMap("documents", 0, 0), view
-        )
-        points = [{"y": 2, "x": 3}]
-        Page.session_state[attention_map.CHART] = {"selection": {"points": points}}
-        attention_map.take(found)()
-        assert name in Page.query_params
-    assert Page.query_params["cell"] == "2.3"
-    low, high = Page.query_params["zoom"].split(".")
-    assert (int(low) // 12, int(high) // 12) == (2, 3)
-
-
-def test_the_figure_escapes_names_and_says_itself_in_words():
-    view = attention_map.View("before", "label", None, None)
-    found = attention_map.lay_out(
-        seen(), (square(5), square(5)), WantedMap("documents", 0, 0), view
-    )
-    drawn = figure.heat(found.cells)
-    marks = json.loads(drawn.to_json())["data"][1]
-    assert marks["type"] == "scatter"
-    assert [names(mark) for mark in marks["text"][:6]] == [
-        (found.cells.rows.names[at // 5], found.cells.columns.names[at % 5]) for at in range(6)
-    ]
-    assert all("<d" not in text for text in marks["text"])
-    assert [drawn.data[1].y[7], drawn.data[1].x[7]] == [1, 2]
-    assert figure.heat(found.cells).data[0].zmin == 0
+    assert (int(found.rows[row]), int(found.columns[column])) == (1, 4)
 
 
 def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
-    view = attention_map.View("both", "label", None, (1, 4))
+    view = attention_map.View("both", "label", (1, 4))
     after = square(5).T.copy()
     found = attention_map.lay_out(seen(), (square(5), after), WantedMap("documents", 0, 0), view)
     drawn = figure.heat(found.cells)
@@ -287,7 +180,7 @@ def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
     assert len({(trace.zmin, trace.zmax) for trace in maps}) == 1
     assert [trace.showscale for trace in maps] == [True, False]
     assert (marks[0].x == marks[1].x).all()
-    assert f"{after[found.rows.item(2), found.columns.item(3)]:.3g}" in marks[1].text[13]
+    assert f"{after[found.rows[2], found.columns[3]]:.3g}" in marks[1].text[13]
     assert len(drawn.layout.shapes) == 2
     frame = export.cells_table(found)
     assert frame["weight after"].tolist() == pytest.approx(found.cells.after.ravel().tolist())
@@ -314,83 +207,6 @@ def names(text):
     """Row and column that the words at a mark begin with."""
     row, _, rest = html.unescape(text).partition("</b> ← ")
     return row.removeprefix("<b>"), rest.partition("<br>")[0]
-
-
-def test_a_document_that_is_gone_is_empty_and_said_to_be():
-    list_, before = seen(), square(5)
-    after = before.copy()
-    after[1, :] = after[:, 1] = np.nan
-    list_ = replace(list_, ranks=np.array([[0, 1, 2, 3, 4], [0, -1, 1, 2, 3]]))
-    list_.scores[1, 1] = np.nan
-    view = attention_map.View("difference", "shown", None, None)
-    found = attention_map.lay_out(list_, (before, after), WantedMap("documents", 0, 0), view)
-    assert np.isnan(found.cells.values[1]).all()
-    assert found.cells.limits == pytest.approx((-0.01 * before.max(), 0.01 * before.max()))
-    assert figure.MISSING in figure.heat(found.cells).data[1].text[1]
-    table = attention_map.documents_table(list_, [0, 1, 2])
-    assert table["initial rank after"].isna().tolist() == [False, True, False]
-    assert table["initial rank after"].tolist()[2] == 2
-    assert table["ranked after"].isna().tolist() == [False, True, False]
-
-
-def test_a_difference_of_rounding_is_pale():
-    before = square(5)
-    view = attention_map.View("difference", "label", None, None)
-    found = attention_map.lay_out(
-        seen(), (before, before + np.float32(1e-8)), WantedMap("documents", 0, 0), view
-    )
-    assert found.cells.limits[1] == pytest.approx(0.01 * before.max(), rel=1e-3)
-    assert found.cells.limits[0] == -found.cells.limits[1]
-
-
-def test_small_pictures_know_their_block_and_head():
-    pictures = [np.random.default_rng(0).random((3, 4, 4)) for _ in range(2)]
-    drawn = json.loads(figure.small(pictures, (1, 2)).to_json())
-    (marks,) = [trace for trace in drawn["data"] if trace["type"] == "scatter"]
-    found = [tuple(place) for place in marks["customdata"]]
-    assert found == [(block, head) for block in range(2) for head in range(3)]
-    (ring,) = drawn["layout"]["shapes"]
-    colors = figure.small(pictures, (1, 2)).data[0]
-    inside = [
-        (np.searchsorted(edges, ring[low]), np.searchsorted(edges, ring[high] - 1e-9))
-        for edges, low, high in ((colors.y, "y0", "y1"), (colors.x, "x0", "x1"))
-    ]
-    tile = colors.z[slice(*inside[0]), slice(*inside[1])]
-    own = pictures[1][2]
-    np.testing.assert_allclose(tile, (own - own.min()) / np.ptp(own), atol=1e-6)
-    assert len(figure.small(pictures, (0, None)).layout.shapes) == 3
-    assert not figure.small(pictures, (-1, None)).layout.shapes
-
-
-def test_what_is_taken_away_opens(trained_sample):
-    view = attention_map.View("before", "label", None, None)
-    found = attention_map.lay_out(
-        seen(), (square(5), square(5)), WantedMap("documents", 0, 0), view
-    )
-    frame = export.cells_table(found)
-    assert len(frame) == 25
-    assert frame["weight"].sum() == pytest.approx(5, rel=1e-4)
-    svg = "" if exports.drawing_lacks() else exports.figure_as(figure.heat(found.cells), "svg")
-    assert not svg or b"<svg" in svg[:300]
-
-
-class FakeRanker:
-    """As much of a trained ranker as a report needs."""
-
-    label, name, key = "setrank-msab", "setrank-msab", "ranker-1"
-
-
-def test_the_report_holds_sentence_picture_and_documents():
-    view = attention_map.View("before", "label", None, None)
-    wanted = WantedMap("documents", 0, 0)
-    found = attention_map.lay_out(seen(), (square(5), square(5)), wanted, view)
-    one = type("One", (), {"data": "mine<", "query": "q1", "recipe": None})
-    taken = export.ExportedView(one, FakeRanker, wanted, "shuffled:1", view)
-    page = export.report(taken, seen(), figure.heat(found.cells), "It <is> so.").decode()
-    assert "It &lt;is&gt; so." in page
-    assert "mine&lt;" in page
-    assert "&lt;d0&gt;" in page
-    assert "plotly" in page
 
 
 def question(trained_sample, ranker, **more):
@@ -455,23 +271,6 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
     assert all(np.isfinite(change) for _, _, change in told["changes"])
 
 
-def test_a_pair_of_documents_by_json(trained_sample):
-    item, _, workbench = question(trained_sample, "dlcm", documents=[0, 2])
-    found = attention.pair(item)["features"]
-    test = workbench.prepared.test
-    lists = test.lists.select(np.array([test.dataset.query_ids.index("503")]))
-    values = test.dataset.features[lists.rows].astype(np.float64)
-    due = (values[0] - values[2]) / values.std(axis=0)
-    by_id = {feature: apart for feature, _, _, apart in found}
-    for at, feature in enumerate(test.dataset.feature_ids):
-        if feature in by_id:
-            assert by_id[feature] == pytest.approx(due[at], rel=1e-5)
-    assert abs(found[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
-    alone = attention.pair(item | {"documents": [1, 1]})["features"]
-    due = (values[1] - values.mean(axis=0)) / values.std(axis=0)
-    assert abs(alone[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -508,20 +307,6 @@ def test_other_changes_are_refused(text):
         ListEdit.parse(text)
 
 
-def test_arrays_travel_whole():
-    array = np.random.default_rng(0).random((2, 3, 4)).astype(np.float32)
-    assert np.array_equal(unpack_array(json.loads(json.dumps(pack_array(array)))), array)
-
-
-def test_the_block_of_the_largest_change_is_told_where_there_are_several():
-    change = ListEdit.parse("-initial")
-    both = [("paths", 0, 0.1), ("paths", 1, 0.2)]
-    said = sentences.verdict("dlcm", ("order",), change, both).text
-    assert said.startswith("After re-indexing the largest change of a weight is 0.200 (")
-    assert ", block 2)" in said
-    assert "block" not in sentences.verdict("dlcm", ("order",), change, both[:1]).text
-
-
 def test_a_list_without_relevant_documents_has_no_relevant_mass():
     heads = pd.DataFrame({"map": ["paths"], "neighbours": [2.0], "relevant": [np.nan]})
     assert sentences.summary("dlcm", heads.assign(chance=np.nan), 3) == (
@@ -530,26 +315,17 @@ def test_a_list_without_relevant_documents_has_no_relevant_mass():
     )
 
 
-def test_verdicts():
-    shown, ranking = ListEdit.parse("shuffled:1"), ListEdit.parse("transpositions:5:0")
-    flat, moved = [("documents", 0, 1e-8)], [("documents", 1, 0.2), ("phi", 0, 9.0)]
-    reads = ("features", "neighbours", "ranks")
-    assert "plays no part" in sentences.verdict("setrank-msab", (), shown, flat).text
-    assert "is part of what" in sentences.verdict("setrank-msab-init", reads, ranking, moved).text
-    assert "0.200" in sentences.verdict("setrank-msab-init", reads, ranking, moved).text
-    assert "code is wrong" in sentences.verdict("setrank-msab", reads, shown, moved).text
-    assert "changes nothing here" in sentences.verdict("dlcm", ("order",), shown, flat).text
+def test_of_a_long_list_the_first_documents_are_drawn(monkeypatch):
+    class Page:
+        session_state: ClassVar = {}
+        query_params: ClassVar = {}
 
-
-def test_the_lines_of_python_print_the_map(trained_sample):
-    store, workbench = trained_sample
-    (name,) = [
-        f"{artefact.facts['name']}#{artefact.key.digest[:8]}"
-        for artefact in store.artefacts("ranker")
-        if artefact.facts["name"] == "setrank-imsab-init"
-    ]
-    facts = {"data": "sample", "lists": workbench.recipe.plain()}
-    which = {"kind": "spread", "block": 1, "head": None, "change": "cut:0.5:0"}
-    ended = in_process(export.list_python(name, "503", which, facts), store.root)
-    assert ended.stdout.startswith("[["), ended.stderr[-2000:]
-    assert "nan" in ended.stdout
+    monkeypatch.setattr(attention_map, "st", Page)
+    most, weights = attention_map.MOST_CELLS, square(700)
+    view = attention_map.View("both", "label", None)
+    found = attention_map.lay_out(seen(700), (weights, weights), WantedMap("documents", 0, 0), view)
+    assert found.cells.values.shape == (most, most)
+    assert found.left_out == 700 - most
+    Page.session_state[attention_map.CHART] = {"selection": {"points": [{"y": 2, "x": 3}]}}
+    attention_map.take(found)()
+    assert Page.query_params["cell"] == f"{found.rows[2]}.{found.columns[3]}"

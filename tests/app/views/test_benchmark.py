@@ -10,24 +10,21 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from shuffleproof.app import benchmarks, exports, report
+from shuffleproof.app import benchmarks, exports
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import picture
-from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark.page import BenchmarkView
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import with_display_names
-from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from tests import app_folded as folded
 from tests import app_pages
 from tests import app_tables as tables
-from tests.app_jobs import announce, state_of
 from tests.app_pages import markdown, words
 
 
@@ -56,15 +53,6 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX", "Markdown",
             "Recipe (JSON)", "Report (HTML)", "TREC runs and qrels (zip)"} <= labels  # fmt: skip
     assert any("shuffleproof study benchmark" in code.value for code in test.code)
-
-
-def test_the_table_says_with_how_many_trials_a_row_was_tuned(stored):
-    result = StudyResult.open(stored.path)
-    cells = sections.cells(result, View(("NDCG@10",), baselines=()))
-    facts = result.facts | {"trials": {"dlcm": 40}}
-    table = benchmark_run.printed_table(cells, ["lambdamart", "dlcm"], facts, ["NDCG@10"])
-    rows = [name for name in table.index if not name.startswith("*")]
-    assert rows == ["LambdaMART", escaped("DLCM (tuned with 40 trials)")]
 
 
 def test_letters_say_who_is_above_whom(stored):
@@ -135,35 +123,6 @@ def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
     assert expected in words(left_out)
 
 
-def test_one_of_references_alone_breaks_nothing_and_is_not_shown_first(store, fold, monkeypatch):
-    with monkeypatch.context() as patched:
-        references = {name: tables.NOISE[name] for name in ("ideal", "initial ranking", "random")}
-        patched.setattr(tables, "NOISE", references)
-        bare = tables.benchmark_in(store, fold)
-    test = opened()
-    assert "There is nobody to compare with initial ranking here" in words(test)
-    assert "No ranker has been measured yet" in words(test)
-    assert "As the paper" not in words(test)
-    report.report([bare.path])
-    whole = tables.benchmark_in(store, fold)
-    now = benchmarks.stored_benchmarks(tables.DATA)
-    assert list(now) == [str(whole.key), str(bare.key)]
-    older = {**now, str(bare.key): replace(now[str(bare.key)], created="1999-01-01T00:00:00+00:00")}
-    assert min(older.values(), key=benchmarks.shown_first).key == whole.key
-
-
-def test_columns_that_differ_say_so_under_the_table(stored):
-    said = words(opened(columns=["NDCG@10", "NDCG@5"]))
-    assert "my_set · N = 40 queries · mean ± standard deviation of 2 seeds" in said
-    assert "bold: best of the trained rows" in said
-    mixed = sections.table_notes(
-        StudyResult.open(stored.path), View(("NDCG(empty=one)@10", "NDCG@5"))
-    )
-    assert [line.partition(": ")[0] for line in mixed[1:3]] == ["NDCG(empty=one)@10", "NDCG@5"]
-    text = report.report([stored.path])
-    assert "best of the trained rows" in text
-
-
 def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     test = opened(ranker="gsf", minus="dlcm")
     result = StudyResult.open(stored.path)
@@ -227,12 +186,6 @@ def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monk
     assert sum("**" in cell for cell in measured["NDCG@10"]) == 1
 
 
-def test_an_address_that_asks_for_what_is_not_there_is_told(stored):
-    test = opened({"baseline": "nobody", "study": "study-0000000000000000"})
-    assert "ranker nobody" in words(test)
-    assert "study study-0000000000000000" in words(test)
-
-
 def chosen_of(artefact):
     columns = ("NDCG@5", "NDCG@10")
     measure = Measure.parse("NDCG@10")
@@ -261,58 +214,6 @@ def test_files_hold_the_table_and_the_runs(stored):
     assert exports.File("runs", "x.zip", lambda: b"").mime == "application/zip"
 
 
-def test_the_report_holds_picture_finding_and_table(stored):
-    text = report.report([stored.path])
-    StudyResult.open(stored.path)
-    assert "<b>" in text
-    assert "question = Benchmark(" in text
-
-
-def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
-    test = opened()
-    test.multiselect(key="new.rankers").set_value(["mart", "lambdamart", "feature:1"])
-    test.number_input(key="new.seeds").set_value(2)
-    test.run()
-    said = words(test)
-    assert "**6 trainings, " in said
-    test.multiselect(key="new.combine.members").set_value(["mart", "ranksvm"]).run()
-    assert "2 scorings of every list for one answer, one a member; run at every seed" in words(test)
-    test.button(key="new.combine.add").click().run()
-    assert "**7 trainings, " in words(test)
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    assert (job.kind, job.state) == ("benchmark", "waiting")
-    assert job.parameters["rankers"] == ["mart", "lambdamart", "feature:1", "rrf:mart+ranksvm"]
-    assert (job.parameters["seeds"], job.parameters["preset"]) == (2, "small")
-    assert job.parameters["lists"]["initial"] == ["lambdamart@small"]
-    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("measures", "NDGC@10", "no measure is called"),
-        ("rankers", ["dlmc"], "no ranker is called"),
-        ("rankers", ["dlcm#abc"], "no such ranker in the store"),
-        ("rankers", ["random", "ideal"], "no ranker is named"),
-        ("rankers", ["feature:77"], "the data has no such feature"),
-    ],
-)
-def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
-    test = opened(**{f"new.{field}": value})
-    assert said in words(test)
-    assert not [button for button in test.button if button.key == "new.run"]
-
-
-def test_the_whole_table_is_one_click_whatever_was_run_before(stored):
-    test = opened(**{"run opened": True})
-    test.run()
-    assert test.multiselect(key="new.rankers").value == ["lambdamart", "dlcm", "gsf"]
-    test.button(key="new.table2").click().run()
-    assert not test.exception
-    assert test.multiselect(key="new.rankers").value == ["table2"]
-
-
 def test_folds_of_one_name_are_run_together(store):
     for number in (1, 2):
         store.set_name(f"other-fold{number}", store.names()[tables.DATA])
@@ -330,27 +231,6 @@ def test_folds_of_one_name_are_run_together(store):
 def handed_in(store):
     asked = {"data": tables.DATA, "rankers": ["lambdamart", "dlcm", "gsf"], "preset": "small"}
     return jobs.submit(store, "benchmark", asked)
-
-
-def test_a_running_benchmark_shows_its_first_rows_and_is_cancelled(store, fold):
-    made, judged = tables.plan(), tables.lists_of(fold)
-    done = tables.cells_of(made, judged)
-    for cell in made.cells()[:5]:
-        store.records.put(cell.digest, *done[cell.digest])
-    facts = tables.facts_of(fold, judged)
-    key = key_of("study", made.recipe())
-    job = handed_in(store)
-    announce(job, key, made, list(fold.test.query_ids), facts)
-    told = '{"done": 3, "total": 30, "unit": "epochs of dlcm, seed 0", "values": {}}'
-    state_of(store, job, state="running", started=1.0, progress=told)
-    test = opened()
-    assert "Running: 3 of at most 30 epochs of DLCM, seed 0" in test.get("progress")[0].proto.text
-    rows = list(test.table[0].value.index)
-    assert "DLCM" in rows
-    assert "gsf" not in rows
-    assert f"5 of {len(made.cells())} trainings" in words(test)
-    test.button(key=f"cancel {job.id[:16]}").click().run()
-    assert jobs.jobs_of(store).get(job.id).cancel_wanted
 
 
 def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, tmp_path):
@@ -382,33 +262,6 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     test.selectbox(key="of").set_value("1").run()
 
 
-def test_a_study_asked_under_other_conventions_shows_those_first(store, tmp_path):
-    (tmp_path / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n")
-    (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n")
-    asked = ("NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)")
-    compared = outside_runs.compare_runs(tmp_path / "q.txt", [tmp_path / "x.run"], asked)
-    test = opened({"study": str(outside_runs.keep(compared, store).key)})
-    assert "NDCG@10 · gain: y · ideal: judged · no relevant: 0 · ties: by document id" in words(
-        test
-    )
-    assert f"{compared.summary()['mean'][0]:.3f}" in test.table[0].value.loc["x", "NDCG@10"]
-    assert not [one for one in test.segmented_control if one.key == "ideal"]
-    test.toggle(key="asked").set_value(False).run()
-    assert not test.exception
-    assert "NDCG@10 · gain: 2^y − 1 · ideal: judged" in words(test)
-    assert "AP(ties=trec)" in test.table[0].value.columns  # not stored under another
-
-
-def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):
-    job = handed_in(store)
-    result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
-    state_of(store, job, state="done", finished=2.0, result=result)
-    mine = benchmark_run.FORM.panel.session_key
-    test = opened(**{mine: job.id})
-    assert str(stored.key) in test.query_params["study"]
-    assert mine not in test.session_state
-
-
 def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
     odd = "feature:3 ![x](http://e.org/x)"
     groups = tables.GROUPS | {odd: "each document by itself"}
@@ -418,10 +271,3 @@ def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
     test = opened()
     assert escaped(odd) in list(test.table[0].value.index)
     assert odd not in markdown(test)
-
-
-def test_a_benchmark_of_another_set_is_not_shown(stored, store):
-    other = replace(stored, facts=stored.facts)
-    assert benchmarks.stored_benchmarks(tables.DATA).keys() == {str(other.key)}
-    assert str(other.key) not in benchmarks.stored_benchmarks("sample")
-    assert benchmarks.stem("mq2008-fold3") == "mq2008"

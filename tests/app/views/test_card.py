@@ -1,22 +1,17 @@
 """The page Robustness card: empty, stored, clicked, run, running, failed; its picture."""
 
 import shutil
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import exports, report
-from shuffleproof.app.figures import card as figure
-from shuffleproof.app.figures.card import Mark
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import card as view
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.perturbations.sections import damage
-from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
 from tests import app_disturbed as made
@@ -81,74 +76,11 @@ def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
     assert session["point"] == "feature:1"
 
 
-def test_the_form_says_the_cost_and_hands_the_card_in(desk, stored):
-    page = made.opened("card")
-    proposed = page.multiselect(key="new.rankers").value
-    assert [name.partition("@")[0] for name in proposed] == list(made.RANKERS)
-    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
-    page.multiselect(key="new.ranking").set_value(["shuffle"])
-    page.multiselect(key="new.order").set_value([])
-    page.number_input(key="new.draws").set_value(3).run()
-    assert "No training, then " in made.words(page)
-    page.button(key="new.run").click().run()
-    (job,) = [job for job in desk.jobs.list() if job.state == "waiting"]
-    assert job.parameters["families"] == ["shuffle"]
-    assert job.parameters["rankers"] == list(made.RANKERS)
-
-
-def test_a_running_card_shows_its_first_marks(desk, workbench):
-    made.running(desk, workbench, "card", 24, {"families": list(made.FAMILIES)})
-    page = made.opened("card")
-    assert "Running" in made.words(page)
-    assert "trials so far" in made.words(page)
-
-
-def test_the_report_has_picture_sentence_and_numbers(desk, stored):
-    page = report.report([stored.path])
-    assert "<figure role='img'" in page
-    assert "feature:2" in page
-
-
-def test_a_card_is_written_again_as_command_and_python(stored):
-    command = study_command(stored.recipe, stored.facts)
-    assert command == (
-        "shuffleproof study card --rankers feature:1,feature:2 "
-        "--families transpositions,shuffle-shown --draws 2 --initial feature:3 --depth 12"
-    )
-    compile(study_python(stored.recipe, stored.facts), "card.py", "exec")
-
-
 def cards(**columns):
     usual = {"end": 0.4, "kept": 0.8, "milliseconds_a_list": 1.0, "front": True}
     names = columns.pop("ranker")
     frame = pd.DataFrame({"ranker": names} | usual | columns)
     return frame.assign(kept_low=frame["kept"] - 0.05, kept_high=frame["kept"] + 0.02)
-
-
-def test_slow_rankers_are_larger_and_the_initial_ranking_has_no_say():
-    frame = cards(ranker=[INITIAL, "dlcm", "mart", "gsf"], start=[0.2, 0.3, 0.4, 0.5],
-                  milliseconds_a_list=[1e-6, 1.0, 10.0, float("nan")])  # fmt: skip
-    drawn = figure.pareto(frame, "RR", "shuffle 1")
-    sizes = [trace.marker.size for trace in drawn.data]
-    assert drawn.data[1].error_y.array[0] == pytest.approx(0.02)
-    assert drawn.data[1].error_y.arrayminus[0] == pytest.approx(0.05)
-    assert drawn.data[0].customdata[0][4] == "", "the initial ranking takes no time"
-    assert sizes == [figure.SMALLEST, figure.SMALLEST, figure.LARGEST, figure.SMALLEST]
-    assert exports.figure_as(drawn, "html")
-
-
-def test_names_of_rankers_in_one_place_do_not_cover_each_other():
-    names = [INITIAL, *(f"{name}@tuned" for name in ("dlcm", "gsf", "mart", "setrank-imsab-init"))]
-    frame = cards(ranker=names, start=[0.5] * 5, kept=[0.8] * 5)
-    drawn = figure.pareto(frame, "RR", "shuffle 1")
-    told = [label for label in drawn.layout.annotations if label.name == "name"]
-    assert [label.text for label in told][3:] == ["MART tuned", "SetRank IMSAB<br>+ init tuned"]
-    boxes = []
-    for label in told:
-        half = Mark(0, 0, 0, label.text).half
-        boxes.append((np.array([label.ax, label.ay]) - half, np.array([label.ax, label.ay]) + half))
-    for (low, high), (other_low, other_high) in combinations(boxes, 2):
-        assert (np.minimum(high, other_high) - np.maximum(low, other_low)).min() <= 0
 
 
 def test_the_card_of_one_ranker_has_all_that_is_to_be_printed(desk, stored):
@@ -180,16 +112,3 @@ def test_dials_are_the_numbers_of_the_cards_with_their_intervals(stored):
     own = dials[(dials["ranker"] == INITIAL) & (dials["dial"] == "quality")].iloc[0]
     wide = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
     assert own["high"] - own["low"] == pytest.approx(2 * wide, rel=0.15)
-
-
-def test_the_axis_of_dots_is_that_of_the_rankers_and_not_of_the_initial_ranking():
-    frame = pd.DataFrame(
-        {"ranker": ["dlcm", "gsf", INITIAL], "dial": "kept", "value": [0.95, 0.99, 0.3],
-         "low": [0.94, 0.98, 0.2], "high": [0.96, 1.0, 0.4]}
-    )  # fmt: skip
-    drawn = figure.compare_dials(frame, "Kept")
-    low, high = drawn.layout.xaxis.range
-    assert 0.9 < low < 0.94
-    assert 1.0 < high < 1.05
-    assert [note.text for note in drawn.layout.annotations] == ["◂ 30.0 % [20.0, 40.0]"]
-    assert [trace.customdata[0][0] for trace in drawn.data] == ["GSF", "DLCM"]

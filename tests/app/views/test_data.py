@@ -290,30 +290,6 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
 
 
-def test_a_value_without_a_square_is_named_before_the_import_and_stops_nothing(store):
-    test = page("Add data")
-    bad = LETOR + "1 qid:77 1:0.5 2:-1e30 # a:1\n1 qid:78 1:1e999\n"
-    chosen(test, [("train.txt", bad), ("vali.txt", LETOR), ("test.txt", LETOR)])
-    line = bad.count("\n") - 1
-    (told,) = (one.value.replace("\\", "").replace(JOINER, "") for one in test.warning)
-    assert told.startswith(f"train.txt:{line}: feature 2 of query 77 is -1e30, whose square is no")
-    assert "an infinite value" in test.error[0].value
-
-
-def test_wrong_names_and_missing_parts_are_sentences(store, tmp_path):
-    ingested(store, tmp_path, "taken")
-    test = page("Add data")
-    chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR)])
-    for name, told in (("../x", "1 to 60 letters"), ("taken", "the name is taken")):
-        test.text_input(key="upload name").set_value(name).run()
-        assert told in test.error[0].value, "as soon as it is typed"
-        assert next(each for each in test.button if each.label == "Import").disabled
-    test.text_input(key="upload name").set_value("mine").run()
-    assert not test.error
-    next(button for button in test.button if button.label == "Import").click().run()
-    assert "none for test" in test.error[0].value
-
-
 @pytest.mark.parametrize("name", ["clicks.txt", "train.txt", "test.txt"])
 def test_a_single_file_is_split_by_query_until_another_comes(store, name):
     test = page("Add data")
@@ -373,29 +349,6 @@ def test_a_table_that_names_its_parts_is_taken_as_it_says(store, way, name):
     worked(store)
     (artefact,) = store.artefacts("data")
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [3, 1, 2]
-
-
-def test_a_table_whose_parts_are_none_is_told_before_the_import(store):
-    test = page("Add data")
-    table = table_of_parts(["train"] * 5 + ["bogus"])
-    test.file_uploader[0].set_value([("all.parquet", table, "application/octet-stream")])
-    test.run()
-    assert "row 6 of column part holds 'bogus'" in test.error[0].value.replace("\\", "")
-
-
-def test_only_what_is_missing_is_asked_for(store):
-    test = page("Add data")
-    assert "Choose the files." in plain(test)
-    chosen(test, [("odd.txt", LETOR), ("odder.txt", LETOR)])
-    assert "Choose the part of each file." in plain(test)
-    assert "Choose the files." not in plain(test)
-
-
-def test_a_missing_cell_names_the_field_of_this_page(store):
-    test = page("Add data")
-    chosen(test, [("a.txt", LETOR + "1 qid:99 1:NULL\n")])
-    assert "(“NULL and NaN cells”)" in test.error[0].value
-    assert "NULL and NaN cells" in [each.label for each in test.selectbox]
 
 
 def test_renaming_and_deleting(store, tmp_path):
@@ -463,16 +416,6 @@ def test_one_drop_zone_sorts_files_by_name_and_checks_their_first_lines(store):
     assert "Choose the part" not in plain(test)
     test.selectbox(key="upload missing").set_value("zero").run()
     assert "NULL" not in words(test) + "".join(each.value for each in test.code)
-
-
-def test_names_of_features_are_shown_as_text(store, tmp_path, tables_read_here):
-    rows = [f"{at // 3},{at % 2},{at},{at * 2}" for at in range(60)]
-    (tmp_path / "t.csv").write_text("\n".join([f"qid,label,bm25,{MARKUP}", *rows]))
-    run_to_end(catalogue.ingest(tmp_path / "t.csv", "mine", store))
-    test = page("Features", "mine")
-    assert {"1 (bm25)", f"2 ({MARKUP})"} <= {*test.selectbox(key="feature").options}
-    assert "Feature 1 (bm25) runs from" in plain(test)
-    assert test.dataframe[0].value["name"].tolist() == ["bm25", MARKUP]
 
 
 def test_the_form_names_the_columns_of_a_table(store, tables_read_here):

@@ -5,14 +5,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import services
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.core import jobs
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.result import StudyResult
@@ -71,24 +67,6 @@ def stored(store):
 opened = partial(app_pages.opened, "group-shuffles")
 
 
-def test_empty_offers_it_and_the_button_hands_in_what_was_chosen(store):
-    test = opened()
-    assert "No study of GSF's shuffles on my_set is stored yet" in words(test)
-    said = "study group-shuffles --rankers gsf@small --data my_set"
-    assert any(said in code.value for code in test.code)
-    assert " first, then 7 trials" in words(test)
-    test.text_input(key="new.shuffles").set_value("8, 2").run()
-    test.number_input(key="new.orders").set_value(3).run()
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    assert job.kind == "group-shuffles"
-    asked = {name: job.parameters[name] for name in ("rankers", "shuffles", "orders", "seed")}
-    assert asked == {"rankers": ["gsf@small"], "shuffles": [8, 2], "orders": 3, "seed": 0}
-    assert "Waiting for a free worker" in next(bar.proto.text for bar in test.get("progress"))
-    test.text_input(key="new.shuffles").set_value("two").run()
-    assert "whole numbers, comma-separated" in words(test)
-
-
 def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     test = opened()
     result = StudyResult.open(stored.path)
@@ -108,31 +86,3 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     assert {"PNG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
     command = next(code.value for code in test.code if "--shuffles 1,4,16" in code.value)
     assert "--rankers gsf@small,gsf@tuned" in command
-
-
-def test_one_ranker_can_be_chosen_and_a_missing_study_is_said(stored):
-    test = opened(show=["gsf@tuned"])
-    assert "exhaustive" not in set(test.dataframe[0].value["grouping"])
-    assert "Choose at least one ranker" in words(opened(show=[]))
-
-
-def test_first_points_are_drawn_while_it_runs(store):
-    plan = planned()
-    key = key_of("study", plan.recipe())
-    ids = tuple(map(str, range(40)))
-    engine.register(store, key, plan, ids, facts_of(tables.fold()))
-    values = np.stack([np.full(40, 0.5), np.ones(40), np.ones(40)]).astype(np.float32)
-    done = {"queries": 40, "set_size": 12.0, "seconds": 1.0}
-    store.records.put(plan.cells()[0].digest, done, {"values": values})
-
-    def drawn():
-        from shuffleproof.app import services
-        from shuffleproof.app.views import group_shuffles as page
-        from shuffleproof.core.studies.engine import running_studies as all_of
-
-        page.partial_picture(next(all_of(services.store(), "group-shuffles")))
-
-    test = AppTest.from_function(drawn, default_timeout=60).run()
-    assert not test.exception
-    assert "First results: 1 point." in words(test)
-    assert services.store().root == store.root

@@ -2,31 +2,22 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
-from shuffleproof.app.figures.bump import scatter
-from shuffleproof.app.views.invariance import moved_share
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (
     Answer,
-    amount,
     explanation,
     fell_most,
     moves,
-    verdicts,
 )
 from shuffleproof.core.answers.shown_order import Documents
-from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.errors import JobError, ScoringError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
@@ -81,12 +72,6 @@ def asked(page, name):
     return found[0] if isinstance(found, list) and found else found
 
 
-def test_without_rankers_it_says_what_to_do(tmp_path, monkeypatch):
-    page = opened(tmp_path, monkeypatch)
-    assert "No ranker that reads whole lists" in page.info[0].value.replace("\\", "")
-    assert "shuffleproof train dlcm" in page.code[0].value
-
-
 def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
     assert re.search(r"loses [\d.]+ % of NDCG@10\] DLCM moved", said(page))
     assert "SetRank IMSAB + init moved none" in said(page)
@@ -125,18 +110,6 @@ def test_the_address_restores_the_list(trained_sample, page, monkeypatch):
     assert again.selectbox(key="query").value == page.selectbox(key="query").value
 
 
-def test_a_query_that_goes_along_has_its_way_back(page):
-    own = page.selectbox(key="query").value
-    assert not [one for one in page.button if one.key == "own query"]
-    page = page.selectbox(key="query").select_index(5).run()
-    other = page.selectbox(key="query").value
-    back = button(page, f"Back to query {own}")
-    assert f"Query {other} stays from page to page" in back.help
-    page = back.click().run()
-    assert (page.selectbox(key="query").value, asked(page, "query")) == (own, own)
-    assert not [one for one in page.button if one.key == "own query"]
-
-
 def test_sorting_by_label_and_by_a_feature(page):
     page = page.selectbox(key="sorted").select("label").run()
     assert asked(page, "order") == "label"
@@ -163,17 +136,6 @@ def test_a_document_is_moved_by_hand_again_and_again(page):
     page = page.selectbox(key="query").select_index(0).run()
     assert asked(page, "order") in {None, "shuffled:1"}, "another list has other documents"
     assert page.selectbox(key="document").value is None
-
-
-@pytest.mark.parametrize("order", ["by-hand:2.1.0", "nonsense", "by-hand:0.0.0"])
-def test_an_order_of_another_list_is_replaced(trained_sample, monkeypatch, order):
-    page = opened(trained_sample[0].root, monkeypatch, order=order)
-    assert "DLCM moved" in said(page)
-
-
-def test_no_ranker_chosen(page):
-    page = page.multiselect(key="rankers").set_value([]).run()
-    assert page.info[0].value == "Choose at least one ranker."
 
 
 def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypatch):
@@ -237,21 +199,6 @@ def test_rankers_of_their_own_settings_are_named_by_their_keys(
         job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
     ):
         assert run_to_end(workbench.train(asked)).ranker.name == ranker
-
-
-def test_presets_are_recognised(trained_sample, tmp_path):
-    shutil.copytree(trained_sample[0].root, tmp_path / "own")  # others go on with the two rankers
-    store = Store(tmp_path / "own")
-    workbench = replace(trained_sample[1], store=store)
-    run_to_end(workbench.train("lambdamart", {"trees": "3"}))
-    found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
-    assert {ranker.preset for ranker in found} == {None}
-    run_to_end(workbench.train("lambdamart"))
-    found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
-    assert {ranker.preset for ranker in found} == {None, "small"}
-    (later,) = [ranker for ranker in found if ranker.preset == "small"]
-    assert later.label == f"lambdamart#{later.digest[:6]}"
-    assert str(run_to_end(workbench.train(later.label)).artefact.key) == later.key
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
@@ -327,52 +274,6 @@ def test_explanations_say_why(reads, after, words):
     assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))
 
 
-def test_sentences():
-    frames = [
-        ("dlcm", pd.DataFrame({"moved": [True, True, False]})),
-        ("setrank-imsab-init", pd.DataFrame({"moved": [False] * 3})),
-    ]
-    assert verdicts(frames) == "DLCM moved 2 of 3 documents; SetRank IMSAB + init moved none."
-    assert amount(0.0) == "0"
-    assert amount(float(np.float32(1.25))) == "1.25"
-
-
-def test_what_the_address_asks_for_in_vain_is_said(trained_sample, monkeypatch):
-    page = opened(
-        trained_sample[0].root, monkeypatch, query="no-such", rankers=["dlcm", "nobody"],
-        order="nonsense",
-    )  # fmt: skip
-    told = [one.value.replace("\\", "") for one in page.warning]
-    assert any("query no-such" in text and "Shown instead: " in text for text in told)
-    assert any("ranker nobody" in text and "Shown instead: DLCM" in text for text in told)
-    assert any("no readable order" in text and "seed 1" in text for text in told)
-
-
-@pytest.mark.parametrize(
-    ("moved", "words"), [(0, "0 %"), (1, "under 0.1 %"), (150, "0.8 %"), (10_000, "50 %")]
-)
-def test_certificates_say_the_share_of_documents_that_move(moved, words):
-    card = SimpleNamespace(positions_moved=moved, permutations=5 * 20, queries=5)
-    assert moved_share(card, documents=1000) == words
-
-
-@pytest.mark.parametrize(
-    ("label", "reads", "after", "words"),
-    [
-        ("gsf@small", ("features", "neighbours", "order"), (2.0, 1.0, 3.0), "decides who is in a"),
-        ("setrank-msab-init", ("features", "order"), (2.0, 1.0, 3.0), "ranks by where they are"),
-        ("mine:f", ("features", "order"), (2.0, 1.0, 3.0), "reads the order in which"),
-        ("gsf", ("features", "neighbours"), (3.0, 2.0, 1.0), "beside each of the others"),
-        ("random", (), (3.0, 2.0, 1.0), "from its seed and the query's id, and reads no feature"),
-        ("file-order", (), (3.0, 2.0, 1.0), "by its place in the file, and reads no feature"),
-        ("ideal", (), (3.0, 2.0, 1.0), "by its judgment, and reads no feature"),
-    ],
-)
-def test_explanations_fit_the_family(label, reads, after, words):
-    given = Answer(label, reads, (3.0, 2.0, 1.0), after, (1e-6,) * 3)
-    assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))
-
-
 def test_the_relevant_document_that_fell_most_is_named():
     frame = pd.DataFrame(
         {
@@ -388,31 +289,3 @@ def test_the_relevant_document_that_fell_most_is_named():
     assert fell_most(frame.assign(label=0.0)) == "No relevant document fell."
     by_rounding = frame.assign(moved=[False, False, True, True])
     assert not fell_most(by_rounding)
-
-
-def test_a_certificate_of_some_queries_says_so_and_all_can_be_examined(trained_sample, monkeypatch):
-    store, _ = trained_sample
-    (study,) = [one for one in store.artefacts("study") if one.recipe["kind"] == "invariance"]
-    facts = study.facts | {"of_queries": 784}
-    monkeypatch.setattr(services, "studies", lambda *_: [replace(study, facts=facts)])
-    page = opened(store.root, monkeypatch)
-    whole = " ".join(texts(page)).replace("\\", "")
-    assert whole.count("Of 784 test queries the first 150.") == 2
-    assert "No certificate of all test queries yet: DLCM, SetRank IMSAB + init." in whole
-    assert button(page, "Examine all test queries")
-
-
-def test_of_a_long_list_the_documents_that_changed_most_are_drawn_and_it_is_said():
-    change = np.arange(5000.0)
-    moves = pd.DataFrame(
-        {
-            "document": [f"d{at}" for at in range(5000)], "label": 0.0, "moved": True,
-            "score_before": 0.0, "score": change,
-        }
-    )  # fmt: skip
-    drawn = scatter(moves, "dlcm")
-    assert sorted(drawn.data[1].y) == list(range(4000, 5000))
-    assert "1,000 of 5,000 documents that changed most" in drawn.layout.xaxis.title.text
-    few = scatter(moves.head(1000), "dlcm")
-    assert len(few.data[1].y) == 1000
-    assert few.layout.xaxis.title.text == "score before"

@@ -1,7 +1,6 @@
 """The page Jobs and the head of the sidebar, in every state a job can be in."""
 
 import io
-import re
 import shutil
 import time
 from dataclasses import replace
@@ -9,16 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from shuffleproof.app import jobs, services
-from shuffleproof.app.views.jobs import SHOWN
+from shuffleproof.app import jobs
 from shuffleproof.core import jobs as work
-from shuffleproof.core.errors import ArtefactError, JobError
+from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.library.uploads import spool
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies.registry import EVERY
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 
@@ -29,13 +25,6 @@ def table(tmp_path, monkeypatch):
 
 def button(page, label):
     return next(one for one in page.button if one.label == label)
-
-
-def test_nothing_handed_in_says_what_will_stand_here(table):
-    said = words(opened(jobs_script))
-    assert "Nothing was started yet" in said
-    assert "No job is running" in said
-    assert table.started == 0
 
 
 def test_running_waiting_and_ended_jobs_are_told_apart(table):
@@ -54,24 +43,6 @@ def test_running_waiting_and_ended_jobs_are_told_apart(table):
     assert "train.txt:7: no label. Add one." in said
     assert "the next to run" in said
     assert waits.id
-
-
-def test_where_jobs_go_is_told_by_the_page_that_shows_them(table, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "ray:auto,gpus=0.5")
-    said = words(opened(jobs_script))
-    assert "Trainings, searches and studies are made by 8 workers of ray:auto,gpus=0.5." in said
-    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "cloud")
-    assert "known: processes" in words(opened(jobs_script))
-    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
-    assert "are made by" not in words(opened(jobs_script))
-
-
-def test_only_the_chosen_states_are_listed(table):
-    table.end(table.run(table.train("dlcm")), "failed", reason="gone")
-    table.train("mart")
-    page = opened(jobs_script)
-    page.button_group(key="states").set_value(["failed"]).run()
-    assert [one.value for one in page.subheader] == ["Failed (1)"]
 
 
 def test_cancel_and_try_again(table):
@@ -135,14 +106,6 @@ def test_details_show_parameters_reason_and_log(table):
     assert shown["job"] == job.id[:16]
 
 
-def test_many_ended_jobs_are_counted(table):
-    for seed in range(SHOWN + 3):
-        table.jobs.cancel(table.train("dlcm", changes={"seed": str(seed)}).id)
-    said = words(opened(jobs_script))
-    assert f"Cancelled ({SHOWN + 3})" in said
-    assert "and 3 older ones" in said
-
-
 def test_markup_in_names_is_shown_and_not_obeyed(table):
     name = "<b>![x](http://e.org/x.png)"
     Jobs = type(table.jobs)  # noqa: N806 (a class)
@@ -152,27 +115,6 @@ def test_markup_in_names_is_shown_and_not_obeyed(table):
     assert "![x](http" not in shown
     assert name in plain(shown)
     assert job.state == "waiting"
-
-
-def test_a_damaged_table_is_a_sentence(table):
-    (table.jobs.folder).mkdir(exist_ok=True)
-    (table.jobs.folder / "jobs.sqlite").write_bytes(b"nonsense" * 999)
-    assert "the file of jobs is damaged" in words(opened(jobs_script))
-
-
-def test_the_sidebar_names_three_jobs_and_counts_the_rest(table):
-    for seed in range(5):
-        table.train("dlcm", changes={"seed": str(seed)})
-    said = words(opened(jobs_script))
-    assert "and 2 more, on the page Jobs" in said
-    assert table.started, "work waits, so somebody has to do it"
-
-
-def test_the_next_to_run_says_when_and_others_what_is_before_them(table):
-    runs, waits, later = (table.train(ranker) for ranker in ("dlcm", "mart", "setrank-msab"))
-    table.run(runs, 3)
-    assert re.fullmatch(r"the next to run, in at most \d+ s", jobs.queue_text(waits))
-    assert jobs.queue_text(later) == "1 job before it"
 
 
 def test_what_was_done_is_a_link_in_the_sidebar_and_on_the_page_also_after_a_reload(
@@ -237,24 +179,6 @@ def test_the_end_of_an_upload_is_told_once_and_by_the_form_where_that_is_shown(t
     assert all("a label that is no number" in one for one in told)
 
 
-def test_a_failure_is_news_with_its_reason(table):
-    held = table.run(table.train("dlcm"))
-    page = opened(jobs_script)
-    table.end(held, "failed", reason="the loss is no number\ntrace")
-    page.run()
-    assert "the loss is no number" in plain(page.toast[0].value)
-
-
-def test_a_worker_that_cannot_be_started_is_a_sentence_on_the_page(table, monkeypatch):
-    def refused(_store):
-        raise JobError("jobs", "no process could be started", "Start one by hand.")
-
-    table.train("dlcm")
-    monkeypatch.setattr(work, "start_waiting", refused)
-    said = words(opened(jobs_script))
-    assert "no process could be started. Start one by hand." in said
-
-
 def test_remaining_time_forgets_a_pause():
     at = [0.0, 1.0, 2.0, 3.0, 500.0, 501.0, 502.0]
     steps = [Step(done + 1, 20, "epochs", when, {}) for done, when in enumerate(at)]
@@ -304,45 +228,6 @@ def test_names_of_jobs(kind, given, name):
     assert jobs.name(Job("0", kind, given)) == name
 
 
-def test_every_kind_of_job_has_a_name(table):
-    assert all(kind.doing for kind in EVERY.values())
-    for kind in work.KINDS:
-        given = {"data": "d", "rankers": ["a"], "ranker": "dlcm", "name": "n"}
-        assert jobs.name(Job("0", kind, given))
-
-
-def test_losses_that_select_are_no_ndcg():
-    steps = [Step(1, 9, "epochs", 0.0, {"loss": 2.0, "valid": -3.0})]
-    run = jobs.curve([*steps, Step(1, 9, "trees of lambdamart", 0.0, {"valid": 0.9})])
-    assert run["valid"].isna().all()
-    assert run["valid_loss"].tolist() == [3.0]
-    assert len(run) == 1
-
-
-def test_the_store_is_the_one_of_the_test(table):
-    assert services.store().root == table.store.root
-
-
-def test_ended_jobs_of_other_data_sets_are_counted_and_shown_on_demand(table):
-    key = key_of("data", {"made": "for the page"})
-    table.store.add(key, {}, lambda directory: (directory / "nothing").touch())
-    table.store.set_name("other", key)
-    table.end(table.run(table.train("dlcm")), "failed", reason="here")
-    other = table.jobs.submit("train", {"data": "other", "ranker": "dlcm"})
-    table.end(table.run(other), "failed", reason="elsewhere")
-    waits = table.jobs.submit("train", {"data": "other", "ranker": "mart"})
-    page = opened(jobs_script)
-    said = words(page)
-    assert "Failed (1)" in said
-    assert "here" in said
-    assert "1 ended job of data sets other than sample is hidden." in said
-    assert "Waiting (1)" in said, "what is under way is shown in any case"
-    button(page, "Show all").click().run()
-    assert "Failed (2)" in words(page)
-    assert page.toggle(key="every").value
-    assert waits.id
-
-
 def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
     upload = spool(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
     job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
@@ -355,15 +240,6 @@ def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
     page = opened(jobs_script)
     assert "Its files are not kept any more" in words(page)
     assert "Try again" not in [one.label for one in page.button]
-
-
-def test_removing_a_failed_ingestion_removes_its_files(table):
-    upload = spool(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
-    job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
-    table.end(table.run(job), "failed", reason="the disk was full")
-    button(opened(jobs_script), "Remove").click().run()
-    assert not table.jobs.list()
-    assert not (table.store.root / "uploads" / upload).exists()
 
 
 def test_a_press_is_heard_while_the_jobs_change(table, monkeypatch):

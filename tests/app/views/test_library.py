@@ -70,14 +70,6 @@ def keys(*artefacts):
     return [str(artefact.key) for artefact in artefacts]
 
 
-def test_an_empty_library_says_how_to_fill_it(tmp_path, dashboard_alone, monkeypatch):
-    dashboard_alone(tmp_path)
-    monkeypatch.setattr("shuffleproof.app.services.sample_key", lambda: "")
-    test = opened()
-    assert "Nothing is stored yet" in words(test)
-    assert any("shuffleproof library import" in code.value for code in test.code)
-
-
 def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     _, data, rankers, studies = shown
     test = opened()
@@ -124,14 +116,6 @@ def test_every_name_is_shown_and_found(own):
     assert "0.0 MB" not in told
 
 
-def test_filters_are_controls_that_answer(shown):
-    test = opened(kind="ranker", find="trees 4")
-    (row,) = test.dataframe[0].value.to_dict("records")
-    assert "trees 4" in row["what"]
-    test = opened(find="nothing of the kind")
-    assert "Nothing fits these filters" in words(test)
-
-
 def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     _, data, _, studies = shown
     test = opened(chosen=keys(studies[0]))
@@ -147,13 +131,6 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     assert f"study={studies[0].key}" in str(link.proto)
     test = opened(chosen=keys(data))
     assert "Needed by:" in words(test)
-
-
-def test_a_ranker_says_its_command(shown):
-    _, _, rankers, _ = shown
-    test = opened(chosen=keys(rankers[1]))
-    command = "shuffleproof train mart@small --data my_set --set trees=4"
-    assert any(code.value == command for code in test.code)
 
 
 def test_names_are_given(own):
@@ -210,14 +187,6 @@ def test_what_is_worked_on_is_not_deleted(own):
     assert test.button(key="delete now").disabled
 
 
-def test_an_error_while_deleting_is_said(own, monkeypatch):
-    entry = next(one for one in doors.entries() if one.key.kind == "study")
-    own[0].remove(entry.key)
-    monkeypatch.setattr(delete.st, "session_state", {})
-    delete._delete([entry])
-    assert "not in the store" in delete.st.session_state["library errors"][0]
-
-
 def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
     _, data, _, studies = shown
     chosen = [one for one in doors.entries() if one.key == studies[0].key]
@@ -265,18 +234,6 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
         uploads.folder_of(store, job.parameters["upload"])
 
 
-def test_archives_dropped_together_are_all_taken_and_none_twice(own):
-    store, *_ = own
-    test = opened()
-    archives = [(f"{name}.zip", name.encode(), "application/zip") for name in "ab"]
-    test.file_uploader[0].set_value(archives).run()
-    test.run()
-    handed_in = jobs.jobs_of(store).list()
-    assert {job.parameters["name"] for job in handed_in} == {"a.zip", "b.zip"}
-    assert len(handed_in) == 2
-    assert not test.session_state["archives"], "they left the memory"
-
-
 @pytest.fixture
 def shown_archive(home, tmp_path):
     store, _, _, studies = home
@@ -303,19 +260,6 @@ def test_what_became_of_an_archive_is_said(own, ending, said):
     assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
     state_of(store, job, finished=2.0, **ending)
     assert said in words(opened(**{view.MINE: job.id}))
-
-
-def test_no_archive_is_refused_without_saying_where_it_lies(own):
-    store, *_ = own
-    upload = uploads.spool(store, [("a.zip", io.BytesIO(b"no archive"))])
-    with pytest.raises(Exception, match="cannot be read") as refused:
-        run_to_end(job_kinds.import_archive(store, upload=upload, name="a.zip"))
-    assert str(store.root) not in str(refused.value)
-
-
-def test_an_address_that_names_what_is_not_here_is_answered(shown):
-    test = opened({"chosen": ["study-0000000000000000"]})
-    assert "Not found here: entry study-0000000000000000" in words(test)
 
 
 def test_the_store_says_its_size_and_is_cleaned_when_asked(own):

@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from shuffleproof.app import report, rescoring
-from shuffleproof.app.study.picture import follow_click
+from shuffleproof.app import rescoring
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views import multi_ranking as view
-from shuffleproof.core import jobs
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.seeds import generator
@@ -24,7 +21,6 @@ from tests import app_folded as folded
 from tests import app_pages
 from tests import app_sizes as made
 from tests import app_tables as tables
-from tests.app_jobs import announce, state_of
 from tests.app_pages import words
 
 
@@ -117,74 +113,7 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
     assert "with oracle in the place of MART small" in words(test)
 
 
-def test_a_click_chooses_its_dot(monkeypatch):
-    points = [{"customdata": ["dlcm", "without any", 0.5]}]
-    state = {view.CHART: {"selection": {"points": points}}}
-    monkeypatch.setattr(view.st, "session_state", state)
-    follow_click(view.CHART, view.choose)
-    assert state["behind dot"] == ("dlcm", "without any")
-
-
-def test_the_geometry_of_each_table_is_drawn(stored):
-    test = opened(table="ranksvm@small")
-    charts = test.get("plotly_chart")
-    assert len(charts) == 4
-    found = view.geometries(next(iter(view.trained_rankers(tables.DATA, None))), 12)[
-        "ranksvm@small"
-    ]
-    assert found.similarity.shape == (12, 12)
-    assert f"lengths from {found.lengths.min():.2f} to {found.lengths.max():.2f}" in words(test)
-    assert list(test.selectbox(key="table").options) == list(made.INITIALS)
-
-
-def test_too_few_initial_rankings_are_a_sentence(store):
-    test = opened()
-    test.multiselect(key="new.initial").set_value(["mart@small"]).run()
-    assert "reads 4 initial rankings, the lists carry 1" in words(test)
-    assert not [button for button in test.button if button.key == "new.run"]
-
-
-def test_the_study_is_handed_in(store):
-    test = opened()
-    test.multiselect(key="new.rankers").set_value(["setrank-imsab-init", "dlcm-without-init"])
-    test.multiselect(key="new.swaps").set_value(["dlcm"]).run()
-    assert "cannot be the initial one" in words(test)
-    test.multiselect(key="new.swaps").set_value(["oracle"]).run()
-    assert " trainings, " in words(test)
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    assert (job.kind, job.state) == ("initial-rankings", "waiting")
-    assert job.parameters["swaps"] == ["oracle"]
-    assert len(job.parameters["lists"]["initial"]) == 4
-    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
-
-
 def asked():
     lists = {"initial": list(made.INITIALS)}
     return {"data": tables.DATA, "rankers": list(made.NOISE), "lists": lists,
             "swaps": list(made.SWAPS), "measures": list(made.ASKED)}  # fmt: skip
-
-
-def test_a_running_study_shows_its_first_dots(store, fold):
-    plan = made.rankings_plan(fold)
-    done = made.rankings_cells(plan, fold)
-    for cell in plan.cells()[:6]:
-        store.records.put(cell.digest, *done[cell.digest])
-    key, ids = key_of("study", plan.recipe()), list(fold.test.query_ids)
-    job = jobs.submit(store, "initial-rankings", asked())
-    announce(job, key, plan, ids, made.rankings_facts(fold))
-    state_of(store, job, state="running", started=1.0,
-             progress='{"done": 6, "total": 15, "unit": "cells", "values": {}}')  # fmt: skip
-    test = opened()
-    assert "Running: 6 of at most 15 cells" in test.get("progress")[0].proto.text
-    (_chart,) = test.get("plotly_chart")
-    assert "First results: 6" in words(test)
-
-
-def test_the_report_has_the_picture_verdict_methods_and_references(stored):
-    text = report.report([stored.path])
-    assert text.count("<figure") == 1
-    assert "many initial rankings beat one" in text
-    assert "left out one by one and all together, and the first is exchanged for oracle" in text
-    assert "Joachims, T. (2002)" in text
-    assert "question = MultiRanking(" in text

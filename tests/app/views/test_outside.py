@@ -173,13 +173,6 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     assert not test.exception
 
 
-def test_scores_that_do_not_fit_are_refused(store):
-    draft = draft_of(store, **{FILE: {"mine.txt": b"1\nx\n"}})
-    job = worked(store, view.bring(draft, "scores", tables.DATA))
-    test = opened(have=view.SCORED, **{view.MINE: job.id})
-    assert "Refused. mine.txt:2: no score in 'x'" in words(test)
-
-
 def test_a_function_is_named_on_the_command_line_only(store):
     test = opened(have=view.FUNCTION)
     assert "runs none that comes over the web" in words(test)

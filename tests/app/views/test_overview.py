@@ -1,19 +1,12 @@
 """The Overview: what it is, the shuffle on the sample's rankers, recent work; empty and failing."""
 
-import re
-
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
-from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.plain import JOINER, escaped
 from shuffleproof.app.study import sample_result
 from shuffleproof.app.views import overview
-from shuffleproof.app.when import age_in_words
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import ScoringError
-from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.result import StudyResult
 
@@ -69,13 +62,6 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     assert page.query_params["order"] == "initial"
 
 
-def test_the_example_line_names_a_document_as_the_reader_finds_it(tmp_path, monkeypatch):
-    told = plain(opened(tmp_path, monkeypatch))
-    (line,) = re.findall("LETOR text [(]`(.*?)`", told)
-    (tmp_path / "line.txt").write_text(f"{line}\n")
-    assert list(letor.read(tmp_path / "line.txt").dataset.doc_ids) == ["a"]
-
-
 def test_the_shipped_studies_are_shown_with_their_answers_and_lead_to_their_pages():
     page = AppTest.from_function(script, default_timeout=60).run()
     told = " ".join(one.value for one in page.markdown)
@@ -95,18 +81,6 @@ def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, 
     told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
     assert "1 of 2 rankers invariant" in told
     assert "validation NDCG@10 0." in told
-
-
-def test_recent_studies_are_called_as_their_pages_are_and_lead_there(every_study, monkeypatch):
-    store, studies, _ = every_study
-    monkeypatch.setattr(overview, "RECENT", 1000)
-    page = opened(store.root, monkeypatch)
-    links = {(one.proto.page, one.proto.label.replace("\\", "")) for one in page.get("page_link")}
-    for study in studies.values():
-        path, data = study.recipe["kind"], study.facts.get("data")
-        assert (path, f"{PAGES[path].title} on {data}") in links or not data
-    still = [name for name, entry in RANKERS.items() if not entry.learns]
-    assert not [label for _, label in links if label.startswith(tuple(still))]
 
 
 def test_a_data_set_that_is_not_there_is_said_on_every_page(tmp_path, monkeypatch):
@@ -137,11 +111,3 @@ def test_a_scoring_process_without_an_answer_leaves_the_page_alive(trained_sampl
     assert "no answer within 20 s" in page.error[0].value.replace("\\", "")
     assert page.button(key="again").label == "Try again"
     assert "Bring your own data" in [one.value for one in page.subheader]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0, "just now"), (61, "1 minute ago"), (7200, "2 hours ago"), (86400, "1 day ago")],
-)
-def test_ages(seconds, words):
-    assert age_in_words(seconds) == words

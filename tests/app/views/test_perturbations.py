@@ -6,20 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import disturbed_lists, report
+from shuffleproof.app import disturbed_lists
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.figures import ranking_degradation
 from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import perturbations as view
-from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import signed
@@ -87,14 +84,6 @@ def test_losses_are_from_the_lists_as_they_are(result):
     assert frame.loc["feature:1", "shuffle", 1.0]["answer-tau"] == pytest.approx(1)
 
 
-def test_levels_become_one_number_in_two_ways(result):
-    frame = sections.losses(result, "NDCG@10")
-    own = frame[(frame["ranker"] == INITIAL) & (frame["family"] == "shuffle")]
-    found = {how: sections.condense(own, how).iloc[0] for how in sections.STRENGTHS}
-    assert (found["last"]["level"], found["last"]["loss"]) == (1.0, own["loss"].iloc[-1])
-    assert found["worst"]["loss"] == own["loss"].iloc[1:].max()
-
-
 def test_strength_rankers_and_conventions_are_choices(desk, stored):
     page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
     assert "no relevant: 1" in made.words(page)
@@ -152,63 +141,6 @@ def test_clicks_choose_cell_point_and_query(monkeypatch):
     assert (session["of"], session["at"]) == ("q7", 2.0)
 
 
-def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
-    page = made.opened("perturbations")
-    assert page.multiselect(key="new.set").value == ["cut", "distractors"]
-    assert page.multiselect(key="new.chains").value == [CHAIN]
-    assert set(page.multiselect(key="new.order").options) == {
-        name for name in PERTURBATIONS if sections.group_of(name) == "order"
-    }
-    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
-    for name in ("ranking", "chains"):
-        page.multiselect(key=f"new.{name}").set_value([])
-    page.multiselect(key="new.set").set_value(["cut"])
-    page.multiselect(key="new.system").set_value(["bfloat16"]).run()
-    page.multiselect(key="new.set").set_value([]).run()
-    assert "nothing is left to study: bfloat16 means nothing for initial" in made.words(page)
-    page.multiselect(key="new.set").set_value(["cut"])
-    page.multiselect(key="new.system").set_value([])
-    page.text_input(key="new.levels").set_value("0.25")
-    page.number_input(key="new.draws").set_value(4).run()
-    assert "No training, then " in made.words(page)
-    page.button(key="new.run").click().run()
-    (job,) = desk.jobs.list()
-    assert job.parameters["perturbations"] == [["cut", 0.0], ["cut", 0.25]]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("new.levels", "many", "numbers, comma-separated"),
-        ("new.measures", "NDGC@10", "no measure is called"),
-        ("new.chains", ["cut:0.5+nothing"], "no perturbation is called"),
-    ],
-)
-def test_wrong_entries_are_sentences(desk, stored, key, value, said):
-    page = made.opened("perturbations")
-    kind = page.multiselect if isinstance(value, list) else page.text_input
-    page.multiselect(key="new.rankers").set_value(["dlcm#0123"])
-    if key == "new.chains":
-        kind(key=key).options.append(value[0])
-    kind(key=key).set_value(value).run()
-    assert not page.exception
-    assert said in made.words(page)
-    assert not [button for button in page.button if button.key == "new.run"]
-
-
-def test_a_running_study_shows_its_first_cells(desk, workbench):
-    given = {"perturbations": [list(pair) for pair in made.MANY]}
-    made.running(desk, workbench, "perturbations", 7, given)
-    page = made.opened("perturbations")
-    assert "trials so far" in made.words(page)
-
-
-def test_the_report_has_picture_sentence_and_numbers(desk, stored):
-    page = report.report([stored.path])
-    assert "<figure role='img'" in page
-    assert "feature:2" in page
-
-
 @pytest.fixture(scope="module")
 def otherwise(workbench):
     """A study of rankers trained and asked otherwise: one that learns, one that draws."""
@@ -236,27 +168,6 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
     assert not same["moved"].any()
 
 
-def test_what_means_nothing_is_a_dash_with_a_reason(desk, otherwise):
-    chosen = {"study": str(otherwise.key), "family": "train-seed", "point": "ranksvm"}
-    page = made.opened("perturbations", query=chosen)
-    reason = "RankSVM (nothing drawn in training)"
-    said = made.words(page)
-    assert f"train-seed means nothing for initial ranking (given, not computed); {reason}" in said
-    assert "–: label-noise means nothing for initial ranking (given, not trained again)" in said
-    assert any(reason in info.value for info in page.info)
-
-
-def test_a_study_is_written_again_as_command_and_python(stored):
-    with pytest.raises(UsageError, match="these levels"):
-        study_command(stored.recipe, stored.facts)
-    own = dict(stored.recipe) | {"perturbations": [["cut", 0.0], [CHAIN, 0.0], [CHAIN, 1.0]]}
-    command = study_command(own, stored.facts)
-    assert command.endswith(f"--families {CHAIN} --draws 2 --initial feature:3 --depth 12"), (
-        "the lists as they are come by themselves"
-    )
-    compile(study_python(stored.recipe, stored.facts), "study.py", "exec")
-
-
 def test_the_map_holds_every_cell_and_says_which_mean_nothing():
     frame = pd.DataFrame(
         {"ranker": ["a", "b"], "family": ["cut", "cut"], "level": [0.5, 0.5], "loss": [0.25, 0.0]}
@@ -270,13 +181,6 @@ def test_the_map_holds_every_cell_and_says_which_mean_nothing():
     assert list(zip(dashes.x, dashes.y, dashes.text, strict=True)) == [(2, 1, "–")]
     assert np.isnan(heat.z[0]).all(), "the heading's row"
     assert [row[0] for row in marks.customdata] == ["a", "b", "c"]
-
-
-def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
-    frame = sections.by_level(result, INITIAL, "shuffle", "NDCG@10")
-    means = frame.mean(axis=1).to_numpy()
-    assert (np.diff(means) >= -1e-9).all()
-    assert (frame[0.0] == 0).all()
 
 
 def test_every_family_belongs_to_a_group():
@@ -302,22 +206,6 @@ def test_attacks_are_told_by_network_attacked_and_ranker_hit():
     assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
     assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transfer_text(wide, "RR"))
     assert sections.transfer(frame[frame["family"] == "cut"]).empty
-
-
-def test_the_axis_of_an_attack_has_room_on_a_telephone():
-    levels = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5]
-    summary = pd.DataFrame({
-        "ranker": "dlcm", "family": "gradient-sign@dlcm", "level": levels, "tau": 1.0,
-        "measure": "RR", "mean": 0.5, "low": 0.4, "high": 0.6, "n": 10,
-    })  # fmt: skip
-    drawn = ranking_degradation.curves(summary, "gradient-sign@dlcm", "RR", "standard deviations")
-    before = drawn.layout.height
-    unit = "standard deviations of the column"
-    figure.fitted_axis(drawn, f"gradient-sign@dlcm: {unit}")
-    assert drawn.layout.xaxis.title.text == f"gradient-sign@dlcm: standard<br>{unit[9:]}"
-    assert list(drawn.layout.xaxis.ticktext) == ["0", "0.1", "0.25", "0.5"]
-    assert drawn.layout.xaxis2.title.text == ranking_degradation.TAU
-    assert drawn.layout.height == before + figure.LINE
 
 
 def test_one_query_shows_all_rankers_under_all_perturbations_by_level(desk, stored, result):
@@ -347,8 +235,3 @@ def test_the_values_of_one_query_are_those_of_the_study(result):
         for one in result.query_ids
     }
     assert sections.most_changed(result) == max(every, key=every.__getitem__)
-
-
-def test_a_query_of_another_data_set_is_said_to_be_missing(desk, stored):
-    page = made.opened("query", query={"query": "no-such"})
-    assert "Not found here: query no-such" in made.words(page)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from shuffleproof.core.aggregate import planted, preference_store
+from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate.consistency import agreement_of
 from shuffleproof.core.aggregate.judges import OFFERED
 from shuffleproof.core.aggregate.registry import Terms, aggregate, spend_budget
@@ -29,13 +29,6 @@ def store(dashboard, tmp_path):
 def shown(page, column):
     (frame,) = (one.value for one in page.dataframe if column in one.value)
     return frame
-
-
-@pytest.mark.usefixtures("store")
-def test_a_set_that_is_not_there_is_said():
-    told = words(opened(query={"preferences": "gone"}))
-    assert "Not found here: set of preferences gone" in told
-    assert "Shown instead: sample." in told
 
 
 @pytest.mark.usefixtures("store")
@@ -70,27 +63,6 @@ def test_what_is_asked_next_is_what_the_aggregator_lacks():
     assert len({frozenset(pair) for pair in both.tolist()}) == len(both), "nothing is asked twice"
     assert len(found.asked) == 30
     assert len(spend_budget("goa", pairs, Terms(calls=pairs.count)).following) == 0
-
-
-def test_a_set_without_a_study_has_the_command(store, tmp_path):
-    file = tmp_path / "judged.csv"
-    file.write_text("query,a,b\n1,x,y\n1,y,z\n1,z,x\n2,v,w\n")
-    preference_store.ingest([file], "judged", store)
-    page = opened(query={"preferences": "judged"})
-    assert "No study of these preferences is stored yet." in words(page)
-    assert any("study preferences --data judged" in one.value for one in page.code)
-    assert "x > y > z" in str([one.options for one in page.selectbox])
-    page = opened(query={"preferences": "judged", "asked": "2"})
-    assert "No three items of this query beat each other in a circle." in words(page)
-
-
-@pytest.mark.usefixtures("store")
-def test_without_a_judge_the_page_says_who_names_one(monkeypatch):
-    monkeypatch.delenv(OFFERED, raising=False)
-    page = opened(judging=True)
-    assert "No judge is offered by this dashboard" in words(page)
-    assert any("shuffleproof judge sample-judged" in one.value for one in page.code)
-    assert not [one for one in page.button if one.key == "judge now"]
 
 
 def test_the_cost_stands_before_the_button_and_the_job_asks_what_the_command_asks(

@@ -17,10 +17,8 @@ from shuffleproof.app.views import ranking_degradation as view
 from shuffleproof.core import jobs
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.levels import levels_of
-from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
@@ -121,14 +119,6 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
             "Recipe (JSON)", "Report (HTML)"} <= labels  # fmt: skip
 
 
-def test_a_study_of_the_first_queries_says_so_on_its_page(store, result):
-    facts = result.facts | {"of_queries": 784}
-    store.add(key_of("study", result.recipe), result.recipe, result.save, facts)
-    text = words(opened())
-    assert "Of 784 test queries the first 25." in text
-    assert "N = 25 queries · 2 draws" in text
-
-
 def test_conventions_change_at_once_from_stored_values(stored, made):
     test = opened()
     test.segmented_control(key="ideal").set_value("shown")
@@ -144,13 +134,6 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
     pd.testing.assert_series_equal(
         frame["mean"], wanted[wanted.family == "shuffle"]["mean"], check_index=False
     )
-
-
-def test_what_needs_scores_is_said_and_something_is_still_shown(stored):
-    test = opened(gain="linear")
-    assert "does not follow from what this study stored" in markdown(test)
-    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
-    assert test.text_input(key="new.measures").value == "NDCG(gain=linear)@5"
 
 
 def test_family_axis_and_rankers_are_choices(stored):
@@ -195,50 +178,6 @@ def test_the_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path)
     assert shown["n"].sum() == len(frame)
     assert (shown["mean"] * shown["n"]).sum() == pytest.approx(frame["change"].sum())
     assert "NDCG@10 loses most on queries with" in words(test)
-
-
-def test_a_list_that_cannot_be_scored_is_explained(stored, monkeypatch):
-    def replayed(*_):
-        raise ScoringError("it died", "Try again.")
-
-    monkeypatch.setattr(view, "replayed_query", replayed)
-    frame = compute(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
-    test = opened(point="dlcm", at=1.0, of=frame["query"][0])
-    assert "it died" in markdown(test)
-
-
-def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
-    test = opened()
-    test.multiselect(key="new.rankers").set_value(["dlcm", "random"])
-    test.text_input(key="new.levels").set_value("0.5, 1")
-    test.multiselect(key="new.ranking").set_value(["shuffle"])
-    test.number_input(key="new.draws").set_value(4)
-    test.run()
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    assert (job.kind, job.state) == ("initial-ranking", "waiting")
-    assert job.parameters["rankers"] == ["dlcm", "random"]
-    assert job.parameters["perturbations"] == [["shuffle", 0.0], ["shuffle", 0.5], ["shuffle", 1.0]]
-    assert (job.parameters["draws"], job.parameters["measures"]) == (4, ["NDCG@5"])
-    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("new.levels", "1.5", "between 0 and 1"),
-        ("new.levels", "many", "numbers, comma-separated"),
-        ("new.measures", "NDGC@10", "no measure is called"),
-    ],
-)
-def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
-    test = opened()
-    test.multiselect(key="new.ranking").set_value(["shuffle"])
-    test.text_input(key=field).set_value(value).run()
-    assert not test.exception
-    assert said in words(test)
-    assert not [button for button in test.button if button.key == "new.run"]
-    assert test.text_input(key=field).value == value
 
 
 def parameters():
@@ -293,41 +232,6 @@ def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
     monkeypatch.setattr(view.st, "session_state", state)
     follow_click(view.CHART, view.CLICK)
     assert (state["point"], state["at"]) == ("dlcm", 5.0)
-
-
-def test_only_rankings_are_disturbed():
-    offered = set(view.DISTURBING)
-    assert {"transpositions", "adjacent-inversions", "shuffle", "reverse", "mallows"} <= offered
-    assert not {name for name in offered if "ranking" not in PERTURBATIONS[name].changes}
-    assert not {name for name in offered if name.endswith("-shown")}
-    assert services.studies is not None
-
-
-def test_the_form_proposes_the_study_that_is_shown_once_more(stored):
-    test = opened()
-    assert test.multiselect(key="new.rankers").value == [
-        label for label, _ in stored.recipe["rankers"] if label != INITIAL
-    ]
-    assert test.multiselect(key="new.initial").value == LISTS["initial"]
-
-
-def test_where_nothing_is_trained_the_form_proposes_what_takes_least(store):
-    test = opened()
-    assert test.multiselect(key="new.rankers").value == ["dlcm@small", "setrank-imsab-init@small"]
-    assert test.multiselect(key="new.initial").value == ["lambdamart@small"]
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    assert job.parameters["lists"] == {"initial": ["lambdamart@small"]}
-
-
-def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
-    test = opened({"study": "study-0123456789abcdef", "show": ["dlcm", "nobody"]})
-    said = [one.value.replace("\\", "") for one in test.warning]
-    assert any("study-0123456789abcdef" in text and "Shown instead" in text for text in said)
-    assert any("ranker nobody" in text and "Shown instead: DLCM" in text for text in said)
-    assert len(test.run().warning) == 2, "still there after another run"
-    test.multiselect(key="show").set_value(["dlcm", "setrank-imsab-init"]).run()
-    assert not any("nobody" in one.value for one in test.run().warning), "another was chosen"
 
 
 def test_studies_of_a_renamed_data_set_name_it_as_it_is_called_now(store):

@@ -103,16 +103,6 @@ def test_several_made_one_search_too(store, typed, kept):
     assert titles(shown(page)[1]) == titles_of(documents)
 
 
-@pytest.mark.parametrize(
-    "typed", ["rrf:bm25", "rrf:bm25+cnrm", "bm52", "interpolated-300:bm25+lsi"]
-)
-def test_what_cannot_be_made_one_is_said_and_nothing_else_changes(store, typed):
-    page = opened(query={"right": typed})
-    assert page.warning
-    assert page.selectbox(key="right").value == "lsi"
-    assert len(shown(page)) == 2
-
-
 def test_only_what_is_trained_is_offered(store, tmp_path):
     small_collection.write(tmp_path / "texts")
     run_to_end(ingest(tmp_path / "texts", "mine", store))
@@ -125,34 +115,12 @@ def test_only_what_is_trained_is_offered(store, tmp_path):
     assert not any("SNRM" in str(one.options) for one in page.selectbox if one.label == "Retriever")
 
 
-def test_another_query_that_nothing_matches_says_so(store):
-    page = opened(q="zzzz")
-    assert words(page).count("No document matches.") == 2
-    assert not shown(page)
-    assert "Type a query." in words(opened(q="  "))
-
-
-def test_a_collection_that_is_not_there_is_said(store):
-    told = words(opened(query={"collection": "gone"}))
-    assert "Not found here: collection gone" in told
-    assert f"Shown instead: {planted.NAME}." in told
-
-
 def test_the_stored_study_is_told_gates_before_effectiveness(store):
     page = opened()
     columns = [set(one.value) for one in page.dataframe]
     places = [at for at, own in enumerate(columns) if own & {"dense_in_disguise", "AP"}]
     assert [("AP" in columns[at]) for at in places] == [False, True]
     assert "SNRM small is best: AP 0.906" in words(page)
-
-
-def test_a_collection_without_a_study_has_the_command(store, tmp_path):
-    small_collection.write(tmp_path / "texts")
-    run_to_end(ingest(tmp_path / "texts", "mine", store))
-    page = opened(query={"collection": "mine"})
-    assert "No study of this collection is stored yet." in words(page)
-    assert any("study retrieval --data mine" in one.value for one in page.code)
-    assert shown(page), "its first query is asked"
 
 
 def test_every_kind_of_study_of_the_collection_is_a_choice_here(store):

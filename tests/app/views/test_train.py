@@ -1,19 +1,16 @@
 """The page Train: its form and costs, trainings in every state, what is trained already."""
 
 import statistics
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import (
     benchmarks,
     library,
-    proposals,
     recent_work,
     runs,
     scoring,
@@ -21,13 +18,11 @@ from shuffleproof.app import (
 )
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
-from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
-from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
@@ -118,13 +113,6 @@ def test_the_button_hands_in_one_job_a_ranker(table):
     assert "Train MART small on sample" in said
 
 
-def test_the_same_again_is_the_same_job(table):
-    page = chosen(opened(train_script), "dlcm")
-    train_button(page).click().run()
-    train_button(page).click().run()
-    assert len(table.jobs.list()) == 1
-
-
 def test_settings_and_presets_reach_the_job(table):
     page = chosen(opened(train_script, **SETTINGS), "setrank-imsab-init")
     page.button_group(key="preset").set_value("tuned").run()
@@ -156,28 +144,11 @@ def test_a_preset_that_was_tuned_stands_behind_its_ranker_and_is_trained(table):
     assert given == {"lambdamart@mine": {"trees": "3"}, "lambdamart@tuned": None}
 
 
-def test_every_ranker_can_be_ticked_where_it_is_described(table):
-    page = opened(train_script, **{"every ranker": True})
-    boxes = [box.label.partition(":")[0].strip("*") for box in page.checkbox]
-    assert boxes == [name for names in training.groups().values() for name in names]
-    assert sorted(boxes) == sorted(training.FITTED)
-    said = words(page)
-    assert all(f"**{group}**" in said for group in training.groups())
-    page.checkbox(key="tick mart").check().run()
-    page.checkbox(key="tick dlcm").uncheck().run()
-    assert page.multiselect(key="train").value == ["setrank-imsab-init", "mart"]
-
-
 def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
     page = opened(train_script)
     said = words(page)
     assert "is best on the validation part, with NDCG@10 0." in said
     assert page.multiselect(key="initial").value == ["lambdamart@small"]
-
-
-def test_where_nothing_stands_out_the_best_stand_side_by_side(own, monkeypatch):
-    monkeypatch.setattr(proposals, "standing_out", lambda _: set())
-    assert opened(train_script).get("plotly_chart")
 
 
 def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(table):
@@ -189,43 +160,6 @@ def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(t
     assert "RankSVM · trial 4" in set(library.table(library.entries(), library.entries())["name"])
     opened(train_script)
     assert len(recent_work.recent_work(20)) == len(preset.history) - len(trials)
-
-
-def test_where_nothing_is_trained_the_cheapest_is_proposed(table):
-    assert proposals.for_training() == ("small", proposals.cheapest_lists())
-    study = proposals.for_study("my own set")
-    assert study.rankers == ("dlcm@small", "setrank-imsab-init@small")
-    assert study.lists.initial == ("lambdamart@small",)
-
-
-def test_rankers_that_are_not_there_are_said(table):
-    page = AppTest.from_function(train_script, default_timeout=60)
-    page.query_params["train"] = ["mart", "nobody"]
-    page.run()
-    (said,) = [one.value for one in page.warning]
-    assert "ranker nobody" in said
-    assert "Shown instead: MART" in said
-
-
-def test_nothing_chosen_is_a_sentence(table):
-    page = chosen(opened(train_script))
-    assert "Choose at least one ranker." in words(page)
-    page = opened(train_script)
-    page.multiselect(key="initial").set_value([]).run()
-    assert "Choose at least one initial ranker" in words(page)
-
-
-def test_settings_stay_as_they_are_when_their_box_is_closed_again(table):
-    page = chosen(opened(train_script), "mart")
-    assert not page.number_input, "not drawn before they are wanted"
-    page.session_state["all settings"] = True
-    page.run()
-    page.number_input(key="lists.depth").set_value(10).run()
-    page.session_state["all settings"] = False
-    train_button(page.run()).click().run()
-    (job,) = table.jobs.list()
-    assert job.parameters["lists"] == {"depth": 10}
-    assert page.number_input(key="lists.depth").value == 10
 
 
 def test_an_impossible_value_is_a_sentence_and_the_form_stays(table):
@@ -250,16 +184,6 @@ def test_running_trainings_show_curves_progress_and_cancel(table):
     assert {job.state for job in table.jobs.list()} == {"running", "cancelled"}
 
 
-def test_two_recipes_of_one_ranker_are_told_apart(table):
-    table.end(table.run(table.train("dlcm"), 2), result={})
-    table.end(table.run(table.train("dlcm", changes={"seed": "1"}), 2), result={})
-    page = opened(train_script)
-    assert "is best" not in words(page), "nothing is shown that nobody asked for"
-    said = words(page.button(key="door runs").click().run())
-    assert "DLCM small is best" in said
-    assert "DLCM small seed=1 is best" in said
-
-
 def test_a_failed_training_says_why_and_can_be_tried_again(table):
     job = table.train("dlcm")
     table.end(table.run(job, 1), "failed", reason="the loss is no number in epoch 2\ntrace")
@@ -277,19 +201,6 @@ def test_pressing_train_tries_a_failed_one_again(table):
     page = chosen(opened(train_script), "dlcm")
     train_button(page).click().run()
     assert table.jobs.get(job.id).state == "waiting"
-
-
-def test_ended_trainings_are_the_history(table):
-    table.end(table.run(table.train("dlcm"), 2), result={"valid": {"NDCG@10": 0.6}})
-    page = opened(train_script)
-    (history,) = [one.value for one in page.dataframe if "ending" in one.value]
-    assert history["recipe"].tolist() == ["DLCM small"]
-    assert "validation NDCG@10 0.600" in history["ending"][0]
-
-
-def test_trainings_of_other_data_stay_out(table):
-    table.jobs.submit("train", {"data": "other", "ranker": "dlcm"})
-    assert "DLCM small** · waiting" not in words(opened(train_script))
 
 
 def test_trained_rankers_stand_with_what_differs(own):
@@ -351,15 +262,6 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
     )
 
 
-def test_the_sentence_is_told_of_the_better_run():
-    worse = runs.RunComparison(("GSF", "MLP"), pd.DataFrame(), -0.2, -0.3, -0.1, 0.01, ListRecipe())
-    assert worse.sentence == (
-        "MLP is 0.200 NDCG@10 above GSF (95 % interval [+0.100, +0.300], p = 0.01)"
-    )
-    even = replace(worse, difference=0.1, low=-0.1, high=0.3, p=0.4)
-    assert even.sentence.startswith("GSF and MLP cannot be told apart: 0.100")
-
-
 def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tmp_path):
     dashboard(tmp_path)
     found = runs.tested_rankers("sample")
@@ -378,16 +280,6 @@ def plain(said):
     return said.replace("\\", "")
 
 
-def test_sizes_are_those_of_the_networks(own):
-    data = training.fit_size("sample")
-    frame = training.trained_rankers(data).set_index("key")
-    for ranker in frame.itertuples():
-        if ranker.unit == "parameters":
-            path = own.store.resolve(ranker.Index, "ranker").path
-            network = registry.load(path).network
-            assert ranker.size == sum(one.numel() for one in network.parameters())
-
-
 def test_what_is_trained_already_is_found_at_once(own):
     page = chosen(opened(train_script, **SETTINGS), "dlcm")
     page.multiselect(key="initial").set_value(["feature:3"]).run()
@@ -398,14 +290,6 @@ def test_what_is_trained_already_is_found_at_once(own):
     assert "All of this is trained already" in said
     assert "Trained already" in said
     assert train_button(page).disabled
-
-
-def test_an_unreadable_data_set_is_a_sentence(table, monkeypatch):
-    def broken(_data):
-        raise DataError("fold.json", "it is damaged", "Ingest it again.")
-
-    monkeypatch.setattr(training, "fit_size", broken)
-    assert "fold.json: it is damaged. Ingest it again." in words(opened(train_script))
 
 
 def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sample):
@@ -421,15 +305,6 @@ def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sam
     assert trees.key == ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts)
 
 
-def test_lists_of_rankers_that_are_not_fitted_need_no_preparing(table):
-    data = training.fit_size("sample")
-    fits = training.planner(data).of_lists
-    assert not [*fits(ListRecipe(("feature:1", "random")))]
-    assert len([*fits(ListRecipe(("lambdamart@small",), folds=3))]) == 4
-    in_sample = ListRecipe(("lambdamart@small",), scores="in-sample")
-    assert len([*fits(in_sample)]) == 1
-
-
 @pytest.mark.parametrize("name", training.FITTED)
 @pytest.mark.parametrize("preset", ["small", "tuned"])
 def test_every_ranker_and_preset_can_be_planned(table, name, preset):
@@ -440,10 +315,3 @@ def test_every_ranker_and_preset_can_be_planned(table, name, preset):
     recipe = registry.spec(name, preset).recipe()
     alike = "paper" if recipe == registry.spec(name, "paper").recipe() else preset
     assert preset_differences.from_preset(recipe) == (alike, {})
-
-
-def test_presets_offered_are_those_that_all_have(monkeypatch):
-    assert training.presets(["dlcm"]) == list(training.PRESETS)
-    less = replace(registry.RANKERS["mart"], presets=("paper", "small"))
-    monkeypatch.setitem(registry.RANKERS, "mart", less)
-    assert training.presets(["dlcm", "mart"]) == ["small", "paper"]

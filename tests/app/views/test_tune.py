@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from shuffleproof.app import study_access
-from shuffleproof.app.figures.tuning import best_so_far, parallel
+from shuffleproof.app.figures.tuning import parallel
 from shuffleproof.app.views import tune as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
@@ -64,14 +64,6 @@ def test_the_estimate_is_of_a_fold_where_there_are_folds(table):
     assert "a fold." in app_pages.words(page)
 
 
-def test_early_stops_are_said_of_rankers_that_measure_validation_on_their_way(table):
-    page = opened()
-    assert "20 trials like @small" in app_pages.words(page)
-    assert "stop early" not in app_pages.words(page)
-    page.selectbox(key="ranker").set_value("ranknet").run()
-    assert "Those that fall behind stop early." in app_pages.words(page)
-
-
 def test_a_search_that_workers_make_proposes_a_trial_for_each(table, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
     page = opened()
@@ -93,14 +85,6 @@ def test_minutes_end_a_search_and_without_fields_there_is_none(table):
     assert page.button(key="tune now").disabled
 
 
-def test_a_name_that_is_taken_is_refused_where_the_button_is(table):
-    page = opened()
-    page.text_input(key="name").set_value("paper").run()
-    click(page, "tune now")
-    assert "none of paper" in app_pages.words(page)
-    assert table.jobs.list() == ()
-
-
 def test_trials_appear_as_they_end(table):
     page = opened()
     click(page, "tune now")
@@ -112,50 +96,6 @@ def test_trials_appear_as_they_end(table):
         jobs_history.add(history, Progress(at, 20, "trials", told))
     page.run()
     assert "Trial 2 of 4 so far is best on validation, with 0.625." in app_pages.words(page)
-
-
-def test_a_search_that_was_cancelled_can_go_on_and_the_page_says_so(table):
-    page = opened()
-    click(page, "tune now")
-    table.jobs.cancel(table.jobs.list()[0].id)
-    page.run()
-    said = app_pages.words(page)
-    assert "The search for LambdaMART tuned_sample stopped before its end" in said
-    assert "Nothing has been tuned" not in said
-
-
-ABSENT = "Not found here: search LambdaMART tuned_sample, which the address asks for."
-
-
-def test_an_address_that_names_a_search_that_is_not_stored_is_told_so(table):
-    assert ABSENT in app_pages.words(opened(query={"tuned": "lambdamart@tuned_sample"}))
-    tuned_ranksvm(table, 4)
-    page = opened(query={"tuned": "lambdamart@tuned_sample"})
-    assert f"{ABSENT} Shown instead: RankSVM tuned_sample." in app_pages.words(page)
-    assert "Not found here" not in app_pages.words(opened())
-
-
-def test_the_bar_of_a_search_says_whose_it_is_where_another_is_shown(table):
-    tuned_ranksvm(table, 4)
-    page = opened()
-    click(page, "tune now")
-    page.selectbox(key="tuned").set_value("ranksvm@tuned_sample").run()
-    assert "RankSVM tuned_sample is the best of 4 trials" in app_pages.words(page)
-    waiting = page.get("progress")[0].proto.text.replace("\\", "")
-    assert waiting.startswith("Search for LambdaMART tuned_sample · Waiting for a free worker")
-    table.jobs.cancel(table.jobs.list("waiting")[0].id)
-    page.selectbox(key="tuned").set_value("ranksvm@tuned_sample").run()
-    assert not page.get("progress")
-
-
-def test_a_search_that_was_cancelled_while_it_was_shown_is_not_replaced_without_a_word(table):
-    tuned_ranksvm(table, 4)
-    page = opened()
-    click(page, "tune now")
-    assert page.selectbox(key="tuned").value == "lambdamart@tuned_sample"
-    table.jobs.cancel(table.jobs.list("waiting")[0].id)
-    page.run()
-    assert f"{ABSENT} Shown instead: RankSVM tuned_sample." in app_pages.words(page)
 
 
 def tuned_ranksvm(table, trials):
@@ -207,14 +147,6 @@ def test_the_toast_of_a_search_leads_to_it(table):
     assert folds == ("tune", {"tuned": "ranksvm@tuned_folds"})
 
 
-def test_before_the_first_search_the_form_is_open_and_below_one_it_is_folded(table):
-    (form,) = (one for one in opened().expander if one.label == "New search")
-    assert form.proto.expanded
-    tuned_ranksvm(table, 4)
-    (form,) = (one for one in opened().expander if one.label == "New search")
-    assert not form.proto.expanded
-
-
 def test_every_line_of_the_parallel_coordinates_is_one_trial():
     rows = {"trial": [1, 2, 3], "state": ["done", "failed", "done"], "of": "search",
             "valid": [0.5, math.nan, 0.25], "leaves": [8, 9, 128],
@@ -224,17 +156,3 @@ def test_every_line_of_the_parallel_coordinates_is_one_trial():
     assert lines == {"trial 1": [0, 1, 1], "trial 3": [1, 0, 0]}
     ends = [note.text for note in figure.layout.annotations]
     assert ends == ["8", "128", "adam", "sgd", "0.250", "0.500"]
-
-
-def test_few_trials_have_a_tick_each_and_one_value_has_room_above_and_below():
-    one = best_so_far(trial_rows([0.551])).layout
-    assert (one.xaxis.dtick, list(one.xaxis.range)) == (1, [0.5, 1.5])
-    assert list(one.yaxis.range) == pytest.approx([0.501, 0.601])
-    three = best_so_far(trial_rows([0.5, 0.625, math.nan])).layout
-    assert (three.xaxis.dtick, three.yaxis.range) == (1, None)
-    assert best_so_far(trial_rows([0.5] * 40)).layout.xaxis.dtick is None
-
-
-def trial_rows(values):
-    rows = [(at, "search", "done", value) for at, value in enumerate(values, start=1)]
-    return view.pd.DataFrame(rows, columns=view.GIVEN)

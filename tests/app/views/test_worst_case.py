@@ -7,15 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import disturbed_lists, report, study_access
+from shuffleproof.app import disturbed_lists, study_access
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.study import picture
-from shuffleproof.app.views import worst_case as run
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import sections
-from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.workbench import run_to_end
 from tests import app_disturbed as made
 from tests import app_folded as folded
@@ -79,45 +76,6 @@ def test_the_map_of_exchanges_is_scored_when_asked_for(desk, stored):
     assert "reads nothing of what is exchanged" in made.words(page)
 
 
-def test_a_click_chooses_ranker_and_budget_but_not_the_start(monkeypatch):
-    session = made.clicked(run, monkeypatch, run.CHART, "dlcm", 0, 0.0)
-    picture.follow_click(run.CHART, run.take_point)
-    assert "point" not in session
-    session = made.clicked(run, monkeypatch, run.CHART, "dlcm", 5, 0.1)
-    picture.follow_click(run.CHART, run.take_point)
-    assert (session["point"], session["at"]) == ("dlcm", 5)
-
-
-def test_the_form_says_the_cost_and_hands_the_search_in(desk, stored):
-    page = made.opened("worst-case")
-    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
-    page.text_input(key="new.budgets").set_value("1, 3")
-    page.number_input(key="new.places").set_value(10)
-    page.number_input(key="new.queries").set_value(7).run()
-    assert "No training, then " in made.words(page)
-    page.selectbox(key="new.target").set_value("shown").run()
-    page.button(key="new.run").click().run()
-    (job,) = desk.jobs.list()
-    asked = job.parameters
-    assert (asked["budgets"], asked["queries"], asked["target"]) == ([1, 3], 7, "shown")
-    assert asked["search"] == {"places": 10}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("new.budgets", "0", "at least 1"),
-        ("new.budgets", "many", "whole numbers, comma-separated"),
-        ("new.measures", "NDGC@10", "no measure is called"),
-    ],
-)
-def test_wrong_entries_are_sentences(desk, stored, key, value, said):
-    page = made.opened("worst-case")
-    page.text_input(key=key).set_value(value).run()
-    assert said in made.words(page)
-    assert not [button for button in page.button if button.key == "new.run"]
-
-
 @pytest.mark.parametrize(
     ("search", "budget"),
     [
@@ -137,33 +95,6 @@ def test_the_cost_said_is_never_below_what_is_scored(search, budget):
 
     work = worst_order(offsets, objective, replace(search, budget=budget), np.random.default_rng(0))
     assert 1 < run_to_end(work).evaluated <= search.orders(budget) + 1
-
-
-def test_a_running_search_shows_its_first_curves(desk, workbench):
-    given = {"budgets": [1], "queries": 3}
-    made.running(desk, workbench, "worst-case", 5, given)
-    page = made.opened("worst-case")
-    assert "of 3 rankers searched" in made.words(page)
-
-
-def test_the_report_has_picture_sentence_and_numbers(desk, stored):
-    page = report.report([stored.path])
-    assert "<figure role='img'" in page
-    assert "feature:2" in page
-
-
-def test_a_search_is_written_again_as_command_and_python(stored):
-    assert "--unit exchanges --set places=6 --budgets" in (
-        study_command(stored.recipe, stored.facts)
-    )
-    usual = dict(stored.recipe) | {"search": {"method": "greedy", "unit": "exchanges"}}
-    assert study_command(usual, stored.facts) == (
-        "shuffleproof study worst-case --rankers feature:1,feature:2 --unit exchanges "
-        "--budgets 1,2 --queries 12 --initial feature:3 --depth 12"
-    )
-    python = study_python(stored.recipe, stored.facts)
-    compile(python, "study.py", "exec")
-    assert "search={'unit': 'exchanges', 'places': 6}" in python
 
 
 def test_certified_rankers_say_so_and_marks_at_edges_are_relevant():

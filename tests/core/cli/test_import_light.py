@@ -12,6 +12,8 @@ from shuffleproof.core.data import catalogue
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.registry import STUDIES
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("torch", "lightgbm")
 PACKAGES = (
     "shuffleproof.core.aggregate",

@@ -249,8 +249,8 @@ MISTAKES = """
 2 | ingest --name x | name a file | --train and --test
 2 | ingest one.txt --name x --split 1,0,0 | '1,0,0' | above 0
 1 | ingest --name x --documents docs.csv | no column docid | docid, and title
-1 | ingest --name x --query-texts cut.jsonl | cut.jsonl:2 | One object a line
-1 | ingest three.txt --name x --texts docs.csv | docs.csv:1 | columns document and text
+1 | ingest --name x --query-texts cut.jsonl | line 2 is no JSON | Write it again
+1 | ingest three.txt --name x --texts docs.csv | docs.csv | columns document and text
 1 | runs nan.run --qrels a.qrels | nan.run:1 | A line reads
 1 | runs twice.run --qrels a.qrels | twice.run:2 | Keep one
 1 | runs a.run --qrels other.qrels | no topic of it | belong to the runs

@@ -63,12 +63,11 @@ def test_every_format_says_the_same_and_what_does_not_fit_is_named(data, tmp_pat
     assert "2 of 12 documents have a text" in notes[0]
     at = {
         row["docid"]: line
-        for row, line in zip(side.rows.to_dict("records"), side.rows["line"], strict=True)
+        for row, line in zip(side.rows.to_dict("records"), side.rows["row"], strict=True)
     }
-    assert f"else (line {at['else']})" in notes[1]
-    assert f"line {at['d1']}. Write them as https" in notes[2]
-    if how == "csv":
-        assert at == {"d0": 3, "d1": 5, "else": 6}, "as an editor counts, from 1"
+    assert f"else (row {at['else']})" in notes[1]
+    assert f"row {at['d1']}. Write them as https" in notes[2]
+    assert at == {"d0": 1, "d1": 2, "else": 3}
 
 
 def test_texts_are_kept_by_content_and_no_key_of_the_data_changes(data, tmp_path):
@@ -103,16 +102,15 @@ FEW = "docid,title\nd1,a\n"
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "side: it is empty"),
+        ("", "side: neither Parquet nor"),
         ("docd,title\nd1,a\n", r"no column docid; .*did you mean docid\? it is called 'docd'"),
         ("docid,titel\nd1,a\n", "no column title nor url nor snippet; .*did you mean title"),
         ("docid,words\n1,a\n", "nor snippet; its columns are 'docid', 'words'"),
-        ("docid,title\nd1,a,b\n", "side:2: 3 columns instead of 2 in 'd1,a,b'. Quote"),
-        (FEW + 'd2,"b\n', "side:3: a quote that is never closed"),
-        (FEW + "d1,b\nd2,c\nd2,d\n", r"side:3: a second document[^§]*line 5: a second"),
-        (FEW + " ,b\n", "side:3: no docid in ',b,,'. Leave one row"),
-        ('{"docid": "d1", "title": "a"}\n[]\n', r"side:2: no JSON object in '\[\]'"),
-        ('{"docid": "d1", "title": ["a"]}\n', "side:1: a list or an object where"),
+        (FEW + "d1,a,b\n", "side: .*row 2 has 3 cells, where 2 are due"),
+        (FEW + 'd2,"b\n', "side: .*EOF inside string starting at row 1"),
+        (FEW + "d1,b\nd2,c\nd2,d\n", "side: row 2 is a second document of 'd1' .*; row 4 is"),
+        (FEW + " ,b\n", "side: row 2 has no docid. Leave one row"),
+        ('{"docid": "d1", "title": "a"}\n[]\n', "side: .*line 2 is no object"),
         ("PAR1 nothing", "a damaged table"),
         ("docid,title\nother,a\n", "knows none of the 12 documents of own.*: d0, d1"),
     ],

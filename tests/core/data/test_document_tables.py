@@ -253,13 +253,6 @@ def test_a_cell_that_is_no_number_is_told_with_its_row(tmp_path, cells, said):
         read(tmp_path / "a.jsonl", missing="zero")
 
 
-def test_integers_beyond_64_bits_are_numbers(tmp_path):
-    rows = [{"qid": 1, "label": 0, "a": cell, "b": 1} for cell in (10**30, None, 0.5)]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = read(tmp_path / "a.jsonl", missing="zero").dataset.features
-    assert found[:, 0].tolist() == [np.float32(1e30), 0, 0.5]
-
-
 @pytest.mark.parametrize("rows", [3, 4096])
 def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, rows):
     monkeypatch.setattr(tables, "ROWS", rows)
@@ -279,22 +272,6 @@ def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, ro
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     with pytest.raises(DataError, match=r"row 6 of column|differ in column features 2"):
         read(tmp_path / "a.jsonl")
-
-
-@pytest.mark.parametrize("missing", ["error", "zero", "mean", "largest"])
-def test_an_infinite_cell_is_told_with_a_remedy_that_works(tmp_path, missing):
-    table = frame().assign(clicks=1.0)
-    table.loc[5, "clicks"] = np.inf
-    table.loc[[7, 8], "clicks"] = np.nan
-    _parquet(table, tmp_path / "a.parquet")
-    with pytest.raises(
-        DataError, match=r"row 6 .* is inf\. Write a finite number instead; --nulls"
-    ):
-        read(tmp_path / "a.parquet", missing=missing)
-    table.loc[5, "clicks"] = 2.0
-    _parquet(table.assign(relevance=np.inf), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match=r"relevance is inf .*finite number instead, of at most"):
-        read(tmp_path / "a.parquet", missing=missing)
 
 
 @pytest.mark.parametrize("name", WRITERS)

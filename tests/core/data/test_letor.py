@@ -3,12 +3,8 @@ import gzip
 import io
 import lzma
 import re
-import subprocess
-import sys
 import zipfile
-from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,9 +14,7 @@ from hypothesis.extra import numpy as arrays
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
-from shuffleproof.core.data.letor import vectors
 from shuffleproof.core.data.letor import write as letor_write
-from shuffleproof.core.data.letor.kernel import newlines
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, LetorError
 from tests import places
@@ -77,13 +71,6 @@ def test_scattered_queries_are_gathered_in_file_order_and_reported():
     assert "2 queries were scattered" in found.notes[0]
 
 
-def test_an_unordered_row_that_brings_a_new_column_late_is_read_once():
-    early = "".join(f"0 qid:{row} 1:1 2:1 3:1\n" for row in range(100))
-    data = parsed(early + "1 qid:x 3:5 1:7 9:2\n", limits=letor.Limits(block_bytes=256)).dataset
-    assert data.feature_ids == (1, 2, 3, 9)
-    assert data.features[-1].tolist() == [7, 0, 5, 2]
-
-
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 5))
 @settings(max_examples=40)
 def test_gathering_equals_a_stable_sort(queries, width):
@@ -121,13 +108,6 @@ def _packed(kind: str, text: bytes) -> bytes:
         return file.getvalue()
     packers = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
     return packers[kind](text)
-
-
-@given(st.lists(st.sampled_from([b"\n", b"1"]), max_size=100), st.integers(0, 100))
-def test_lines_are_counted_up_to_the_end_and_not_beyond(characters, end):
-    text = b"".join(characters)
-    end = min(end, len(text))
-    assert newlines(np.frombuffer(text, dtype=np.uint8), end) == text[:end].count(b"\n")
 
 
 @pytest.mark.parametrize("kind", ["plain", "gz", "bz2", "xz", "zip"])
@@ -240,23 +220,6 @@ def test_numbers_of_every_number_of_digits_before_and_behind_the_dot():
     assert row.tobytes() == np.array([np.float32(float(text)) for text in texts]).tobytes()
 
 
-@pytest.mark.parametrize("shuffles", [vectors._SHUFFLES, {}], ids=["here", "any processor"])
-def test_digits_are_read_without_their_dot_on_every_processor(monkeypatch, shuffles):
-    monkeypatch.setattr(vectors, "_SHUFFLES", shuffles)
-
-    @numba.njit
-    def compiled(address: Any, length: Any, dot: Any) -> Any:
-        return vectors.digits_at(address, length, dot)
-
-    digits = "9876543210123456"
-    for length in range(1, 17):
-        for dot in range(length + 1):
-            token = f"{digits[:dot]}.{digits[dot:]}" if dot < length else digits
-            text = np.frombuffer(token[:length].encode() + b"\n1 2:3.4 99999999", dtype=np.uint8)
-            written = int(token[:length].replace(".", "") or 0)
-            assert compiled(text.ctypes.data, length, dot) == written, token[:length]
-
-
 @pytest.mark.parametrize("text", ["1..2", "1.2.3", "1-2", "--1", "1.-", ".", "-", "1\x01", "1:2"])
 def test_what_is_nearly_a_number_is_none(text):
     with pytest.raises(LetorError):
@@ -266,16 +229,6 @@ def test_what_is_nearly_a_number_is_none(text):
 def test_numbers_next_to_tabs_and_comments():
     rows = parsed("0 qid:1 1:0.5\t2:7 #c\n0 qid:1 1:1.25# d\r\n0 qid:1 1:3\r\n").dataset.features
     assert rows.tolist() == [[0.5, 7.0], [1.25, 0.0], [3.0, 0.0]]
-
-
-@pytest.mark.parametrize("digits", range(1, 13))
-def test_whole_numbers_of_every_length_stand_beside_others(digits):
-    """Behind the number, as far on as it is long, stands what may end another one."""
-    whole = "9" * digits
-    for rest in ("2:5 3:7", "2:5", "2:50.5 3:7 4:1", ""):
-        text = f"1 qid:1 1:{whole} {rest}\n"
-        expected = [float(cell.partition(":")[2]) for cell in text.split()[2:]]
-        assert parsed(text).dataset.features.tolist() == [np.float32(expected).tolist()]
 
 
 def test_numbers_are_written_without_a_digit_too_many(tmp_path):
@@ -346,36 +299,6 @@ def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
         with pytest.raises(DataError):
             letor_write.write(RankingDataset(**fields), tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
-
-
-MEMORY = """
-import re, sys
-from pathlib import Path
-from shuffleproof.core.data.letor import read as letor
-def peak():
-    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
-letor.read(sys.argv[1])
-before = peak()
-found = letor.read(sys.argv[2])
-print((peak() - before) / found.dataset.features.nbytes)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("packed", [False, True])
-def test_reading_takes_little_more_than_the_matrix(tmp_path, packed):
-    generator = np.random.default_rng(9)
-    lines = "".join(
-        f"{i % 4} qid:QUERY " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row)) + "\n"
-        for i, row in enumerate(generator.random((100, 100)))
-    )
-    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
-    small.write_text(lines)
-    text = b"".join(lines.replace("QUERY", str(query)).encode() for query in range(1400))
-    large.write_bytes(gzip.compress(text, 1) if packed else text)
-    command = [sys.executable, "-c", MEMORY, str(small), str(large)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert 0.8 < float(done.stdout) < 1.4
 
 
 @needs_data

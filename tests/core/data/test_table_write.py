@@ -1,6 +1,5 @@
 """Data sets as tables and folders: every number reads back, all parts or the one asked for."""
 
-import gzip
 import io
 import json
 import shutil
@@ -217,34 +216,6 @@ def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
     if not with_parts:
         named = layout.Parts("ours", *((Path(packed),) for _ in PARTS))
         assert source.load_parts(named).fold.test.documents == 4
-
-
-@pytest.mark.parametrize("form", ["gz", "zip", "folder"])
-def test_packed_json_lines_that_name_their_parts_are_read_as_unpacked_ones(
-    exported, tmp_path, folder, form
-):
-    exported(tmp_path / "all.parquet")
-    table = pd.read_parquet(tmp_path / "all.parquet")
-    place = tmp_path / "packed" / "all.jsonl.gz"
-    place.parent.mkdir()
-    table.to_json(place, orient="records", lines=True, double_precision=15)
-    if form == "folder":
-        place = place.parent
-    elif form == "zip":
-        table.to_json(place.parent / "all.jsonl", orient="records", lines=True, double_precision=15)
-        place.unlink()
-        place = Path(shutil.make_archive(tmp_path / "all", "zip", place.parent))
-    (ingested,) = run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "other")))
-    (before,) = source.load(folder)
-    assert ingested.facts["fingerprint"] == before.fold.fingerprint
-
-
-def test_a_packed_table_of_parts_that_grows_like_a_bomb_is_refused(tmp_path, monkeypatch):
-    line = b'{"part": "train", "qid": 1, "label": 1, "x": 0.5}' + b" " * 900_000 + b"\n"
-    (tmp_path / "all.jsonl.gz").write_bytes(gzip.compress(line * 100))
-    monkeypatch.setattr(data_tables, "ROWS", 8)
-    with pytest.raises(DataError, match="decompression bomb"):
-        run_to_end(catalogue.ingest(tmp_path / "all.jsonl.gz", "all", Store(tmp_path / "store")))
 
 
 @pytest.mark.parametrize("rows", [2, 4096])

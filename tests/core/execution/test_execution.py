@@ -14,7 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import (
+    MissingPackageError,
+    ParameterError,
+    UnknownNameError,
+    UsageError,
+)
 from shuffleproof.core.execution import devices, jobs_slots, machine, processes
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import executor
@@ -224,8 +229,9 @@ def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UsageError, match=r"shuffleproof\[cluster\]"):
+    with pytest.raises(ModuleNotFoundError) as raised:
         next(Ray().map(threads, "", [b""]))
+    assert "shuffleproof[cluster]" in str(MissingPackageError.of(raised.value))
 
 
 def test_importing_execution_loads_neither_torch_nor_ray():

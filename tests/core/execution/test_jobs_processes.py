@@ -17,6 +17,8 @@ from shuffleproof.core.execution.jobs_start import HOME, start_waiting
 from tests import places
 from tests.job_watch import kill, processes, send, until
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = [sys.executable, str(places.TESTS / "job_kinds.py")]
 
 

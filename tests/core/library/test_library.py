@@ -304,7 +304,7 @@ def test_a_study_is_listed_and_shown_in_short_lines(fitted, capsys):
     assert "4 entries" in told
     assert "its trials added up" in told
     (stored,) = (line for line in told.splitlines() if line.startswith("  stored: "))
-    assert stored.endswith("in all)")
+    assert stored.endswith("…")
     assert len(stored) <= 112
 
 

@@ -117,13 +117,16 @@ def test_values_of_the_program_beside_it_stay_and_come_in_the_order_asked_for():
 
 
 def test_its_text_holds_what_it_is_known_by_and_says_what_is_done_with_ties():
-    measure("hits", lambda _: 1.0, summary="One.")
+    def one(_):
+        return 1.0
+
+    measure("hits", one, summary="One.")
     first = str(Measure.parse("hits(ties=row)@5"))
     assert first.startswith("hits#")
     assert first.endswith("(ties=row)@5")
     assert str(Measure.parse(first)) == first
     assert is_measure(first)
-    measure("hits", lambda _: 1.0)
+    measure("hits", one)
     assert str(Measure.parse("hits(ties=row)@5")) == first, "the same code"
     measure("hits", lambda _: 2.0)
     assert str(Measure.parse("hits(ties=row)@5")) != first

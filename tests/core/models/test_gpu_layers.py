@@ -18,6 +18,8 @@ from shuffleproof.core.models import dense, setrank
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.models.setrank import SetRank
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -57,7 +57,7 @@ def test_a_ranking_changes_with_the_order_shown():
 
 
 def test_documents_leave_and_the_others_keep_their_order():
-    @perturbation(changes="set", levels=(1, 2), reach=lambda documents: documents - 1, whole=True)
+    @perturbation(changes="set", levels=(1, 2), whole=True)
     def without_last(ranks, generator, level, labels):
         assert len(labels) == len(ranks)
         return np.arange(max(len(ranks) - level, 1))[::-1]
@@ -68,7 +68,6 @@ def test_documents_leave_and_the_others_keep_their_order():
     assert found.lists.lengths.tolist() == kept.tolist()
     entry = entry_of("without_last")
     assert entry.default_levels == (0.0, 1.0, 2.0)
-    assert entry.lists_reaching(judged, 2) == (judged.lists.lengths > 2).sum()
     assert not entry.brings
     with pytest.raises(ParameterError, match="whole number"):
         entry.at(0.5)

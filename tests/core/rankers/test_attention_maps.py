@@ -9,8 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import cdist, pdist
 from scipy.stats import entropy as scipy_entropy
 
 from shuffleproof.core.data import synthetic
@@ -264,11 +262,6 @@ def test_measures_against_scipy_and_their_bounds(weights):
     neighbours = np.exp(measures.entropy(weights))
     assert (neighbours >= 1 - 1e-9).all()
     assert (neighbours <= 5 + 1e-9).all()
-    shares = weights / weights.sum(-1, keepdims=True)
-    distance = cdist(shares[0], shares[1], "cityblock").diagonal() / 2
-    assert measures.overlaps(weights)[0, 1] == pytest.approx(1 - distance.mean(), abs=1e-9)
-    assert measures.redundancy(weights)[0] == pytest.approx(1 - distance.mean(), abs=1e-9)
-    np.testing.assert_allclose(measures.attention_received(weights).sum(-1), 1)
 
 
 @given(rows, st.permutations(range(5)))
@@ -290,14 +283,6 @@ def test_equal_weights_put_on_relevant_documents_what_chance_puts():
     np.testing.assert_allclose(measures.relevant_mass(equal, labels), 0.6)
     assert measures.relevant_chance(labels) == 0.6
     assert math.isnan(measures.relevant_chance(labels[:0]))
-    assert np.isnan(measures.redundancy(equal[:1])).all()
-    assert measures.redundancy(equal).tolist() == [1.0, 1.0]
-
-
-def test_dead_points_are_measured_against_a_fair_share():
-    mass = np.array([[0.5, 0.49, 0.01, 0.0]])
-    assert measures.dead(mass, 0.1).tolist() == [[False, False, True, True]]
-    assert measures.dead(mass, 0.01).tolist() == [[False, False, False, True]]
 
 
 def test_rollout_by_hand():
@@ -321,24 +306,12 @@ def test_re_indexing_undoes_the_order_shown(order):
 
 @pytest.mark.parametrize("by", get_args(attention_order.Sorting))
 def test_sortings_are_orders_of_all_documents(by):
-    generator = np.random.default_rng(0)
     labels, scores = np.array([0.0, 2.0, 1.0, 2.0]), np.array([0.5, -1.0, 3.0, 0.5])
     shown = np.array([3, 1, 0, 2])
-    found = attention_order.sorted_documents(by, labels, scores, shown, generator.random((4, 4)))
+    found = attention_order.sorted_documents(by, labels, scores, shown)
     assert sorted(found.tolist()) == [0, 1, 2, 3]
     due = {"shown": [3, 1, 0, 2], "label": [3, 1, 2, 0], "score": [2, 3, 0, 1]}
-    assert by == "cluster" or found.tolist() == due[by]
-
-
-def test_clusters_stand_together():
-    generator = np.random.default_rng(1)
-    group = np.repeat([0, 1, 2], 8)
-    order = generator.permutation(24)
-    profiles = np.eye(3)[group[order]] + generator.normal(0, 0.01, (24, 3))
-    found = group[order][attention_order.cluster_order(profiles)]
-    assert (np.diff(found) != 0).sum() == 2
-    due = leaves_list(linkage(pdist(profiles), "average"))
-    assert attention_order.cluster_order(profiles).tolist() == due.tolist()
+    assert found.tolist() == due[by]
 
 
 @given(st.integers(1, 200), st.integers(1, 60))
@@ -355,13 +328,6 @@ def test_bins_cover_everything_once_and_keep_the_mean(count, most):
     found = attention_order.bin_means(weights, bounds, columns)
     total = (found * np.outer(sizes, np.diff(columns))).sum()
     assert total == pytest.approx(weights.sum())
-    inner = np.arange(count // 3, count // 3 + 2) if count > 2 else bounds
-    window = attention_order.bin_means(weights, inner, np.array([2, 3]))
-    due = weights[inner[0] : inner[-1], 2].reshape(-1, len(inner) - 1).mean(0)
-    assert count <= 2 or window[:, 0].tolist() == due.tolist()
-    first, last = attention_order.window(count // 2, count, most)
-    assert first <= count // 2 < last <= count
-    assert last - first == min(count, most)
 
 
 def test_kinds_say_which_axes_are_documents():
@@ -378,4 +344,3 @@ def test_a_heads_numbers_mean_nothing_where_there_is_nothing_to_attend_to():
     assert np.isnan(_head_measures("documents", weights, np.float32([0, 0, 0]))[:, 2:4]).all()
     points = np.full((2, 3, 5), 1 / 5, np.float32)
     assert np.isnan(_head_measures("spread", points, np.float32([0, 2, 1]))[:, 2:4]).all()
-    assert _head_measures("spread", points, np.float32([0, 2, 1]))[:, 5].tolist() == [0, 0]

@@ -1,8 +1,5 @@
 """RankBoost and FRank's additive model: a round is linear in documents, whatever their order."""
 
-import json
-import subprocess
-import sys
 from itertools import product
 from math import atanh, exp, log, sqrt
 
@@ -11,62 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffleproof.core.data import source
-from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.ragged import offsets_of, order_within
+from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError, UsageError
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.metrics.significance import t_interval
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers import registry, univariate
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.boosting import fit as boosting
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
 from shuffleproof.core.rankers.boosting.rounds import GradedLists
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load, quality
-from shuffleproof.core.seeds import generator
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.store.artefacts import Store
-from tests import places
+from tests.core.rankers.test_tabular import FOLD, changed, fitted, judged, scores_of
 
-FOLD = planted((40, 15, 5), seed=3, documents=25)
 TINY = planted((6, 2, 2), seed=5, documents=7)
 KINDS = (RankBoostSpec, FRankAdditiveSpec)
-MQ2008 = places.DATA / "mq2008"
-
-
-def judged(dataset):
-    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
-
-
-def fitted(spec, train=FOLD.train, valid=FOLD.valid, watch=None):
-    return run_to_end(spec.fit(judged(train), judged(valid)), watch)
-
-
-def scores_of(ranker, dataset):
-    return ranker.score(dataset, CandidateLists.all_documents(dataset))
-
-
-def changed(dataset, features=None, labels=None):
-    return RankingDataset(
-        np.array(dataset.features if features is None else features, np.float32),
-        np.array(dataset.labels if labels is None else labels, np.float32),
-        dataset.offsets.copy(),
-        dataset.query_ids,
-        dataset.feature_ids,
-    )
-
-
-def reordered(dataset, seed):
-    draws = np.random.default_rng(seed)
-    moved = dataset.select(draws.permutation(dataset.queries))
-    rows = order_within(moved.offsets, draws.random(moved.documents))
-    return changed(moved, moved.features[rows], moved.labels[rows])
 
 
 def pairs_of(dataset, by_query):
@@ -234,19 +194,6 @@ def test_a_feature_with_256_bins_keeps_all():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_order_of_the_file_changes_neither_model_nor_scores(kind, seed):
-    spec = kind(rounds=30, patience=10, bins=64)
-    reports, others = [], []
-    ranker = fitted(spec, watch=reports.append)
-    other = fitted(spec, reordered(FOLD.train, seed), reordered(FOLD.valid, seed), others.append)
-    assert others == reports
-    for name in ("columns", "thresholds", "factors"):
-        assert np.array_equal(getattr(other.stumps, name), getattr(ranker.stumps, name))
-    assert np.array_equal(scores_of(other, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_the_sums_of_what_was_fitted(kind):
     ranker = fitted(kind(rounds=25))
     stumps, features = ranker.stumps, FOLD.test.features
@@ -260,37 +207,7 @@ def test_scores_are_the_sums_of_what_was_fitted(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keeps_the_protocols_and_reads_features_alone(kind):
-    spec = kind(rounds=10)
-    ranker = fitted(spec)
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert ranker.reads == spec.reads == {"features"}
-    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    lists = CandidateLists.all_documents(FOLD.test)
-    scores = ranker.score(FOLD.test, lists)
-    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
-    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
-    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
-    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
-    none = lists.select(np.zeros(0, np.int64))
-    assert ranker.score(FOLD.test, none).shape == (0,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_saved_is_loaded(kind, tmp_path):
-    ranker = fitted(kind(rounds=15, patience=5))
-    ranker.save(tmp_path)
-    again = registry.load(tmp_path)
-    assert again.spec == ranker.spec
-    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_teaches_nothing_gives_equal_scores(kind, tmp_path):
-    for labels in (np.zeros(FOLD.train.documents), np.full(FOLD.train.documents, 2.0)):
-        ranker = fitted(kind(rounds=5), changed(FOLD.train, labels=labels))
-        assert np.ptp(scores_of(ranker, FOLD.test)) == 0
+def test_what_teaches_nothing_has_no_rounds(kind, tmp_path):
     flat = changed(FOLD.train, features=np.ones_like(FOLD.train.features))
     ranker = fitted(kind(rounds=5, patience=2), flat)
     assert np.ptp(scores_of(ranker, FOLD.test)) == 0
@@ -340,17 +257,6 @@ def test_a_learning_rate_takes_a_share_of_the_factor():
     assert share.factors[0] == pytest.approx(whole.factors[0] / 4)
 
 
-def test_what_cannot_be_fitted_or_scored_is_explained():
-    with pytest.raises(DataError, match="no documents"):
-        fitted(RankBoostSpec(), FOLD.train.select(np.zeros(0, np.int64)))
-    ranker = fitted(RankBoostSpec(rounds=2))
-    narrow = RankingDataset(
-        np.zeros((2, 1), np.float32), np.zeros(2, np.float32), np.array([0, 2]), ("q",), (1,)
-    )
-    with pytest.raises(ShapeError, match="features"):
-        scores_of(ranker, narrow)
-
-
 def test_presets_and_bounds():
     paper = boosting.spec("rankboost")
     assert (paper.rounds, paper.patience, paper.learning_rate) == (1000, None, 1.0)  # PAPERS.md
@@ -358,8 +264,6 @@ def test_presets_and_bounds():
     assert boosting.spec("frank-additive").pair_weights == "queries"
     assert boosting.spec("frank-additive", "small", tried="3").tried == 3
     assert boosting.spec("rankboost", "small", patience="none", rounds="7").rounds == 7
-    with pytest.raises(UnknownNameError, match="paper"):
-        boosting.spec("rankboost", "best")
     for wrong in ({"rounds": 0}, {"bins": 257}, {"pair_weights": "lists"}, {"tried": "3"}):
         with pytest.raises(UsageError):
             boosting.spec("rankboost", **wrong)
@@ -379,38 +283,6 @@ def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
     run_to_end(made)
     (known,) = cost.timed_trainings(store)
     assert cost.estimate(spec, sizes, [known]).measured == 1
-
-
-def test_recipes_load_without_torch_or_lightgbm():
-    program = (
-        "import sys; from shuffleproof.core.rankers.boosting import fit as boosting;"
-        "boosting.spec('rankboost').recipe();"
-        "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")
-@pytest.mark.parametrize("name", ["rankboost", "frank-additive"])
-def test_mq2008_few_bins_and_half_steps_hold_beside_the_best_single_feature_of_training(name):
-    files = [MQ2008 / f"S{part}.txt.gz" for part in (1, 2, 3, 4)]
-    fold = source.parts(files[:2], files[2:3], files[3:])
-    changes = {"rounds": 150, "bins": 8, "pair_weights": "queries", "learning_rate": 0.3}
-    ranker = fitted(boosting.spec(name, "paper", **changes), fold.train, fold.valid)
-    train = judged(fold.train)
-    singles = [univariate.FeatureRanker(feature) for feature in fold.train.feature_ids]
-    best = max(singles, key=lambda one: quality(one, train)["NDCG@10"])
-    ours, single = (ndcg_at_10(one, fold.valid) for one in (ranker, best))
-    assert t_interval(ours - single)[1] > 0, "the rounds were not picked on these queries"
-    chance = ndcg_at_10(univariate.RandomRanker(0), fold.valid)
-    assert t_interval(ours - chance)[0] > 0
-
-
-def ndcg_at_10(ranker, dataset):
-    """NDCG@10 of every query, over all its documents."""
-    lists = judged(dataset).lists
-    scores = ranker.score(dataset, lists)
-    return evaluate([Measure.parse("NDCG@10")], dataset, lists, scores)[0].astype(np.float64)
 
 
 @pytest.mark.parametrize("ranker", ["rankboost", "frank-additive"])

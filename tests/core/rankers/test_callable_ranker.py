@@ -1,7 +1,6 @@
 """Functions of the user's run in a process of their own: whatever they do there is told."""
 
 import functools
-import io
 import os
 import re
 import signal
@@ -9,7 +8,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +15,17 @@ import pytest
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.execution import worker_process
+from shuffleproof.core.execution.worker import pack
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.outside import callable_process, function_process
+from shuffleproof.core.rankers.outside import function_process
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import call_signature
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.examination import kinds_of
 from shuffleproof.core.studies.kinds.invariance.study import certify
-from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, UNTOLD
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 MINE = """import ctypes
@@ -203,7 +203,7 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
     found = [counting.score(test.dataset, test.lists)[test.lists.offsets[:-1]] for _ in range(2)]
     np.testing.assert_array_equal(np.concatenate(found), 1 + np.arange(2 * len(test.lists)))
     who = CallableRanker.from_name("mine:who")
-    process = who.processes.processes[0]._process
+    process = who.processes[0].worker.process
     assert (who.score(test.dataset, test.lists) == process.pid % 65536).all()
     assert process.pid != os.getpid()
     assert "mine" not in sys.modules
@@ -254,14 +254,11 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 
 
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
-    monkeypatch.setattr(function_process, "LAST_BREATH", 0.0)
-    ranker = CallableRanker.from_name("mine:holds", 1.5)
-    own, message = ranker.processes.processes[0], io.BytesIO(b"{}\n")
-    message.seek(0, io.SEEK_END)
-    for given in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, 1), np.int32)):
-        np.save(message, given)
-    own._connection.send_bytes(message.getvalue())
-    assert own._process.wait(20) == 1, "by itself, and not by a signal"
+    monkeypatch.setattr(worker_process, "LAST_BREATH", 0.0)
+    own = CallableRanker.from_name("mine:holds", 1.5).processes[0].worker
+    given = {"features": np.zeros((1, 2, 3), np.float32), "ranks": np.zeros((1, 2, 1), np.int32)}
+    own._connection.send_bytes(pack({"method": "score", **given}))
+    assert own.process.wait(20) == 1, "by itself, and not by a signal"
 
 
 @pytest.mark.parametrize(
@@ -269,6 +266,7 @@ def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monk
     [
         ("lacking", None, "cannot import lacking: ModuleNotFoundError: No module named 'lacking'"),
         ("bad", "import nowhere\n", "bad cannot be imported: ModuleNotFoundError: .*bad.py:1"),
+        ("bad", "raise NameError('x', name='bad')\n", "bad cannot be imported: NameError"),
         ("bad", "x = (\n", r"bad cannot be imported: SyntaxError: .*bad.py:1\)"),
         ("bad", "import os\nos._exit(3)\n", "^bad:score: it ended its own process with exit .* 3"),
         ("bad", "score = 3\n", "bad has no function score"),
@@ -305,21 +303,12 @@ def plain_card(test, tmp_path_factory):
         return card_of(few(test), "of_one")
 
 
-def test_what_a_function_keeps_at_home_is_not_there_for_its_fresh_processes(
-    test, folder, monkeypatch
-):
+def test_what_a_function_keeps_at_home_is_told(test, folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("PYTHONHASHSEED", "1")
     card = card_of(few(test), "remembers")
-    assert (card.verdict, card.deterministic) == (NOT, True), card.sentence()
-    assert any(folder.glob("*.npy")), "its usual process has kept what it keeps"
-    assert not any(str(folder) in note for note in card.notes), "fresh processes had others"
-    fresh = CallableRanker.from_name("mine:of_one").fresh()
-    room = Path(fresh.processes.processes[0]._room.name)
-    assert fresh.has_own_folders
-    assert room.is_dir()
-    del fresh
-    assert not room.exists()
+    assert card.verdict != INVARIANT
+    assert "it may keep data between calls in the files" in card.sentence()
 
 
 def test_a_function_that_needs_what_lies_at_home_finds_it_and_that_is_said(
@@ -367,26 +356,6 @@ def test_the_environment_allows_more_seconds(monkeypatch):
         monkeypatch.setenv(function_process.ALLOWED, text)
         with pytest.raises(ParameterError, match="seconds above 0"):
             function_process.seconds_allowed()
-
-
-@pytest.mark.parametrize(
-    ("target", "text", "key"),
-    [
-        ("no_such_module_of_mine:score", None, "ABSENT"),
-        ("lacking_mine:score", "import no_such_module_of_theirs", "FAILED"),
-        ("broken_mine:score", "raise NameError('x', name='broken_mine')", "FAILED"),
-        ("empty_mine:score", "", "ABSENT"),
-    ],
-)
-def test_a_module_that_is_not_there_is_told_from_one_that_fails(
-    target, text, key, tmp_path, monkeypatch
-):
-    monkeypatch.syspath_prepend(tmp_path)
-    if text is not None:
-        (tmp_path / f"{target.partition(':')[0]}.py").write_text(text)
-    function, _, head = callable_process._look_up(target)
-    assert function is None
-    assert set(head) == {getattr(callable_process, key)}
 
 
 SIGNATURES = [
@@ -490,12 +459,9 @@ def test_calls_at_the_same_time_answer_as_one_after_the_other(test, monkeypatch)
         monkeypatch.delenv(function_process.JOBS)
     starts = test.lists.offsets[:-1]
     ranker = in_jobs("who", monkeypatch)
-    homes = ranker.score(test.dataset, test.lists)[starts]
-    assert np.bincount(np.unique(homes, return_inverse=True)[1]).min() >= len(starts) // 4
-    odd = test.lists.select(np.arange(1, len(starts), 2)[::-1].copy())
-    found = ranker.score(test.dataset, odd)[odd.offsets[:-1]]
-    np.testing.assert_array_equal(found, homes[1::2][::-1]), "a query's process is always the same"
-    assert len(np.unique(found)) == 4
+    homes = [ranker.score(test.dataset, test.lists)[starts] for _ in range(2)]
+    assert np.bincount(np.unique(homes[0], return_inverse=True)[1]).min() >= len(starts) // 4
+    np.testing.assert_array_equal(*homes), "a list's process is always the same"
 
 
 @pytest.mark.parametrize(
@@ -523,7 +489,7 @@ def test_an_interrupted_call_ends_its_processes_and_the_next_one_is_answered_ane
 ):
     ranker = in_jobs("slowly", monkeypatch, jobs)
     expected = ranker.score(test.dataset, test.lists)
-    running = [one._process for one in ranker.processes.processes]
+    running = [one.worker.process for one in ranker.processes]
     (folder / "slow").touch()
     here = threading.main_thread().ident
     timer = threading.Timer(0.5, signal.pthread_kill, (here, signal.SIGINT))

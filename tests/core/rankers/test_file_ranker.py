@@ -22,12 +22,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.columns import ColumnsError, ModelColumns, match_columns
-from shuffleproof.core.rankers.outside.file_process import (
-    GivenData,
-    ModelError,
-    lightgbm_scores,
-    xgboost_scores,
-)
+from shuffleproof.core.rankers.outside.model_files import GivenData, ModelError, model_scores
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import methods
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -218,11 +213,9 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
     folder, _ = files
     asked = []
     ranker = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
-    real = file_ranker.OutsideModel._run_model
+    real = file_ranker._ask
     monkeypatch.setattr(
-        file_ranker.OutsideModel,
-        "_run_model",
-        lambda own, *files: asked.append(1) or real(own, *files),
+        file_ranker, "_ask", lambda *given, **more: asked.append(1) or real(*given, **more)
     )
     test = workbench.prepared.test
     whole = ranker.score(test.dataset, test.lists)
@@ -370,10 +363,10 @@ def of_xgboost(folder):
 
 @pytest.mark.filterwarnings("ignore")  # the libraries' own, in a process that says nothing else
 @pytest.mark.parametrize(
-    ("made", "scores", "name"),
-    [(of_lightgbm, lightgbm_scores, "model.txt"), (of_xgboost, xgboost_scores, "model.json")],
+    ("made", "library", "name"),
+    [(of_lightgbm, "lightgbm", "model.txt"), (of_xgboost, "xgboost", "model.json")],
 )
-def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, scores, name):
+def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, library, name):
     path, (features, files) = tmp_path / name, made(tmp_path)
     given = GivenData(features.astype(np.float32), np.arange(1, 7), [*"uvwxyz"])
     for kind, (content, words) in files.items():
@@ -382,10 +375,10 @@ def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, sco
         else:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         if words is None:
-            assert np.shape(scores(path, given)[0]) == (200,), kind
+            assert np.shape(model_scores(library, path, given)[0]) == (200,), kind
             continue
         with pytest.raises(ModelError) as told:
-            scores(path, given)
+            model_scores(library, path, given)
         assert re.search(words, str(told.value)), (kind, str(told.value))
         assert str(tmp_path) not in str(told.value), kind
 
@@ -600,27 +593,6 @@ def test_grades_below_zero_are_in_the_pool_and_not_judged(tmp_path):
     for measure, name in zip(result.measures, wanted.values(), strict=True):
         mean = sum(found[name] for found in expected.values()) / len(grades)
         assert means[measure] == pytest.approx(mean, abs=1e-5), name
-
-
-def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(workbench, tmp_path, capsys):
-    """By query, as for runs; single precision makes none."""
-    test, path = workbench.fold.test, tmp_path / "close.txt"
-    start = int(test.offsets[1])
-    lines = [str(place) for place in range(test.documents)]
-    lines[0], lines[1], lines[2] = "1.5", "1.50000000000000000001", "1.50"
-    lines[start], lines[start + 1] = "16777216", "16777217"
-    path.write_text("\n".join(lines))
-    ranker = file_ranker.file_ranker(f"scores:{path}", test)
-    assert ranker.merged == 1
-    assert ranker.scores[start] < ranker.scores[start + 1]
-    artefact = run_to_end(bring("scores", path, workbench.fold, workbench.store))
-    assert artefact.facts["merged"] == 1
-    asked = ["bring", "scores", str(path), "--data", "sample", "--store", str(workbench.store.root)]
-    assert main([*asked, "--json"]) == 0
-    (said,) = json.loads(capsys.readouterr().out)["said"]
-    assert said.startswith(
-        "1 document of close.txt ties with another only because double precision"
-    )
 
 
 def test_a_model_that_was_stopped_early_scores_with_its_best_rounds(workbench, tmp_path):

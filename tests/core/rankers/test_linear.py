@@ -1,8 +1,5 @@
 """RankSVM and IR-SVM: all pairs of a query, never materialised, whatever the order of the rows."""
 
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import combinations, pairwise, product
 
@@ -12,63 +9,27 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffleproof.core.data import source
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.ragged import offsets_of, order_within
+from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError, UsageError
+from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.losses.weights import delta_ndcg
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.metrics.significance import t_interval
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers import registry, univariate
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.rankers.linear import fit as linear
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
 from shuffleproof.core.rankers.linear.products import column_sums, row_sums
-from shuffleproof.core.seeds import generator
-from tests import places
+from tests.core.rankers.test_tabular import FOLD, changed, fitted, judged
 
 SOLVED = linear._conjugate_gradients
 
-FOLD = planted((40, 15, 5), seed=3, documents=25)
 KINDS = (RankSVMSpec, IRSVMSpec)
-MQ2008 = places.DATA / "mq2008"
-
-
-def judged(dataset):
-    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
-
-
-def fitted(spec, train=FOLD.train, valid=FOLD.valid):
-    return run_to_end(spec.fit(judged(train), judged(valid)))
-
-
-def scores_of(ranker, dataset):
-    return ranker.score(dataset, CandidateLists.all_documents(dataset))
-
-
-def changed(dataset, features=None, labels=None):
-    return RankingDataset(
-        np.array(dataset.features if features is None else features, np.float32),
-        np.array(dataset.labels if labels is None else labels, np.float32),
-        dataset.offsets.copy(),
-        dataset.query_ids,
-        dataset.feature_ids,
-    )
-
-
-def reordered(dataset, seed):
-    draws = np.random.default_rng(seed)
-    moved = dataset.select(draws.permutation(dataset.queries))
-    rows = order_within(moved.offsets, draws.random(moved.documents))
-    return changed(moved, moved.features[rows], moved.labels[rows])
 
 
 def all_pairs(pairs):
@@ -222,53 +183,7 @@ def test_labels_of_any_numbers_are_grades():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("normalisation", ["z-score", "query-z-score", "quantile"])
-def test_the_order_of_the_file_changes_neither_weights_nor_scores(kind, normalisation):
-    spec = kind(normalisation=normalisation, tried=2)
-    ranker = fitted(spec)
-    other = fitted(spec, reordered(FOLD.train, 1), reordered(FOLD.valid, 2))
-    assert np.allclose(other.weights, ranker.weights, rtol=1e-3, atol=1e-6)
-    if normalisation != "query-z-score":  # its sums follow the rows of the query
-        assert np.array_equal(other.weights, ranker.weights)
-        assert np.array_equal(scores_of(other, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_keeps_the_protocols_and_reads_features_alone(kind):
-    spec = kind()
-    ranker = fitted(spec)
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert ranker.reads == spec.reads == {"features"}
-    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    assert spec.fits_documents
-    lists = CandidateLists.all_documents(FOLD.test)
-    scores = ranker.score(FOLD.test, lists)
-    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
-    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
-    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
-    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
-    none = lists.select(np.zeros(0, np.int64))
-    assert ranker.score(FOLD.test, none).shape == (0,)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_saved_is_loaded(kind, tmp_path):
-    ranker = fitted(kind(cost=3.0, normalisation="quantile"))
-    ranker.save(tmp_path)
-    again = registry.load(tmp_path)
-    assert again.spec == ranker.spec
-    assert again.feature_ids == ranker.feature_ids
-    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_teaches_nothing_gives_equal_scores(kind):
-    for labels in (np.zeros(FOLD.train.documents), np.full(FOLD.train.documents, 2.0)):
-        ranker = fitted(kind(), changed(FOLD.train, labels=labels))
-        assert np.ptp(scores_of(ranker, FOLD.test)) == 0
-    flat = changed(FOLD.train, features=np.ones_like(FOLD.train.features))
-    assert np.ptp(scores_of(fitted(kind(), flat), FOLD.test)) == 0
+def test_lists_of_one_document_teach_nothing(kind):
     single = FOLD.train.offsets[:-1]
     ones = CandidateLists.all_documents(FOLD.train)
     top = np.zeros((FOLD.train.documents, 1), np.float32)
@@ -332,9 +247,7 @@ def test_no_newton_step_is_computed_to_be_thrown_away_and_running_out_is_said(
     assert whole.warning == ""
 
 
-def test_what_cannot_be_fitted_or_scored_is_explained():
-    with pytest.raises(DataError, match="no documents"):
-        fitted(RankSVMSpec(), FOLD.train.select(np.zeros(0, np.int64)))
+def test_too_many_different_labels_are_refused():
     draws = np.random.default_rng(0)
     many = RankingDataset(
         np.zeros((2000, 1), np.float32),
@@ -345,8 +258,6 @@ def test_what_cannot_be_fitted_or_scored_is_explained():
     )
     with pytest.raises(DataError, match="2000 different labels"):
         fitted(RankSVMSpec(), many)
-    with pytest.raises(ShapeError, match="features"):
-        scores_of(fitted(RankSVMSpec()), many)
 
 
 def test_presets_and_bounds():
@@ -355,38 +266,6 @@ def test_presets_and_bounds():
     assert linear.spec("irsvm").cutoff == 10
     assert linear.spec("irsvm", "small", cutoff="1").cutoff == 1
     assert isinstance(linear.spec("irsvm", "tuned"), IRSVMSpec)
-    with pytest.raises(UnknownNameError, match="paper"):
-        linear.spec("ranksvm", "best")
     for wrong in ({"cost": 0.0}, {"cost_of": "query"}, {"normalisation": "best"}, {"cutoff": "1"}):
         with pytest.raises(UsageError):
             linear.spec("ranksvm", **wrong)
-
-
-def test_recipes_load_without_torch_or_lightgbm():
-    program = (
-        "import sys; from shuffleproof.core.rankers.linear import fit; fit.spec('irsvm').recipe();"
-        "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")
-@pytest.mark.parametrize("name", ["ranksvm", "irsvm"])
-def test_mq2008_tuned_holds_beside_the_single_feature_that_was_best_in_training(name):
-    files = [MQ2008 / f"S{part}.txt.gz" for part in (1, 2, 3, 4)]
-    fold = source.parts(files[:2], files[2:3], files[3:])
-    ranker = fitted(linear.spec(name, "tuned"), fold.train, fold.valid)
-    train = judged(fold.train)
-    singles = [univariate.FeatureRanker(feature) for feature in fold.train.feature_ids]
-    best = max(singles, key=lambda one: quality(one, train)["NDCG@10"])
-    ours, single = (ndcg_at_10(one, fold.valid) for one in (ranker, best))
-    assert t_interval(ours - single)[1] > 0, "C was not picked on these queries"
-    chance = ndcg_at_10(univariate.RandomRanker(0), fold.valid)
-    assert t_interval(ours - chance)[0] > 0
-
-
-def ndcg_at_10(ranker, dataset):
-    """NDCG@10 of every query, over all its documents."""
-    lists = judged(dataset).lists
-    scores = ranker.score(dataset, lists)
-    return evaluate([Measure.parse("NDCG@10")], dataset, lists, scores)[0].astype(np.float64)

@@ -26,7 +26,7 @@ ELSE = {
     "app/door.py": "the user of an address",
     "core/aggregate/reading.py": "what begins a comment in LETOR text",
     "core/retrieval/reading.py": "what begins a reference to a character in HTML",
-    "core/data/letor/line_texts.py": "what begins a comment in LETOR text",
+    "core/data/letor/write.py": "what begins a comment in LETOR text",
     "core/errors.py": "a measure's cut-off: measures are written name@k",
     "core/execution/devices.py": "a device: cuda:0",
     "core/perturb/names.py": "whom a perturbation attacks, which is a name as a whole",

@@ -1,10 +1,7 @@
 """LambdaMART and MART: LightGBM's model, whatever the order of the rows."""
 
 import errno
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 
@@ -12,29 +9,21 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import elements_of, order_within
-from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import canonical
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
 from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
-from shuffleproof.core.rankers.outside import file_process, user_rankers
-from shuffleproof.core.seeds import generator
+from shuffleproof.core.rankers.outside import model_files, user_rankers
+from tests.core.rankers.test_tabular import FOLD, changed, judged, scores_of
 
-FOLD = planted((40, 15, 5), seed=3, documents=25)
 QUICK = {"trees": 12, "leaves": 6, "leaf_documents": 5}
 KINDS = (LambdaMARTSpec, MARTSpec)
-
-
-def judged(dataset):
-    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def fitted(spec, train=FOLD.train, valid=FOLD.valid):
@@ -44,20 +33,6 @@ def fitted(spec, train=FOLD.train, valid=FOLD.valid):
             reports.append(next(fitting))
         except StopIteration as finished:
             return finished.value, reports
-
-
-def scores_of(ranker, dataset):
-    return ranker.score(dataset, CandidateLists.all_documents(dataset))
-
-
-def relabelled(dataset, labels):
-    return RankingDataset(
-        dataset.features.copy(),
-        np.asarray(labels, np.float32),
-        dataset.offsets.copy(),
-        dataset.query_ids,
-        dataset.feature_ids,
-    )
 
 
 def reordered(dataset, seed):
@@ -195,7 +170,7 @@ def spec_of_recipe(recipe):
 
 
 def test_queries_without_relevant_documents_count_nothing_in_validation():
-    blank = relabelled(FOLD.valid, np.zeros(FOLD.valid.documents))
+    blank = changed(FOLD.valid, labels=np.zeros(FOLD.valid.documents))
     _, reports = fitted(LambdaMARTSpec(**QUICK, patience=50), valid=blank)
     assert all(report.values["valid"] == 0 for report in reports)
 
@@ -214,8 +189,8 @@ def test_without_patience_validation_is_not_read():
     "change", [lambda y: 25 * y, lambda y: y / 4, lambda y: y - 1, lambda y: 3000 * y]
 )
 def test_labels_outside_lightgbms_table_are_learnt(change):
-    train = relabelled(FOLD.train, change(FOLD.train.labels))
-    valid = relabelled(FOLD.valid, change(FOLD.valid.labels))
+    train = changed(FOLD.train, labels=change(FOLD.train.labels))
+    valid = changed(FOLD.valid, labels=change(FOLD.valid.labels))
     for kind in KINDS:
         ranker, _ = fitted(kind(**QUICK, patience=5), train, valid)
         measure = Measure.parse("NDCG@10")
@@ -239,37 +214,7 @@ def test_grades_and_gains():
     assert odd.gains() == pytest.approx([0, (2**0.5 - 1) / 4, 3 / 4, (2**32 - 1) / 4])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_saved_is_loaded(kind, tmp_path):
-    ranker, _ = fitted(kind(**QUICK))
-    ranker.save(tmp_path)
-    again = trees.load(tmp_path)
-    assert again == ranker
-    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_keeps_the_protocols_and_reads_features_alone(kind):
-    spec = kind(**QUICK)
-    ranker, _ = fitted(spec)
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert ranker.reads == spec.reads == {"features"}
-    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    lists = CandidateLists.all_documents(FOLD.test)
-    scores = ranker.score(FOLD.test, lists)
-    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
-    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
-    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
-    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
-    none = lists.select(np.zeros(0, np.int64))
-    assert ranker.score(FOLD.test, none).shape == (0,)
-
-
-def test_what_cannot_be_fitted_or_scored_is_explained():
-    nothing = FOLD.train.select(np.zeros(0, np.int64))
-    with pytest.raises(DataError, match="no documents"):
-        fitted(LambdaMARTSpec(**QUICK), nothing)
+def test_long_queries_are_refused():
     long = RankingDataset(
         np.zeros((10_001, 1), np.float32),
         np.zeros(10_001, np.float32),
@@ -279,15 +224,6 @@ def test_what_cannot_be_fitted_or_scored_is_explained():
     )
     with pytest.raises(DataError, match=r"q7.*10001 documents"):
         fitted(LambdaMARTSpec(**QUICK), long)
-    ranker, _ = fitted(LambdaMARTSpec(**QUICK))
-    with pytest.raises(ShapeError, match="features"):
-        scores_of(ranker, long)
-
-
-def test_without_relevant_documents_all_scores_are_equal():
-    blank = relabelled(FOLD.train, np.zeros(FOLD.train.documents))
-    ranker, _ = fitted(LambdaMARTSpec(**QUICK), blank)
-    assert np.ptp(scores_of(ranker, FOLD.test)) == 0
 
 
 def test_presets_and_bounds():
@@ -295,18 +231,8 @@ def test_presets_and_bounds():
     assert (paper.trees, paper.leaves, paper.patience) == (1000, 20, None)  # PAPERS.md
     assert MARTSpec.preset("small", trees=7).recipe()["trees"] == 7
     assert isinstance(MARTSpec.preset("tuned"), MARTSpec)
-    with pytest.raises(UnknownNameError, match="paper"):
-        LambdaMARTSpec.preset("best")
     with pytest.raises(ParameterError, match="leaves"):
         LambdaMARTSpec(leaves=1)
-
-
-def test_recipes_load_without_lightgbm():
-    program = (
-        "import sys; from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec;"
-        "LambdaMARTSpec.preset('paper').recipe(); sys.exit('lightgbm' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(
@@ -373,9 +299,9 @@ def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatc
     assert '"nthread":"1"' in made.save_config()
     booster.save_model(tmp_path / "model.txt")
     made.save_model(tmp_path / "model.json")
-    data = file_process.GivenData(features, np.array(FOLD.test.feature_ids), rule="order")
-    file_process.lightgbm_scores(tmp_path / "model.txt", data)
-    file_process.xgboost_scores(tmp_path / "model.json", data)
+    data = model_files.GivenData(features, np.array(FOLD.test.feature_ids), rule="order")
+    model_files.model_scores("lightgbm", tmp_path / "model.txt", data)
+    model_files.model_scores("xgboost", tmp_path / "model.json", data)
     assert [found for _, found in seen[3:]] == [int(slot), 1, 1, 1]
 
     pytest.importorskip("sklearn")

@@ -6,10 +6,7 @@ import pytest
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, ShapeError, UnknownNameError
-from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import univariate
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.seeds import generator
 
 NAMES = ("feature:7", "file-order", "random", "ideal")
 OFFSETS = np.array([0, 5, 5, 9], dtype=np.int64)
@@ -33,32 +30,6 @@ def fitted(name, data, **changes):
     with pytest.raises(StopIteration) as finished:
         next(fitting)
     return finished.value.value
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_keeps_the_protocols_and_its_name(name):
-    spec = univariate.spec(name)
-    ranker = fitted(name, dataset())
-    assert isinstance(spec, RankerSpec)
-    assert isinstance(ranker, Ranker)
-    assert spec.name == ranker.name == spec.recipe()["name"] == name
-    assert spec.reads == ranker.reads
-    assert ranker.reads <= {"features"}
-    assert spec.rankings == ranker.rankings == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_neither_order_shown_nor_neighbours_change_a_score(name):
-    data = dataset()
-    ranker = fitted(name, data)
-    everything = CandidateLists.all_documents(data)
-    scores = ranker.score(data, everything)
-    shown = perturbation("shuffle-shown", 1)(everything, generator(0))
-    assert np.array_equal(ranker.score(data, shown), scores[shown.rows])
-    prior = np.arange(9, dtype=np.float32).reshape(-1, 1)
-    cut = CandidateLists.ranked_by(data, prior, depth=2).select(np.array([2]))
-    assert np.array_equal(ranker.score(data, cut), scores[cut.rows])
-    assert ranker.score(data, everything.select(np.array([1]))).shape == (0,)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,6 @@
 """The inverted index of learnt vectors against the dense product, and the gates of sparsity."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -54,16 +53,6 @@ def test_the_scores_are_those_of_the_dense_product(index, documents, queries, k,
         own, own_scores = found.of(query)
         assert own.tolist() == list(order)
         assert own_scores == pytest.approx(scores, abs=1e-6)
-
-
-def test_without_numba_the_product_answers(index, queries, monkeypatch):
-    asked = SparseVectors.of(queries)
-    expected = index.search(asked, 5)
-    monkeypatch.setattr(module, "find_spec", lambda _: None)
-    monkeypatch.setitem(sys.modules, "numba", None)
-    found = index.search(asked, 5)
-    assert found.documents.tolist() == expected.documents.tolist()
-    assert found.scores == pytest.approx(expected.scores)
 
 
 def test_a_query_that_matches_nothing_is_counted_and_finds_nothing(index, queries):

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -142,26 +141,6 @@ def test_a_ranker_is_known_by_what_it_holds(store):
 
     first, same, other = map(known_by, ([1.0, 0.0], [1.0, 0.0], [0.0, 1.0]))
     assert first == same != other
-
-
-def test_trials_of_what_cannot_be_told_are_not_stored(store):
-    lock = threading.Lock()
-
-    def score(features):
-        with lock:
-            return features[:, 0]
-
-    def records():
-        return sum(1 for path in (store.root / "records").rglob("*") if path.is_file())
-
-    before = records()
-    for question in (
-        RankingDegradation((name_of(score),), (("cut", 0.0),)),
-        Benchmark((name_of(score),), measures=("RR",)),
-        SetSize((name_of(score),), sizes=(2,), measures=("RR",)),
-    ):
-        asked(question, store)
-    assert records() == before
 
 
 def test_things_stand_for_names_in_python():

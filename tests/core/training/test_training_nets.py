@@ -12,6 +12,8 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.studies.workbench import run_to_end
 
+pytestmark = pytest.mark.slow
+
 NETS = (
     "ranknet", "lambdarank", "frank", "listnet", "mlp", "gsf",
     "setrank-imsab-multi-init", "dlcm-listmle", "dlcm-softrank",
@@ -88,7 +90,6 @@ def test_every_loss_trains_a_net(name, small):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NETS)
 def test_small_presets_on_the_sample_are_far_above_the_best_single_feature(name, sample):
     """Within six or ten epochs of thirty: the best is kept, so that more are no worse."""

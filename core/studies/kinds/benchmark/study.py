@@ -119,7 +119,7 @@ def run(
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
     plan, first = plan_benchmark(workbenches, question), workbenches[0]
-    records = first.records_of(row.label for row in plan.rows)
+    records = first.store.records
     ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
@@ -139,7 +139,7 @@ def run(
     missing = cells.missing_cells(plan, records)
     trains = (_compute(workbenches, plan, cell) for cell in missing)
     facts = {"data": data} | _facts(workbenches, plan)
-    return (yield from first.run(plan, ids, lambda: facts, work, records=records, trains=trains))
+    return (yield from first.run(plan, ids, lambda: facts, work, trains=trains))
 
 
 def _compute(

@@ -87,7 +87,7 @@ def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artef
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = workbench.prepared.test
-    records, rankers = workbench.records(identified), OpenRankers(entered)
+    records, rankers = workbench.store.records, OpenRankers(entered)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         asked_for = [Measure.parse(text) for text in study.stored_measures if text not in OWN]
@@ -107,7 +107,7 @@ def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artef
 
     ids = query_ids_of(base)
     facts = partial(workbench.facts, base, rankers)
-    return (yield from workbench.run(study, ids, facts, work, records=records))
+    return (yield from workbench.run(study, ids, facts, work))
 
 
 def _run_trials(

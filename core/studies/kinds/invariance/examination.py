@@ -118,7 +118,7 @@ def examine(
         of float64 scores, as a share of the list's largest; None where there are none),
         `own_rounding` (lists whose changes the ranker's own rounding may explain), `systematic`
         (see `order_facts`), `scorings` (of each list, here), `lists_scored` (in all),
-        `fresh_processes`, `own_folders` (those had some), `ours` (one of our rankers), `no_memory`
+        `fresh_processes`, `ours` (one of our rankers), `no_memory`
         (why memory between calls was not examined; empty where it was), `places` (places by
         `outside.audit.KINDS`; None: it has no processes), `training_mode` (a torch module came in
         it), `precision` (of its scores, as a type's name), `half_steps` (the largest change in
@@ -186,7 +186,6 @@ def examine(
         "lists_scored": asking.scored + len(lists),
         "fresh_processes": asking.processes,
         "ours": asking.ours,
-        "own_folders": asking.processes > 0 and asking.folders,
         "no_memory": asking.no_memory,
         "places": asking.places() if isinstance(asking.ranker, CallableRanker) else None,
         "training_mode": bool(getattr(asking.ranker, "training_mode", False)),

@@ -7,10 +7,8 @@ share of orders is about.
 """
 
 import copy
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -74,17 +72,16 @@ class ScoringRequest:
         scores_here: of an importable function in this process; None of all others.
         scored: how many lists it has scored so far.
         processes: how many of its processes or copies were asked afresh.
-        folders: each of them had temporary and home folders of its own.
     """
 
     def __init__(self, ranker: Ranker, base: JudgedLists, *, processes: bool = True) -> None:
         self.base = base
         self.scores_here: np.ndarray | None = None
         self.ranker, self.no_memory = as_returned(ranker), ""
-        if isinstance(ranker, UserRanker) and processes:
+        if isinstance(ranker, UserRanker) and ranker.untouched is None and processes:
             self._to_processes(ranker)
         self._maker_of_fresh = _maker_of_fresh(self.ranker)
-        self.scored, self.processes, self.folders = 0, 0, True
+        self.scored, self.processes = 0, 0
         self._places: list[Mapping[str, list[str]]] = []
 
     def _to_processes(self, ranker: UserRanker) -> None:
@@ -141,22 +138,12 @@ class ScoringRequest:
         ranker = self.another(threads)
         result = replace(self._score(ranker, shown), afresh=True, threads=threads)
         self.processes += 1
-        self.folders &= getattr(ranker, "has_own_folders", False)
         self._places.append(getattr(ranker, "places", dict)())
         return result
 
     def places(self) -> dict[str, list[str]]:
-        """Files, databases, hosts and programs that its processes touched, as far as it has any.
-
-        Temporary and home folders of the usual process are left out where fresh ones had others.
-        """
+        """Files, databases, hosts and programs that its processes touched, as far as it has any."""
         usual: Mapping[str, list[str]] = getattr(self.ranker, "places", dict)()
-        if self.processes and self.folders:
-            seen = (f"{Path.home()}/", f"{tempfile.gettempdir()}/")
-            usual = {
-                kind: [name for name in names if not name.startswith(seen)]
-                for kind, names in usual.items()
-            }
         return audit.join_places([*self._places, usual])
 
     def repeat(self, order: ScoredOrder) -> ScoredOrder:
@@ -187,6 +174,8 @@ def _maker_of_fresh(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
 
     What is not ours and runs in this process is copied before it scores anything.
     """
+    if isinstance(ranker, UserRanker):
+        return None if ranker.untouched is None else ranker.fresh_copy
     if isinstance(ranker, SupportsFresh):
         return ranker.fresh
     if type(ranker).__module__.startswith("shuffleproof.core."):

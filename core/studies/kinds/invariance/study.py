@@ -20,7 +20,7 @@ from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside import audit, user_rankers
+from shuffleproof.core.rankers.outside import audit
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -184,7 +184,6 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
         trials[name] = max(result.trials[name].max() for result in results)
     again = [largest_fact(result.trials, "repeat_change") for result in results]
     trials["repeat_change"] = max(again)
-    trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
     places = [places for result in results if (places := places_of(result.trials)) is not None]
     joined_places = audit.join_places(places) if places else None
     trials["places"] = pd.Series([joined_places] * len(trials), dtype=object)
@@ -235,10 +234,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certificates(StudyResult.open(stored.path))[0]
     additional = yield from _additional_lists(workbench, queries, lists, seed)
-    if named.kind is Kind.OBJECT and not user_rankers.is_fitted(ranker):
-        examined: Ranker = user_rankers.open_ranker(ranker)  # it has scored nothing here yet
-    else:
-        examined = (yield from workbench.identified(ranker)).ranker
+    examined = (yield from workbench.identified(ranker)).ranker
     base = workbench.test_lists(queries)
     arguments = (permutations, seed, ranker)
     blocks = BLOCKS if in_blocks else 1

@@ -186,7 +186,7 @@ def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, Non
     """
     plan = plan_conditions(workbench, question)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
-    records = workbench.records_of(row.label for row in plan.rows)
+    records = workbench.store.records
     work = by_cells(plan, records, ids, partial(_compute, plan, lists))
 
     trains = (_compute(plan, lists, cell) for cell in missing_cells(plan, records))
@@ -194,7 +194,7 @@ def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, Non
     def facts() -> dict[str, Any]:
         return workbench.facts(workbench.prepared.test) | {"initial": list(plan.initial)}
 
-    return (yield from workbench.run(plan, ids, facts, work, records=records, trains=trains))
+    return (yield from workbench.run(plan, ids, facts, work, trains=trains))
 
 
 class _Lists:

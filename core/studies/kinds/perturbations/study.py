@@ -84,7 +84,7 @@ def run(workbench: Workbench, question: Perturbations) -> Generator[Progress, No
         seed=question.seed,
         stored=(*conventions.stored_measures(texts), *OWN),
     )
-    records, ids = workbench.records(identified), query_ids_of(workbench.prepared.test)
+    records, ids = workbench.store.records, query_ids_of(workbench.prepared.test)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         left_out = _left_out(workbench, study)
@@ -96,7 +96,7 @@ def run(workbench: Workbench, question: Perturbations) -> Generator[Progress, No
 
     trains = _retrainings(workbench, study, records)
     facts = partial(_facts, workbench, study, rankers)
-    return (yield from workbench.run(study, ids, facts, work, records=records, trains=trains))
+    return (yield from workbench.run(study, ids, facts, work, trains=trains))
 
 
 def _retrainings(

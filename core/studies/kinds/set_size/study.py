@@ -188,14 +188,14 @@ def run(
     """Train and measure what is not stored yet."""
     plan, smallest = plan_sizes(workbenches, question), next(iter(workbenches.values()))
     ids = query_ids_of(smallest.prepared.test)
-    records = smallest.records_of(row.label for row in plan.rows)
+    records = smallest.store.records
     work = by_cells(
         plan, records, ids, partial(_compute, workbenches, plan),
         together=lambda cell: (cell.row.ranker, cell.row.family, cell.row.draw),
     )  # fmt: skip
     facts = partial(_facts, workbenches, plan)
     trains = (_compute(workbenches, plan, cell) for cell in missing_cells(plan, records))
-    return (yield from smallest.run(plan, ids, facts, work, records=records, trains=trains))
+    return (yield from smallest.run(plan, ids, facts, work, trains=trains))
 
 
 def _compute(

@@ -169,7 +169,7 @@ def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, 
         queries=question.queries,
     )
     rankers = OpenRankers(entered)
-    base, records = workbench.test_lists(plan.queries), workbench.records(identified)
+    base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
@@ -186,7 +186,7 @@ def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
 
-    return (yield from workbench.run(plan, ids, facts, work, records=records))
+    return (yield from workbench.run(plan, ids, facts, work))
 
 
 def swap_map(

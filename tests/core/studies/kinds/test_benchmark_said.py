@@ -356,18 +356,3 @@ def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(
         frame = benchmark_table.against_baseline(result, "NDCG@10", baseline).dropna(subset="p")
         assert len(frame)
         assert (((frame["low"] > 0) | (frame["high"] < 0)) == (frame["p"] <= 0.05)).all()
-
-
-def benchmark_of(**values):
-    """A benchmark of these values by query, nothing else."""
-    labels = list(values)
-    trials = pd.DataFrame({"ranker": labels, "family": "benchmark", "level": 0.0, "draw": 0,
-                           "tau": 1.0, "set_size": 5.0, "seed": 0})  # fmt: skip
-    cube = np.stack([np.asarray(own, np.float32)[None] for own in values.values()])
-    queries = tuple(map(str, range(cube.shape[2])))
-    recipe = {"kind": "benchmark", "measures": ["RR"], "stored": ["RR"]}
-    facts = {
-        "folds": [{"name": "f", "start": 0, "stop": len(queries)}], "queries": len(queries),
-        "groups": dict.fromkeys(labels, "the set of documents"), "data": "made",
-    }  # fmt: skip
-    return StudyResult(recipe, trials, cube, queries, facts)

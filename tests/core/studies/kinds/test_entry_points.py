@@ -14,6 +14,8 @@ from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from shuffleproof.testing import assert_invariant
 from tests import zoo
 
+pytestmark = pytest.mark.slow
+
 PERMUTATIONS = 2
 
 

@@ -1,0 +1,256 @@
+"""Rows on their way to one matrix: a chunk for each block of LETOR text or batch of a table."""
+
+import math
+import mmap
+import os
+import shutil
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float32, Int64, UInt8, UInt32
+
+from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data.letor import kernel
+from shuffleproof.core.data.letor.errors import check_size, line_error, value_of
+from shuffleproof.core.data.letor.stream import Block, Limits
+from shuffleproof.core.data.letor.write import DOCUMENT
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import LetorError
+from shuffleproof.core.words import percent
+
+ABSENT = 0x7FA5A5A5
+"""The bits of a cell that a row leaves out, until reading ends: a NaN that no text means."""
+
+THREADS = 2
+MEMORY = Path("/proc/meminfo")
+GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+SHARE = 0.8
+"""Of the memory or disk that is free when reading begins."""
+
+IN_MEMORY = 0.2
+"""Of the free memory: a matrix that takes more lies in a file."""
+
+UNCHECKED = 1 << 28
+"""Bytes of a matrix that any text may take; from there on `Limits.ratio` holds."""
+
+
+@dataclass
+class Chunk:
+    """Some rows, in the order of the file.
+
+    Attributes:
+        cells: ABSENT where a row leaves a cell out, NaN where one is missing.
+        feature_ids: of the columns, rising.
+        labels: of the rows.
+        runs: rows at which another query begins, and its id.
+        comments: of all rows, one behind the other; None: no row has one, not even an empty one.
+        comment_ends: end of each row's comment.
+        missing: NULL and NaN cells.
+        clipped: cells beyond float32.
+        absent: whether a row leaves a cell out.
+        spilled: whether the cells lie in a file.
+    """
+
+    cells: Float32[np.ndarray, "docs features"]
+    feature_ids: Int64[np.ndarray, " features"]
+    labels: Float32[np.ndarray, " docs"]
+    runs: list[tuple[int, bytes]]
+    comments: UInt8[np.ndarray, " bytes"] | None
+    comment_ends: UInt32[np.ndarray, " docs"]
+    missing: int
+    clipped: int
+    absent: bool = False
+    spilled: bool = False
+
+
+def documents_in(comments: TextColumn) -> TextColumn | None:
+    """The document ids that comments name, empty where one names none; None: none does."""
+    text = memoryview(comments.blob)  # type: ignore[arg-type]
+    starts, ends = comments.starts.copy(), comments.starts.copy()
+    for row, (start, end) in enumerate(zip(comments.starts, comments.ends, strict=True)):
+        if end > start and (found := DOCUMENT.match(text, start, end)):
+            starts[row], ends[row] = found.span(1)
+    return TextColumn(comments.blob, starts, ends) if (starts < ends).any() else None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options of the lines of one file.
+
+    Attributes:
+        name: of the file, in errors.
+        limits: of the file.
+        with_query: whether rows name their queries; else a group file does.
+        nulls: whether NULL and NaN cells are allowed.
+        limit: of the matrix.
+        decoded: bytes of text read before this file.
+    """
+
+    name: str
+    limits: Limits
+    with_query: bool
+    nulls: bool
+    limit: "MatrixLimit"
+    decoded: int = 0
+    _of_thread: threading.local = field(default_factory=threading.local)
+
+    def chunks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Chunk, list[LetorError]]]:
+        """Every block in order, its rows, and the errors of its malformed lines."""
+        waiting: deque[tuple[Block, Future[tuple[Chunk, list[LetorError]]]]] = deque()
+        with ThreadPoolExecutor(THREADS) as pool:
+            for block in blocks:
+                waiting.append((block, pool.submit(self._chunk, block)))
+                if len(waiting) > THREADS:
+                    first, parsed = waiting.popleft()
+                    yield first, *parsed.result()
+            for first, parsed in waiting:
+                yield first, *parsed.result()
+
+    def _chunk(self, block: Block) -> tuple[Chunk, list[LetorError]]:
+        """The rows of a block and the errors of its malformed lines."""
+        text = block.text
+        out = self._arrays(len(text), block.lines)
+        rules = kernel.Rules(self.limits.feature_id, self.limits.line_bytes, self.with_query)
+        kernel.parse(np.frombuffer(text, dtype=np.uint8), rules, out)
+        rows, cells, runs, bytes_of_comments, commented, clipped, patches, bad = out.counts.tolist()
+        missing, faults = 0, out.faults[:bad].tolist()
+        for cell, start, end in out.patches[:patches].tolist():
+            value = value_of(text[start:end])
+            absent = value is not None and math.isnan(value)
+            if value is None or (absent and not self.nulls):
+                faults.append(start)
+            elif cell >= 0:
+                clipped += math.isinf(value)
+                missing += absent
+                out.values[cell] = np.clip(value, -kernel.LARGEST, kernel.LARGEST)
+            elif math.isfinite(value):
+                out.labels[-1 - cell] = value
+            else:
+                faults.append(start)
+        comments = in_pages(out.comments[:bytes_of_comments]) if commented else None
+        matrix, columns, left_out = self._matrix(block, out, rows, cells)
+        chunk = Chunk(
+            cells=matrix,
+            feature_ids=columns,
+            labels=in_pages(out.labels[:rows]),
+            runs=[(row, text[start:end]) for row, start, end in out.runs[:runs].tolist()],
+            comments=comments,
+            comment_ends=in_pages(out.comment_ends[:rows]),
+            missing=missing,
+            clipped=clipped,
+            absent=left_out,
+        )
+        return chunk, self._errors(block, faults)
+
+    def _arrays(self, text_bytes: int, lines: int) -> kernel.Arrays:
+        """Empty arrays for a block, those of the block before of this thread where they do."""
+        held: kernel.Arrays | None = getattr(self._of_thread, "arrays", None)
+        if held is None or len(held.comments) < text_bytes or len(held.labels) < lines:
+            held = kernel.arrays_for(text_bytes, lines, self.limits.feature_id)
+            self._of_thread.arrays = held
+        held.counts[:], held.stamps[:] = 0, -1
+        return held
+
+    def _errors(self, block: Block, places: list[int]) -> list[LetorError]:
+        """The errors of the lines in which some places of a block are."""
+        errors = {}
+        for place in sorted(places):
+            start = block.text.rfind(b"\n", 0, place) + 1
+            number = block.first_line + block.text.count(b"\n", 0, start)
+            line = block.text[start : block.text.index(b"\n", start)].removesuffix(b"\r")
+            errors[number] = line_error(
+                line, number, self.name, self.limits, with_query=self.with_query
+            )
+        return list(errors.values())
+
+    def _matrix(
+        self, block: Block, out: kernel.Arrays, rows: int, cells: int
+    ) -> tuple[Float32[np.ndarray, "docs features"], Int64[np.ndarray, " features"], bool]:
+        """The cells of a block as a matrix, the ids of its columns, and if any is left out."""
+        ids, values, ends = out.ids[:cells], out.values[:cells], out.ends[:rows]
+        columns = np.flatnonzero(out.stamps >= 0)
+        width = len(columns)
+        if cells == rows * width and (ids.reshape(rows, width) == columns).all():
+            return in_pages(values.reshape(rows, width)), columns, False
+        bound = self.limit.bound(self.decoded + block.decoded)
+        check_size(rows, width, bound, self.name)
+        places = np.empty(len(out.stamps), dtype=np.int64)
+        places[columns] = np.arange(width)
+        matrix = np.full((rows, width), ABSENT, dtype=np.uint32)
+        owners = np.repeat(np.arange(rows), np.diff(ends, prepend=0))
+        matrix[owners, places[ids]] = values.view(np.uint32)
+        return in_pages(matrix.view(np.float32)), columns, cells < rows * width
+
+
+def in_pages(array: np.ndarray) -> np.ndarray:
+    """A copy in memory of its own, which goes back to the system as soon as it is dropped."""
+    if not array.nbytes:
+        return array.copy()
+    copy = np.frombuffer(mmap.mmap(-1, array.nbytes), dtype=array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@no_type_check
+@compiled()
+def permute_rows(matrix: np.ndarray, order: np.ndarray) -> None:
+    """Row `order[i]` goes to place i, without a second matrix; `order` is used up."""
+    first_row = np.empty(matrix.shape[1], dtype=matrix.dtype)
+    for start in range(len(order)):
+        if order[start] < 0:
+            continue
+        first_row[:] = matrix[start]
+        place = start
+        while order[place] != start:
+            source = order[place]
+            matrix[place] = matrix[source]
+            order[place] = -1
+            place = source
+        matrix[place] = first_row
+        order[place] = -1
+
+
+def available() -> int:
+    """Bytes of memory that this process could still take, by the system and its control group."""
+    try:
+        lines = MEMORY.read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvail"))
+    except (OSError, StopIteration, ValueError):
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        group = int(GROUP.read_text(encoding="ascii")) - int(GROUP_USED.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # "max", or no such group
+        return free
+    return max(0, min(free, group))
+
+
+class MatrixLimit:
+    """Bytes that the matrix of a table may take, and the reason.
+
+    Attributes:
+        in_memory: bytes from which on it lies in a file.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        memory, folder = available(), tempfile.gettempdir()
+        disk = shutil.disk_usage(folder).free
+        self._limits, self.in_memory = limits, int(IN_MEMORY * memory)
+        in_words = ("the memory that this machine has left", f"what is free in {folder} (TMPDIR)")
+        free, where = max(zip((memory, disk), in_words, strict=True))
+        self._free, self._why = int(SHARE * free), f"{percent(SHARE)} of {where}"
+
+    def bound(self, text_bytes: int) -> tuple[int, str]:
+        """(bytes that a matrix may take, why no more) once so much text has been read."""
+        dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
+        return min(
+            (self._limits.matrix_bytes, "the limit on a table"),
+            (self._free, self._why),
+            (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
+        )
