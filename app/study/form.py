@@ -152,11 +152,13 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     try:
         filled = page.asked(changes)
         filled.question.check(filled.scope)
-        needed = filled.needed_work()
+        needed = f"{filled.needed_work()}. Stored work is never repeated."
+    except ScoringError:  # busy or just dead: the job will find what is missing
+        needed = "The time is not known now."
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
-    st.markdown(f"{needed}. Stored work is never repeated.")
+    st.markdown(needed)
     with st.container(horizontal=True):
         if st.button(form.button, type="primary", key="new.run"):
             job_panel.hand_in(form.panel, filled.parameters)
