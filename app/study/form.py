@@ -17,7 +17,7 @@ from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.app.study.needed_work import needed_work
-from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.errors import ScoringError, ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
 from shuffleproof.core.perturb.registry import PERTURBATIONS
