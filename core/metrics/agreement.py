@@ -48,7 +48,7 @@ def kendall_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerLis
     >>> kendall_tau(np.array([0, 3, 4]), np.array([3, 2, 1, 9.0]), np.array([3, 1, 2, 5.0]))
     array([0.33333333, 1.        ])
     """
-    return pairs.correlations(offsets, _ranks(offsets, scores, other_scores), weighted=False)
+    return pairs.correlations(offsets, _ranks(offsets, scores, other_scores))
 
 
 def weighted_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerList:
@@ -58,7 +58,7 @@ def weighted_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerLi
     ties broken by the other); ties count as in τ-b. Vigna 2015, "A weighted correlation index for
     rankings with ties"; scipy.stats.weightedtau's default.
     """
-    return pairs.correlations(offsets, _ranks(offsets, scores, other_scores), weighted=True)
+    return pairs.weighted_correlations(offsets, _ranks(offsets, scores, other_scores))
 
 
 def tau_ap(offsets: Bounds, reference: Scores, estimate: Scores) -> PerList:

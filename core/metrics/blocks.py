@@ -33,6 +33,7 @@ from shuffleproof.core.compiled import compiled
 NDCG, DCG, ERR, AP, RR, P, R, MEAN, RBP, GRADED, BPREF, JUDGED = range(12)
 # Columns of the table that describes measures to the kernels, one row a measure.
 KIND, CUTOFF, EXP2, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
+PLAIN = (NDCG, DCG, P, R)
 WHOLE = 2**62  # the cut-off of a measure of the whole list
 GRADES = 64  # whole grades below this are counted, others sorted
 _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
@@ -325,13 +326,25 @@ def _prefix(
 @compiled()
 def _value(  # noqa: PLR0911 (a line a kind)
     code: np.ndarray,
-    labels: np.ndarray,
-    bounds: np.ndarray,
+    ranked: tuple[np.ndarray, np.ndarray],
+    query: tuple[np.ndarray, np.ndarray, float],
     discounts: np.ndarray,
     room: np.ndarray,
 ) -> float:
-    """One measure of one list before any division by what the query could have."""
+    """One measure of one list before any division by what the query could have.
+
+    Of the query: its judged labels, the keys of what is shown, and how many are relevant.
+    """
+    (labels, bounds), (judged, keys, relevant_count) = ranked, query
     kind, cutoff = code[KIND], code[CUTOFF]
+    if kind == MEAN:
+        ideal = _falling(judged, keys, code[SHOWN])
+        return _mean_ndcg(labels, bounds, code, ideal, discounts[code[DISCOUNT]])
+    if kind == BPREF:
+        counts = np.empty(2, np.int64)
+        counts[0] = relevant_count
+        counts[1] = _not_relevant(judged, keys, code[SHOWN], code[RELEVANT])
+        return _preferred(labels, bounds, code, counts, room)
     if kind == ERR:
         return _cascade(labels, bounds, cutoff, code[TOP], room)
     if kind == AP:
@@ -343,42 +356,18 @@ def _value(  # noqa: PLR0911 (a line a kind)
     if kind == GRADED:
         gained = _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[DISCOUNT]])
         return gained / (2.0 ** code[TOP] if code[EXP2] else code[TOP])
-    if kind == JUDGED:
-        return _found(labels, bounds, cutoff, 0.0)
-    return _found(labels, bounds, cutoff, code[RELEVANT])
+    return _found(labels, bounds, cutoff, 0.0)  # Judged
 
 
 @no_type_check
 @compiled()
-def _of_judged(
-    code: np.ndarray,
-    ranked: tuple[np.ndarray, np.ndarray],
-    query: tuple[np.ndarray, np.ndarray, float],
-    discounts: np.ndarray,
-    room: np.ndarray,
-) -> float:
-    """A measure that reads the query's judged labels too.
-
-    Of the query: these, the keys of what is shown, and how many are relevant.
-    """
-    (labels, bounds), (judged, keys, relevant_count) = ranked, query
-    if code[KIND] == MEAN:
-        ideal = _falling(judged, keys, code[SHOWN])
-        return _mean_ndcg(labels, bounds, code, ideal, discounts[code[DISCOUNT]])
-    counts = np.empty(2, np.int64)
-    counts[0] = relevant_count
-    counts[1] = _not_relevant(judged, keys, code[SHOWN], code[RELEVANT])
-    return _preferred(labels, bounds, code, counts, room)
-
-
-@no_type_check
-@compiled()
-def measure_blocks(
+def measure_blocks(  # noqa: PLR0913, PLR0917 (numba: positional)
     codes: np.ndarray,
     lists: tuple[np.ndarray, np.ndarray],
     judged: tuple[np.ndarray, np.ndarray, np.ndarray],
     normalisers: np.ndarray,
     discounts: np.ndarray,
+    room: np.ndarray | None,
 ) -> np.ndarray:
     """Every measure of every list; 0 where a list's normaliser is 0.
 
@@ -388,6 +377,7 @@ def measure_blocks(
         judged: f32[docs] labels; first data set row, and one past the last, of each list's query.
         normalisers: f64[measures, lists] from `normalised_by`.
         discounts: f64[kinds, positions + 1], sums of the first discounts of each kind.
+        room: f64[longest list + 1]; None where all measures are PLAIN, which compiles no others.
 
     Returns:
         f32[measures, lists].
@@ -397,7 +387,7 @@ def measure_blocks(
     for index in range(len(starts)):
         longest = max(longest, offsets[index + 1] - offsets[index])
     ranked, bounds = np.empty((2, longest)), np.empty(longest + 1, dtype=np.int64)
-    single, room = np.arange(longest + 1), np.empty(longest + 1)
+    single = np.arange(longest + 1)
     values = np.zeros((len(codes), len(starts)), dtype=np.float32)
     for index in range(len(starts)):
         inside = keys[offsets[index] : offsets[index + 1]]
@@ -408,15 +398,15 @@ def measure_blocks(
                 continue
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
             row = ranked[code[AVERAGED]]
-            if code[KIND] in (MEAN, BPREF):
-                query = labels[starts[index] : stops[index]], inside, normaliser
-                values[m, index] = _of_judged(code, (row, ends), query, discounts, room)
-                continue
-            if code[KIND] in (NDCG, DCG):  # by far the most asked for: one call less
+            value = 0.0
+            if code[KIND] in (NDCG, DCG):
                 sums = discounts[code[DISCOUNT]]
                 value = _dcg(row, ends, code[CUTOFF], code[EXP2], sums)
-            else:
-                value = _value(code, row, ends, discounts, room)
+            elif code[KIND] in (P, R):
+                value = _found(row, ends, code[CUTOFF], code[RELEVANT])
+            elif room is not None:
+                query = labels[starts[index] : stops[index]], inside, normaliser
+                value = _value(code, (row, ends), query, discounts, room)
             if code[KIND] in (NDCG, AP, R):
                 value /= normaliser
             elif code[KIND] == JUDGED:

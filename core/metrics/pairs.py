@@ -146,20 +146,27 @@ def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
 
 @no_type_check
 @compiled()
-def correlations(offsets: np.ndarray, ranks: np.ndarray, weighted: bool) -> np.ndarray:  # noqa: FBT001 (numba takes no keyword-only argument)
-    """τ-b of every list, or the mean of its two hyperbolically weighted kinds."""
+def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """τ-b of every list."""
     taus = np.ones(len(offsets) - 1)
     for index in range(len(taus)):
         inside = ranks[:, offsets[index] : offsets[index + 1]]
-        size = inside.shape[1]
-        if size < 2:
-            continue
-        if weighted:
+        if inside.shape[1] > 1:
+            taus[index] = _tau(inside, np.full(inside.shape[1], 0.5))
+    return taus
+
+
+@no_type_check
+@compiled()
+def weighted_correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """The mean of the two hyperbolically weighted τ of every list."""
+    taus = np.ones(len(offsets) - 1)
+    for index in range(len(taus)):
+        inside = ranks[:, offsets[index] : offsets[index + 1]]
+        if inside.shape[1] > 1:
             by_first = _hyperbolic_weights(inside[FIRST], inside[SECOND])
             by_second = _hyperbolic_weights(inside[SECOND], inside[FIRST])
             taus[index] = 0.5 * (_tau(inside, by_first) + _tau(inside, by_second))
-        else:
-            taus[index] = _tau(inside, np.full(size, 0.5))
     return taus
 
 

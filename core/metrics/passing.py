@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Real
 
 from shuffleproof.core.compiled import compiled
+from shuffleproof.core.metrics import segments
 
 
 def documents_passed(
@@ -60,7 +61,12 @@ def smallest_gap(
     offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]
 ) -> Float64[np.ndarray, " segments"]:
     """The smallest positive difference of two scores in each list; infinite where there is none."""
-    return _least_gaps(offsets, scores.astype(np.float64))
+    ordered = scores[segments.falling_order(offsets, scores)].astype(np.float64)
+    gaps = np.full(len(ordered), np.inf)
+    unequal = np.flatnonzero(ordered[:-1] > ordered[1:])  # equal infinities have no difference
+    gaps[unequal] = ordered[unequal] - ordered[unequal + 1]
+    gaps[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = np.inf  # from one list to the next
+    return -segments.maxima(offsets, -gaps)
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
@@ -102,16 +108,3 @@ def _near_tie_shares(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray)
         if stop - start > 1:
             shares[segment] = near / unequal if unequal else 1.0
     return shares
-
-
-@no_type_check
-@compiled()
-def _least_gaps(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    gaps = np.full(len(offsets) - 1, np.inf)
-    for segment in range(len(offsets) - 1):
-        inside = np.sort(scores[offsets[segment] : offsets[segment + 1]])
-        for i in range(1, len(inside)):
-            gap = inside[i] - inside[i - 1]
-            if 0 < gap < gaps[segment]:
-                gaps[segment] = gap
-    return gaps

@@ -158,8 +158,10 @@ def evaluate_many(
                 chosen = codes[selected]
                 depth = int(chosen[:, blocks.CUTOFF].max())
                 ranked = _ranked(dataset, (lists, scores), (starts, stops), order, depth)
+                is_plain = np.isin(chosen[:, blocks.KIND], blocks.PLAIN).all()
+                room = None if is_plain else np.empty(int(lists.lengths.max(initial=0)) + 1)
                 measured[selected] = blocks.measure_blocks(
-                    chosen, *ranked, normalisers[selected], discounts
+                    chosen, *ranked, normalisers[selected], discounts, room
                 )
         values[run] = np.where(normalisers == 0.0, blanks[:, None], measured)
     return values

@@ -5,12 +5,11 @@ the same when all scores of a list are multiplied by a positive number.
 """
 
 from dataclasses import dataclass
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
 
-from shuffleproof.core.compiled import compiled
+from shuffleproof.core.metrics import segments
 
 STEPS = 4.0
 """Neighbouring float32 numbers that two summations of the same few terms end apart."""
@@ -45,7 +44,13 @@ def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " ele
     >>> sizes.magnitude.tolist(), sizes.spread.tolist()
     ([3.0], [1.5])
     """
-    return Scales(*_scales(offsets, scores.astype(np.float64, copy=False)))
+    finite, count = np.isfinite(scores), len(offsets) - 1
+    lists = np.repeat(np.arange(count), np.diff(offsets))[finite]
+    values = scores[finite].astype(np.float64)
+    away = np.abs(values - _medians(lists, values, count)[lists])
+    return Scales(
+        _medians(lists, np.abs(values), count), _medians(lists[away > 0], away[away > 0], count)
+    )
 
 
 def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, " elements"]:
@@ -90,18 +95,16 @@ def half_step(
     return np.ldexp(1.0, np.frexp(size)[1] - HALF_PRECISION[precision]) * (size > 0)
 
 
-@no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
-@compiled()
-def _scales(offsets: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    magnitude = np.zeros(len(offsets) - 1)
-    spread = np.zeros(len(offsets) - 1)
-    for segment in range(len(offsets) - 1):
-        inside = scores[offsets[segment] : offsets[segment + 1]]
-        inside = inside[np.isfinite(inside)]
-        if len(inside):
-            magnitude[segment] = np.median(np.abs(inside))
-            away = np.abs(inside - np.median(inside))
-            away = away[away > 0]
-            if len(away):
-                spread[segment] = np.median(away)
-    return magnitude, spread
+def _medians(
+    lists: Int64[np.ndarray, " elements"], values: Float64[np.ndarray, " elements"], count: int
+) -> Float64[np.ndarray, " segments"]:
+    """The median of the values of each list; 0 of a list without values."""
+    lengths = np.bincount(lists, minlength=count)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    ordered, some = values[segments.falling_order(offsets, values)], lengths > 0
+    medians = np.zeros(count)
+    low, high = (
+        offsets[:-1][some] + half for half in ((lengths[some] - 1) // 2, lengths[some] // 2)
+    )
+    medians[some] = (ordered[low] + ordered[high]) / 2
+    return medians
