@@ -182,7 +182,7 @@ def merge_sorted(f, items):
 
 def test_the_top_is_right_for_fewer_calls():
     order = np.random.default_rng(4).permutation(200)
-    for name in ("quicksort", "heap-top-k", "tournament-top-k", "sliding-window"):
+    for name in ("quicksort", "heap-top-k", "sliding-window"):
         few = aggregate(name, consistent(order), Terms(top=10))
         assert few.order[:10].tolist() == order[:10].tolist()
         assert few.calls < aggregate(name, consistent(order)).calls / 2, name
