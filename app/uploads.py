@@ -21,8 +21,8 @@ from shuffleproof.core import jobs
 from shuffleproof.core.data import document_tables
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.frames import columns_named
+from shuffleproof.core.data.layout import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.data.letor import read as letor
-from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.library import uploads

@@ -25,7 +25,7 @@ from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import EVERY, STUDIES
 
 if TYPE_CHECKING:
-    from shuffleproof.core.data.source import Parts
+    from shuffleproof.core.data.layout import Parts
 
 
 Reports = Generator[Progress, None, Any]
@@ -139,7 +139,7 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 
 def _place(folder: Path, files: Mapping[str, Sequence[str]] | None) -> "Path | Parts":
-    from shuffleproof.core.data.source import Parts, group_file  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.data.layout import Parts, group_file  # noqa: PLC0415 (only who works pays for it)
 
     if files is not None:
         parts = ("train", "valid", "test")

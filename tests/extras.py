@@ -26,13 +26,6 @@ data = numpy.random.default_rng(0).random((60, 10))
 model = xgboost.train({}, xgboost.DMatrix(data, label=data[:, 0]), 3)
 model.save_model("model.json")
 """
-BOUND = """
-import numpy
-from shuffleproof.core.aggregate.kemeny import HIGHS, kemeny
-wins = numpy.random.default_rng(0).random((24, 24))
-found = kemeny(wins / (wins + wins.T))
-assert found.how == HIGHS and found.bound <= found.cost, found
-"""
 DEV = ("beartype", "hypothesis", "ir_measures", "playwright", "polars", "sklearn", "xdist")
 TRAIN = "shuffleproof train ranksvm --data sample --initial feature:1 --preset small"
 MINE = "printf 'def one(features, mask):\\n    return features[..., 0]\\n' > mine.py"
@@ -58,7 +51,6 @@ SMOKE: dict[str, tuple[str, ...]] = {
         "lint-imports --help",
         f"python -c 'import {', '.join(DEV)}'",
     ),
-    "kemeny": (f"python -c '{BOUND}'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),

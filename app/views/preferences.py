@@ -222,7 +222,7 @@ def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
     agreement = agreement_of(pairs, spent.made.order)
     if agreement is None:
         return "Nobody compared two items of this query."
-    best = kemeny(pairs.means, highs=False)
+    best = kemeny(pairs.means)
     most = 1.0 - best.bound / total
     text = (
         f"{sections.label(aggregator)} agrees with {number(agreement)} of the preferences; "

@@ -283,60 +283,6 @@ def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 
 @compiled()
 @no_type_check
-def _match(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
-    pairs: np.ndarray, item: int, opponent: int,
-) -> int:  # fmt: skip
-    """Who wins: −1 stands for nobody, −2 for one who is not known yet."""
-    if item == -2 or opponent == -2:
-        return -2
-    if item == -1 or opponent == -1:
-        return max(item, opponent)
-    note(read, pairs, item, opponent)
-    if not paid[item, opponent]:
-        return -2
-    return item if goes_before(weights, item, opponent) else opponent
-
-
-@compiled()
-@no_type_check
-def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
-    pairs: np.ndarray, start: np.ndarray, top: int,
-) -> np.ndarray:  # fmt: skip
-    """The first `top` items by a knock-out; after each its winner's matches are played again.
-
-    Those left keep the order given.
-    """
-    items, leaves = len(start), 1
-    while leaves < items:
-        leaves *= 2
-    tree, leaf = np.full(2 * leaves, -1), np.empty(items, np.int64)
-    for at in range(items):
-        tree[leaves + at] = start[at]
-        leaf[start[at]] = leaves + at
-    for node in range(leaves - 1, 0, -1):
-        tree[node] = _match(weights, paid, read, pairs, tree[2 * node], tree[2 * node + 1])
-    order, count, in_top = np.empty(items, np.int64), 0, np.zeros(items, np.bool_)
-    while count < min(top, items) and tree[1] >= 0:
-        winner = tree[1]
-        order[count] = winner
-        in_top[winner] = True
-        count += 1
-        node = leaf[winner]
-        tree[node] = -1
-        while node > 1 and count < top:
-            node //= 2
-            tree[node] = _match(weights, paid, read, pairs, tree[2 * node], tree[2 * node + 1])
-    for at in range(items):
-        if not in_top[start[at]]:
-            order[count] = start[at]
-            count += 1
-    return order
-
-
-@compiled()
-@no_type_check
 def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, top: int,

@@ -14,8 +14,8 @@ from jaxtyping import Float32, Int64
 from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.oracle import Judge, Oracle, PaidPairs
-from shuffleproof.core.aggregate.preferences import Pairs, Preferences
-from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.aggregate.preferences import Pairs
+from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.seeds import generator
 
 RUNS = 10
@@ -61,8 +61,8 @@ def _random_order(seed: int, run: int, items: int) -> Order:
 
 
 @dataclass(frozen=True)
-class Description:
-    """What is said of a way to make an order.
+class Aggregator:
+    """A way from the preferences of a query to an order.
 
     Attributes:
         name: as it is written.
@@ -76,6 +76,7 @@ class Description:
         random: whether it draws.
         equivariant: whether another numbering of the items gives the same order, ties apart.
         adaptive: whether it reads pairs as it goes; others read them all.
+        order: the order of a task.
     """
 
     name: str
@@ -89,28 +90,7 @@ class Description:
     random: bool
     equivariant: bool
     adaptive: bool
-
-
-@dataclass(frozen=True)
-class Aggregator(Description):
-    """A way from the preferences of a query to an order.
-
-    Attributes:
-        order: the order of a task.
-    """
-
     order: Callable[[Task], Order]
-
-
-@dataclass(frozen=True)
-class SupervisedAggregator(Description):
-    """A way from rankings to orders that learns from labelled queries.
-
-    Attributes:
-        orders: (preferences, seed) → the order of each query, learnt from the labels of others.
-    """
-
-    orders: Callable[[Preferences, int], Sequence[Order]]
 
 
 @dataclass(frozen=True)
@@ -285,10 +265,7 @@ def aggregator_named(name: str) -> Aggregator:
 
     Raises:
         UnknownNameError: there is none.
-        UsageError: it learns from the labels of other queries, so that one query is not enough.
     """
-    if name in SUPERVISED:
-        raise UsageError(f"{name} learns from labelled rankings: `aggregate NAME --with {name}`")
     if name not in AGGREGATORS:
         raise UnknownNameError("aggregator", name, AGGREGATORS)
     return AGGREGATORS[name]
@@ -344,12 +321,6 @@ def _from_row_order(
         return kernel(*task.known.arrays, np.arange(task.known.items), setting(task))
 
     return order
-
-
-def _coset(preferences: Preferences, seed: int) -> Sequence[Order]:
-    from shuffleproof.core.aggregate import coset  # noqa: PLC0415 (SciPy's optimisers: only here)
-
-    return coset.orders(preferences, seed)
 
 
 _ALL, _ROW, _SORTED = "all, n(n − 1)/2", "by row", "about 1.39 n log₂ n"
@@ -452,13 +423,6 @@ _ENTRIES = (
         order=_from_row_order(kernels.heap_top, lambda task: task.top),
     ),
     Aggregator(
-        "tournament-top-k", "Tournament", "the top k by a knock-out, the others as given",
-        "O(n + k log n)", "Davidson, Khanna, Milo & Roy: Top-k and clustering with noisy "
-        "comparisons. TODS 39, 2014", "", "n − 1 + k log₂ n at most", _ROW,
-        random=False, equivariant=False, adaptive=True,
-        order=_from_row_order(kernels.tournament_top, lambda task: task.top),
-    ),
-    Aggregator(
         "sliding-window", "Sliding window", "k passes from the bottom up that exchange neighbours",
         "O(k n)", "Qin et al.: Large language models are effective text rankers with pairwise "
         "ranking prompting. NAACL findings 2024", "", "k n at most, each pair once",
@@ -468,13 +432,3 @@ _ENTRIES = (
     ),
 )  # fmt: skip
 AGGREGATORS: Mapping[str, Aggregator] = {entry.name: entry for entry in _ENTRIES}
-
-SUPERVISED: Mapping[str, SupervisedAggregator] = {
-    "cps": SupervisedAggregator(
-        "cps", "CPS", "items by ranks weighed per ranker, as likely as can be on labelled queries",
-        "O(n²) a labelled query and step", "Qin, Geng & Liu: A new probabilistic model for rank "
-        "aggregation. NIPS 2010, with Spearman's distance", "", "none of rankings", _ROW,
-        random=True, equivariant=True, adaptive=False, orders=_coset,
-    ),
-}  # fmt: skip
-"""Aggregators of rankings that learn from labels: of data sets that have both."""

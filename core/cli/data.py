@@ -13,8 +13,7 @@ from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_
 from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination, frames
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
-from shuffleproof.core.data.layout import FRACTIONS
-from shuffleproof.core.data.source import Parts
+from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of

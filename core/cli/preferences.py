@@ -11,7 +11,7 @@ from shuffleproof.core.aggregate.consistency import agreement_of, consistency
 from shuffleproof.core.aggregate.kemeny import Kemeny, kemeny
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import PreferenceFormat
-from shuffleproof.core.aggregate.registry import Aggregation, Terms
+from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import named_once
 from shuffleproof.core.cli.open import measures_of, run_shown, store_of
@@ -84,8 +84,7 @@ def show_orders(arguments: argparse.Namespace) -> Answer:
     if not names:
         raise UsageError("--with names no aggregator; `list aggregators` shows them")
     for name in names:
-        if name not in registry.SUPERVISED:
-            registry.aggregator_named(name)
+        registry.aggregator_named(name)
     terms = Terms(arguments.calls, arguments.seed, arguments.top)
     measures = [Measure.parse(text) for text in measures_of(arguments)]
     preferences = preference_store.find(arguments.preferences, store_of(arguments))
@@ -113,18 +112,13 @@ def _orders(
 ) -> Generator[Progress, None, list[dict[str, Any]]]:
     """A row a query and aggregator."""
     rows: list[dict[str, Any]] = []
-    supervised = [registry.SUPERVISED[name] for name in names if name in registry.SUPERVISED]
-    learnt = {learner.name: learner.orders(preferences, terms.seed) for learner in supervised}
     for query, name in enumerate(preferences.query_ids):
         yield Progress(query, preferences.queries, "queries")
         pairs, items = preferences.pairs(query), preferences.items[query]
         rankings = preferences.rankings[query] if preferences.rankings else None
         best = kemeny(pairs.means)
         for aggregator in names:
-            if aggregator in learnt:
-                aggregation = Aggregation(learnt[aggregator][query], 0, 0, complete=True)
-            else:
-                aggregation = registry.aggregate(aggregator, pairs, terms, rankings)
+            aggregation = registry.aggregate(aggregator, pairs, terms, rankings)
             agreement = agreement_of(pairs, aggregation.order)
             row = {
                 "query": name, "aggregator": aggregator, "agreement": agreement,

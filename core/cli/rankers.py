@@ -6,7 +6,7 @@ from dataclasses import MISSING, replace
 from functools import partial
 from typing import Any
 
-from shuffleproof.core.aggregate.registry import AGGREGATORS, SUPERVISED
+from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.cli.answer import ANSWERS, Answer, table
 from shuffleproof.core.cli.open import (
     changes_of,
@@ -92,8 +92,8 @@ def names(arguments: argparse.Namespace) -> Answer:
 def _aggregators() -> Answer:
     """Every aggregator with all that it declares of itself."""
     rows = [
-        {name: value for name, value in vars(entry).items() if name not in {"order", "orders"}}
-        for entry in (*AGGREGATORS.values(), *SUPERVISED.values())
+        {name: value for name, value in vars(entry).items() if name != "order"}
+        for entry in AGGREGATORS.values()
     ]
     shown = ("name", "summary", "complexity", "calls", "random", "equivariant")
     return Answer(rows, table([{name: row[name] for name in shown} for row in rows]))

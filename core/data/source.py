@@ -13,38 +13,12 @@ from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.document_tables import TableReading, head_of
-from shuffleproof.core.data.layout import (
-    FRACTIONS,
-    GROUP_SUFFIXES,
-    PACKED,
-    TEST,
-    TRAIN,
-    VALID,
-    Parts,
-    find,
-    group_file,
-)
+from shuffleproof.core.data.layout import FRACTIONS, TEST, TRAIN, VALID, Parts, group_file
 from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
 from shuffleproof.core.errors import DataError, ParameterError, shown
-from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.words import counted
-
-__all__ = [
-    "FRACTIONS",
-    "GROUP_SUFFIXES",
-    "PACKED",
-    "LoadedFold",
-    "Parts",
-    "find",
-    "group_file",
-    "load",
-    "load_parts",
-    "load_split",
-    "loading_parts",
-    "parts",
-    "split",
-]
 
 UNREAD = 20  # files that are not read and are named
 
@@ -63,73 +37,30 @@ class LoadedFold:
     notes: tuple[str, ...] = ()
 
 
-def load(
+def load_split(
     path: Path,
     *,
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
-    limits: Limits | None = None,
-) -> list[LoadedFold]:
-    """Every fold at a path: a folder as `find` describes, or one file, split by query.
-
-    Args:
-        path: a file or folder.
-        missing: what becomes of NULL and NaN cells; means and maxima are the training part's.
-        seed: of the split, where one is needed.
-        fractions: of the queries for training, validation and test, for one file.
-        limits: what a file may ask for.
-    """
-    if path.is_dir():
-        return [
-            load_parts(parts, missing=missing, seed=seed, limits=limits) for parts in find(path)
-        ]
-    return [
-        run_to_end(load_split(path, missing=missing, seed=seed, fractions=fractions, limits=limits))
-    ]
-
-
-def load_split(  # noqa: PLR0913 (how a file is read, by name)
-    path: Path,
-    *,
-    missing: MissingCells | str = MissingCells.ERROR,
-    seed: int = 0,
-    fractions: tuple[float, float, float] = FRACTIONS,
-    limits: Limits | None = None,
     columns: Columns = None,
 ) -> Generator[Progress, None, LoadedFold]:
-    """Read one file and split it by query; yields the bytes read. Arguments as `load`'s."""
+    """Read one file and split it by query; yields the bytes read.
+
+    Args:
+        path: of the file.
+        missing: what NULL and NaN cells become; means and maxima are the training part's.
+        seed: of the split.
+        fractions: of the queries for training, validation and test.
+        columns: names of a table's columns.
+    """
     _check_fractions(fractions)
     train, valid, test = yield from _read_parts(
         Parts(path.name, (path,), (), ()),
-        LetorTable(MissingCells(missing), limits or Limits(), columns),
+        LetorTable(MissingCells(missing), Limits(), columns),
         lambda queries: _queries_of_parts(queries, fractions, seed, str(path)),
     )
     return LoadedFold(path.name, Fold(train.dataset, valid.dataset, test.dataset), train.notes)
-
-
-def parts(
-    train: Sequence[Path],
-    valid: Sequence[Path],
-    test: Sequence[Path],
-    *,
-    missing: MissingCells | str = MissingCells.ERROR,
-    limits: Limits | None = None,
-) -> Fold:
-    """A fold of named files, for example parts S1 S2 | S3 | S4 of a LETOR collection."""
-    named_parts = Parts("parts", tuple(train), tuple(valid), tuple(test))
-    return load_parts(named_parts, missing=missing, limits=limits).fold
-
-
-def load_parts(
-    parts: Parts,
-    *,
-    missing: MissingCells | str = MissingCells.ERROR,
-    seed: int = 0,
-    limits: Limits | None = None,
-) -> LoadedFold:
-    """Read one fold. Without validation files, a fifth of the training queries are split off."""
-    return run_to_end(loading_parts(parts, missing=missing, seed=seed, limits=limits))
 
 
 def loading_parts(
@@ -137,13 +68,15 @@ def loading_parts(
     *,
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
-    limits: Limits | None = None,
     columns: Columns = None,
 ) -> Generator[Progress, None, LoadedFold]:
-    """`load_parts`, yielding the bytes read on the way."""
+    """Read one fold; yields the bytes read. Arguments as `load_split`'s.
+
+    Without validation files, a fifth of the training queries are split off.
+    """
     if not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
-    table = LetorTable(MissingCells(missing), limits or Limits(), columns)
+    table = LetorTable(MissingCells(missing), Limits(), columns)
     held_out = None
     if not parts.valid:
         place = ", ".join(map(str, parts.train))

@@ -16,7 +16,7 @@ AGGREGATES: Mapping[str, str] = {
 ORDERS = (
     "goa", "gain", "sop", "quicksort", "multi-quicksort", "fuzzy-merge", "borda", "copeland",
     "kemeny", "mc4", "bradley-terry", "rrf", "scc-greedy", "heap-top-k",
-    "tournament-top-k", "sliding-window",
+    "sliding-window",
 )  # fmt: skip
 """Names of `core.aggregate.registry.AGGREGATORS`, which names of rankers hold without NumPy."""
 

@@ -14,9 +14,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shuffleproof.core.data import display_texts, document_tables, source, tables
+from shuffleproof.core.data import display_texts, document_tables, tables
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.errors import DataError
+from tests import loading
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 
@@ -223,7 +224,7 @@ def _read(path: Path, frame: pd.DataFrame, door: int, *, sound: bool) -> None:
         check_start(path, path.name, "error", with_query=True, all_parts=True)
         document_tables.has_parts(path)
     elif not (sound and titled):  # a title is no feature
-        (loaded,) = source.load(path)
+        (loaded,) = loading.load(path)
         parts = (loaded.fold.train, loaded.fold.valid, loaded.fold.test)
         read = sorted(value for part in parts for value in part.features[:, 0].tolist())
         if sound and not np.allclose(read, sorted(frame["bm25"]), atol=1e-6):

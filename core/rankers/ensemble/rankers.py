@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 from shuffleproof.core.rankers.pairs.function import preferences_of
 
 TOP = 10
-"""Ranks that heap, tournament and sliding window put right."""
+"""Ranks that heap and sliding window put right."""
 
 
 def combine(members: Sequence[Ranker], options: Combining) -> Ranker:
@@ -164,7 +164,7 @@ class PairwiseRanker:
 
     @property
     def _is_cut(self) -> bool:
-        return self.options.aggregator in {"heap-top-k", "tournament-top-k", "sliding-window"}
+        return self.options.aggregator in {"heap-top-k", "sliding-window"}
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json`, and the member into a folder of its own."""

@@ -11,8 +11,8 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, mapped_file
 from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
 from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.data.source import Parts
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError
 from shuffleproof.core.store.artefacts import Store

@@ -14,12 +14,13 @@ import pytest
 from pyarrow import feather
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, document_tables, source, tables
+from shuffleproof.core.data import catalogue, document_tables, tables
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.read import check_start, read
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.artefacts import Store
+from tests import loading
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 
@@ -173,12 +174,12 @@ def test_parts_whose_columns_differ_are_no_data_set(tmp_path):
     _parquet(frame(), tmp_path / "train.parquet")
     _json(frame()[["qid", "clicks", "relevance", "bm25"]], tmp_path / "test.jsonl")
     with pytest.raises(DataError, match=r"test\.jsonl.*clicks, bm25.*bm25, clicks.*same order"):
-        source.load(tmp_path)
+        loading.load(tmp_path)
     _json(frame()[["bm25", "qid", "clicks", "relevance"]], tmp_path / "test.jsonl")
-    assert source.load(tmp_path)[0].fold.test.documents == 35
+    assert loading.load(tmp_path)[0].fold.test.documents == 35
     (tmp_path / "test.jsonl").unlink()
     (tmp_path / "test.txt").write_text("1 qid:1 1:0.5 2:3\n0 qid:1 1:0.25\n")
-    assert source.load(tmp_path)[0].fold.test.documents == 2
+    assert loading.load(tmp_path)[0].fold.test.documents == 2
 
 
 def test_rows_of_other_columns_are_told(tmp_path, monkeypatch):
@@ -264,7 +265,7 @@ def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, ro
         lists = [[0.5, 1.0]] * 5 + [cell, [0.5, 1.0]]
         lines = [json.dumps({"qid": 1, "label": 0, "features": each}) for each in lists]
         (tmp_path / "a.jsonl").write_text("\n".join(lines))
-        for reads in (read, source.load):
+        for reads in (read, loading.load):
             with pytest.raises(DataError, match=said):
                 reads(tmp_path / "a.jsonl")
     lists[5:] = [[1.0]] * 2
@@ -283,7 +284,7 @@ def test_tables_may_be_packed(tmp_path, name):
     assert document_tables.head_of(packed, "").features == ("bm25", "clicks")
     whole = packed.read_bytes()
     packed.write_bytes(whole[: len(whole) // 2])
-    for reads in (read, source.load):
+    for reads in (read, loading.load):
         with pytest.raises(DataError, match="damaged"):
             reads(packed)
 

@@ -14,16 +14,17 @@ MEASURED = """
 import io, sys
 from pathlib import Path
 from shuffleproof.core.data import source
+from shuffleproof.core.progress import run_to_end
 
 def status(field):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 folder = Path(sys.argv[1])
-source.load(folder / "warm.txt")  # compiles
+run_to_end(source.load_split(folder / "warm.txt"))  # compiles
 before = status("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")  # the peak starts here
-(loaded,) = source.load(folder / "data.txt")
+loaded = run_to_end(source.load_split(folder / "data.txt"))
 parts = loaded.fold.train, loaded.fold.valid, loaded.fold.test
 matrix = sum(part.features.nbytes for part in parts)
 print(matrix, (status("VmHWM") - before) / matrix, len(loaded.notes), parts[0].doc_ids[0])

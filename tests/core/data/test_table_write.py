@@ -21,6 +21,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import table_text, tables
+from tests import loading
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 
@@ -106,8 +107,8 @@ def test_a_folder_of_letor_text_is_the_whole_set_and_reads_back(exported, tmp_pa
     told = exported(tmp_path / "out")
     assert told["part"] == "all"
     assert told["bytes"] == sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
-    (again,) = source.load(tmp_path / "out")
-    (before,) = source.load(folder)
+    (again,) = loading.load(tmp_path / "out")
+    (before,) = loading.load(folder)
     assert again.fold.fingerprint == before.fold.fingerprint
     assert exported(tmp_path / "one.txt")["part"] == "test"
 
@@ -120,7 +121,7 @@ def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch
         write(replace(part, feature_ids=ids), folder / FILES[name])
     path = tmp_path / f"all.{ending}"
     exported(path)
-    (before,) = source.load(folder)
+    (before,) = loading.load(folder)
     for rows in (7, 4096):
         monkeypatch.setattr(data_tables, "ROWS", rows)
         store = Store(tmp_path / f"other {rows}")
@@ -145,7 +146,7 @@ def test_tables_that_all_name_their_parts_are_one_data_set(exported, tmp_path, f
     if packed:
         place = Path(shutil.make_archive(tmp_path / "shards", "zip", place))
     (ingested,) = run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "other")))
-    (before,) = source.load(folder)
+    (before,) = loading.load(folder)
     assert ingested.facts["fingerprint"] == before.fold.fingerprint
     table[half:].rename(columns={table.columns[-1]: "z"}).to_parquet(shards / "1.parquet")
     with pytest.raises(DataError, match=r"1\.parquet: rows 1 to [0-9]+ differ in column"):
@@ -215,7 +216,7 @@ def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
     assert alone["fingerprint"] == unpacked["fingerprint"]
     if not with_parts:
         named = layout.Parts("ours", *((Path(packed),) for _ in PARTS))
-        assert source.load_parts(named).fold.test.documents == 4
+        assert run_to_end(source.loading_parts(named)).fold.test.documents == 4
 
 
 @pytest.mark.parametrize("rows", [2, 4096])
@@ -227,21 +228,21 @@ def test_files_for_parts_may_have_a_column_that_says_the_same(
         paths[part] = tmp_path / f"{part}.parquet"
         exported(paths[part], "--part", part)
     named = layout.Parts("ours", *((paths[part],) for part in ("train", "valid", "test")))
-    (before,) = source.load(folder)
-    assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
+    (before,) = loading.load(folder)
+    assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
     table = pd.read_parquet(paths["test"])
     table.drop(columns="part").to_parquet(paths["test"])
-    assert source.load_parts(named).fold.fingerprint == before.fold.fingerprint
+    assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
     monkeypatch.setattr(data_tables, "ROWS", rows)
     for row in (0, 4):
         table.loc[row:, "part"] = "train"
         table.loc[: row - 1, "part"] = "test"
         table.to_parquet(paths["test"])
         with pytest.raises(DataError, match=f"row {row + 1} of column part says train in .* test"):
-            source.load_parts(named)
+            run_to_end(source.loading_parts(named))
     table.assign(part=1.5).to_parquet(paths["test"])
     with pytest.raises(DataError, match="its features are part, "):
-        source.load_parts(named)
+        run_to_end(source.loading_parts(named))
 
 
 def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from shuffleproof.core.data import source
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import order_within
@@ -15,7 +14,7 @@ from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.fit_cache import quality
-from tests import places
+from tests import loading, places
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 MQ2008 = places.DATA / "mq2008"
@@ -108,7 +107,7 @@ def test_what_cannot_be_fitted_or_scored_is_explained(name):
 @pytest.mark.parametrize("name", ["ranksvm", "irsvm", "rankboost", "frank-additive"])
 def test_mq2008_holds_beside_the_single_feature_that_was_best_in_training(name):
     files = [MQ2008 / f"S{part}.txt.gz" for part in (1, 2, 3, 4)]
-    fold = source.parts(files[:2], files[2:3], files[3:])
+    fold = loading.load_files(files[:2], files[2:3], files[3:])
     few_bins = {"rounds": 150, "bins": 8, "pair_weights": "queries", "learning_rate": 0.3}
     svm = name.endswith("svm")
     spec = registry.spec(name, "tuned") if svm else registry.spec(name, "paper", **few_bins)

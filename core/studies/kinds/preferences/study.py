@@ -424,7 +424,7 @@ class ShownPairs:
             parts = scores.components(kernels.margins(weights) > 0)
             if np.bincount(parts).max() > EXACT:
                 return cls(variant, total, total - loosest, np.nan)
-        best = kemeny(weights, highs=False)
+        best = kemeny(weights)
         missing = pairs.count < pairs.items * (pairs.items - 1) // 2
         proven = not (missing or pairs.weigh or pairs.is_asymmetric.any())
         least = best.cost if proven else np.nan
