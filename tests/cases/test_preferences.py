@@ -131,13 +131,6 @@ def test_values_map_words(tmp_path, capsys):
     assert judged(preferences) == [("q", "x", "y", 1.0), ("q", "y", "z", 0.0)]
 
 
-def test_a_word_that_is_also_the_other_items_name_is_refused(tmp_path):
-    path = tmp_path / "p.csv"
-    path.write_text("query,a,b,preference\nq,B,A,A\n")
-    with pytest.raises(LetorError, match="--values"):
-        read([path])
-
-
 def test_unknown_columns_are_named(tmp_path):
     for name, text in (
         ("p.csv", "prompt,left,right,better\np,x,y,x\n"),

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-from argparse import Namespace
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,10 @@ import pytest
 
 from shuffleproof.core import workers
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.cli.open import preset_of
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
 from tests import places
 
@@ -107,11 +104,6 @@ def test_list_names_what_can_be_chosen(answered, kind):
     assert rows
     assert all({"name", "summary", "source"} <= set(row) for row in rows)
     assert len({row["name"] for row in rows}) == len(rows)
-
-
-def test_list_says_how_tuned_was_chosen(answered):
-    told = {row["name"]: row["tuned"] for row in answered("list", "rankers")["rows"]}
-    assert all(bool(told[name]) == ("tuned" in RANKERS[name].presets) for name in RANKERS)
 
 
 def test_ingest_doctor_and_the_stored_name(answered, folder):
@@ -359,56 +351,9 @@ def test_studies_take_a_python_function_and_notice_that_it_changed(
     sys.modules.pop("mine", None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("train", "mine:score"), 2, "nothing to train"),
-        (("train", "setrank"), 2, "no ranker is called 'setrank'"),
-        (("train", "lambdamart@huge"), 2, "no preset of lambdamart"),
-        (("train", "dlcm@small", "--set", "epochs=soon"), 2, "a whole number"),
-        (("train", "dlcm@small", "--set", "epochs"), 2, "FIELD=VALUE"),
-        (("train", "dlcm", "--data", "nowhere"), 1, "nowhere"),
-        (("doctor", "nowhere"), 1, "nowhere"),
-        (("export", "study-00", "x.csv"), 1, "study-00"),
-        (("export", "study-00", "x.docx"), 2, "--format"),
-        (("train", "dlcm@small", "--device", "tpu"), 2, "cpu, cuda"),
-        (("ingest", "x.txt", "--name", "sample"), 2, "the shipped set"),
-        (
-            ("study", "initial-ranking", "--rankers", "dlcm@small", "--families", "earthquake"),
-            2,
-            "no perturbation",
-        ),
-    ],
-)
-def test_wrong_calls_say_what_is_wrong(refused, arguments, code, words):
-    found, message = refused(*arguments)
-    assert words in message
-    assert found == code
-
-
-@pytest.mark.parametrize("wrong", [("--permutations", "0"), ("--queries", "0"), ("--depth", "-1")])
-def test_counts_below_one_are_wrong_usage(wrong, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["certify", "lambdamart", *wrong])
-    assert stopped.value.code == 2
-    assert "from 1 on" in capsys.readouterr().err
-
-
 def test_the_seed_makes_another_ranker(answered, folder):
     command = ("train", "dlcm@small", "--data", folder, *SMALL, "--set", "epochs=1")
     assert answered(*command)["artefact"] != answered(*command, "--seed", "7")["artefact"]
-
-
-def test_wrong_flags_end_with_2():
-    assert (
-        subprocess.run(
-            [sys.executable, "-m", "shuffleproof", "dance"],
-            check=False,
-            capture_output=True,
-            cwd=places.ROOT,
-        ).returncode
-        == 2
-    )
 
 
 def test_a_malformed_file_is_named_by_line_and_nothing_is_stored(refused, answered, tmp_path):
@@ -442,27 +387,11 @@ def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, c
     assert main(["doctor", "sample", *store]) == 0
 
 
-@pytest.mark.parametrize(
-    ("data", "asked", "preset"),
-    [("sample", None, "small"), ("mine", None, "paper"), ("sample", "paper", "paper")],
-)
-def test_the_sample_is_small_and_everything_else_as_in_the_papers(data, asked, preset):
-    assert preset_of(Namespace(data=data, preset=asked)) == preset
-
-
 def test_a_path_and_parts_of_their_own_do_not_go_together(refused, folder):
     for part in ("--train", "--valid", "--test"):
         code, said = refused("ingest", folder, "--name", "both", part, folder / "train.txt")
         assert code == 2
         assert "a path and --train/--valid/--test do not go together" in said
-
-
-def test_a_split_that_cannot_be_made_names_its_file(tmp_path, capsys):
-    path = tmp_path / "one.txt"
-    path.write_text("1 qid:1 1:2\n")
-    assert main(["ingest", str(path), "--name", "x", "--store", str(tmp_path / "store")]) == 1
-    told = capsys.readouterr().err
-    assert f"{path}: 1 query for 3 parts. Give each part a file" in told
 
 
 def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, capsys):
@@ -482,10 +411,6 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
     monkeypatch.setattr("shuffleproof.core.cli.arguments.show", interrupted)
     assert main(["list", "measures"]) == 130
     assert "the same command goes on" in capsys.readouterr().err
-
-
-def test_a_misspelt_name_is_told_with_the_one_that_was_meant(refused):
-    assert "did you mean dlcm?" in refused("train", "DLMC")[1]
 
 
 def test_a_ranker_of_documents_is_trained_without_lists(folder, tmp_path, capsys):

@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -96,21 +94,6 @@ def test_the_workbench_finds_what_is_shipped_without_training(store):
         scores = found.ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
         assert np.isfinite(scores).all()
     assert {one.key.kind for one in Store(store.root).artefacts()} <= {"data"}
-
-
-def test_stored_results_open_without_torch_and_lightgbm():
-    program = (
-        "import sys\n"
-        "from shuffleproof.core.store.artefacts import default_store\n"
-        "from shuffleproof.core.studies.result import stored_summary\n"
-        "frames = [stored_summary(a.path) for a in default_store().artefacts('study')]\n"
-        "assert frames and all(len(frame) for frame in frames)\n"
-        "assert not {'torch', 'lightgbm'} & set(sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=HERE, check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.browser

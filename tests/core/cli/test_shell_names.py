@@ -218,13 +218,6 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
         assert max(map(len, text.splitlines())) <= 80, table.title
 
 
-def test_a_piped_table_is_whole_and_a_narrow_one_is_folded(monkeypatch):
-    rows = [["a", "one of many words"], ["b", ""]]
-    assert aligned_text.aligned(["", ""], rows, [False, False]) == "a  one of many words\nb"
-    monkeypatch.setattr(aligned_text, "width", lambda: 12)
-    assert max(map(len, aligned_text.aligned(["", ""], rows, [False, True]).splitlines())) <= 12
-
-
 def commands(parser, called=()):
     for action in parser._actions:
         if isinstance(action.choices, dict):

@@ -328,13 +328,6 @@ def test_work_shows_a_bar_unless_it_is_told_not_to(progress, store, monkeypatch)
         assert FakeBar.made[-1].n == FakeBar.made[-1].total
 
 
-def test_ask_returns_what_the_methods_return(mine, store):
-    asked = sp.ask(sp.Card(("feature:1",), ("shuffle",), 2, 6), tables.DATA, preset="small",
-                   store=store, **{**LISTS, "initial": ("feature:3",)})  # fmt: skip
-    assert isinstance(asked, sp.Result)
-    assert mine.card("feature:1", "shuffle", 2, 6).directory == asked.directory
-
-
 def test_importing_the_package_loads_nothing_heavy():
     program = (
         "import sys, shuffleproof as sp; dir(sp)\n"
@@ -346,36 +339,8 @@ def test_importing_the_package_loads_nothing_heavy():
     assert ran.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("ask", "told"),
-    [
-        (
-            lambda mine: mine.train("dlcm", epoch=3),
-            r"no field is called 'epoch' \(did you mean epochs",
-        ),
-        (lambda mine: mine.perturbations("feature:1", {"cut": ["x"]}), "^levels is 'x'"),
-        (lambda _: sp.open("sample", initial="dlcm"), "cannot be the initial one"),
-        (lambda mine: mine.initial_ranking("setrank-imsab-multi-init"), r"Name .* \(initial=\)"),
-    ],
-)
-def test_refusals_name_arguments_and_no_flags(ask, told, mine):
-    with pytest.raises(ShuffleproofError, match=told) as refused:
-        ask(mine)
-    assert "--" not in str(refused.value)
-
-
 def test_the_doctor_examines_objects_on_the_lists_that_are_open(mine):
     assert set(mine.doctor("feature:3", queries=20)["code"]) == {"pass-through"}
     (row,) = mine.doctor(lambda features: features[:, 0] * 0, queries=3).to_dict("records")
     assert row["code"] == "constant-scores"
     assert set(row["queries"]) <= set(mine.lists["test"].dataset.query_ids)
-
-
-def test_findings_of_the_doctor_are_printed_whole():
-    found = sp.open("sample", progress=False).doctor()
-    lines = str(found).splitlines()
-    assert len(lines) == len(found) > 3
-    assert all(message in line for message, line in zip(found["message"], lines, strict=True))
-    assert max(map(len, lines)) > 100
-    assert found["message"].iloc[0].replace("−", "") in found._repr_html_().replace("−", "")
-    assert type(found[["severity"]]).__name__ == "DataFrame"

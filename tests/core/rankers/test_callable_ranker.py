@@ -211,11 +211,6 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
     assert process.poll() is not None, "it ends with its ranker"
 
 
-def test_a_column_of_scores_is_taken(test):
-    scores = CallableRanker.from_name("mine:column").score(test.dataset, test.lists)
-    np.testing.assert_array_equal(scores, test.dataset.features[test.lists.rows, 0])
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -387,13 +382,6 @@ def test_what_a_function_takes_is_known_from_its_parameters(function, expected):
             call_signature(made)
     else:
         assert " ".join(call_signature(made).inputs) == expected
-
-
-def test_a_signature_that_nothing_fits_is_refused_with_the_list(folder):
-    (folder / "other.py").write_text("def score(features, rank):\n    return rank\n")
-    words = r"other:score: it needs rank, and a function is given features, ranks, query, documents"
-    with pytest.raises(DataError, match=words + r", texts, mask\. Name its parameters so"):
-        CallableRanker.from_name("other:score")
 
 
 def number(name):

@@ -231,22 +231,6 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
     assert not np.array_equal(other, whole)
 
 
-def test_the_cost_of_a_model_is_that_of_scoring_and_not_of_a_remembered_answer(workbench, files):
-    """The model is asked anew each time; ten times the documents take it longer."""
-    folder, _ = files
-    test = workbench.prepared.test
-    model = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", test.dataset)
-    model.score(test.dataset, test.lists)  # remembered from here on
-    some, many = (
-        CandidateLists.all_documents(test.dataset).select(np.tile(np.arange(150), times))
-        for times in (1, 20)
-    )
-    seconds = [
-        min(model.seconds_to_score(test.dataset, lists) for _ in range(2)) for lists in (some, many)
-    ]
-    assert 0 < seconds[0] < seconds[1] < 60
-
-
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the order shown."""
     folder, _ = files
@@ -383,18 +367,6 @@ def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, lib
         assert str(tmp_path) not in str(told.value), kind
 
 
-def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_path):
-    (tmp_path / "model.txt").write_text('{"name": "tree", "version": "v4", "tree_info": []}')
-    ranker = file_ranker.file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
-    with pytest.raises(DataError) as told:
-        ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
-    assert str(told.value) == (
-        "model.txt: it is a dump, as dump_model writes. Save it as text: "
-        "booster.save_model('model.txt'). LightGBM says: 'Unknown model format or submodel type in "
-        "model file model.txt'."
-    )
-
-
 @pytest.mark.parametrize(
     ("model", "ids", "rule", "due"),
     [
@@ -518,13 +490,6 @@ def test_judgments_that_do_not_belong_to_the_runs_are_told(tmp_path, qrels, word
         outside_runs.compare_runs(tmp_path / "other.txt", runs)
 
 
-def test_a_truncated_run_is_told(tmp_path):
-    qrels, (good, _) = written(tmp_path)
-    good.write_bytes(good.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"good.run.gz: damaged or incomplete"):
-        outside_runs.compare_runs(qrels, [good])
-
-
 def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
     qrels, (good, _) = written(tmp_path)
     (tmp_path / "copy").mkdir()
@@ -536,30 +501,6 @@ def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
     names = ["good.run.gz (1)", "good.run.gz (2)", "random.run"]
     assert list(result.recipe["runs"]) == names
     assert result.facts["files"][names[2]] == "random.run"
-
-
-def test_runs_without_judged_topics_are_refused():
-    with pytest.raises(DataError, match="no topic of the runs is judged"):
-        outside_runs.judge_runs({"99": {"a": 1}}, RUNS)
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
-def test_the_robust_runs_agree_with_pytrec_eval():
-    import pytrec_eval
-
-    from shuffleproof.core.data import trec
-
-    path = DATA / "input.uwmtCR0.gz"
-    qrels = DATA / "robust03_qrels.txt.gz"
-    result = outside_runs.compare_runs(qrels, [path], ("AP", "P@10"))
-    grades = trec.read_qrels(qrels)
-    run = {t: dict(found) for t, found in trec.read_run(path).scores.items()}
-    expected = pytrec_eval.RelevanceEvaluator(grades, {"map", "P_10"}).evaluate(run)
-    means = benchmark_table.means(result, result.measures).set_index("measure")["mean"]
-    assert [Measure.parse(text).name for text in result.measures] == ["AP", "P"]
-    for measure, name in zip(result.measures, ("map", "P_10"), strict=True):
-        wanted = sum(found[name] for found in expected.values()) / len(grades)
-        assert means[measure] == pytest.approx(wanted, abs=1e-6)  # ties by name, as there
 
 
 def test_grades_below_zero_are_in_the_pool_and_not_judged(tmp_path):
