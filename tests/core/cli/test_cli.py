@@ -157,24 +157,6 @@ def test_what_the_same_command_trained_for_its_lists_is_not_called_cached(answer
     assert again["artefact"] == first["artefact"]
 
 
-def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_hide(
-    answered, folder
-):
-    if "planted" not in [row["name"] for row in answered("list", "stored")["rows"]]:
-        answered("ingest", folder, "--name", "planted")
-    lists = ("--data", "planted", "--initial", "lambdamart@small", "--depth", "15")
-    answered("certify", "feature:1", *lists, "--permutations", "1")  # cross-fits the lists' own
-    key = answered("train", "lambdamart@small", *lists, "--set", "leaves=7")["artefact"]
-    rows = {row["key"]: row for row in answered("list", "stored")["rows"]}
-    assert rows[key]["name"] == "lambdamart"
-    assert (rows[key]["data"], rows[key]["preset"]) == ("planted", "small")
-    assert rows[key]["changed"] == {"leaves": "7"}
-    every = {row["key"]: row for row in answered("list", "stored", "--all")["rows"]}
-    assert set(rows) < set(every)
-    assert {row["kind"] for key, row in every.items() if key not in rows} >= {"ranker"}
-    assert {row["data"] for row in every.values() if row["kind"] == "ranker"} >= {"planted"}
-
-
 def studies(answered):
     """The keys of all studies that are stored."""
     rows = answered("list", "stored")["rows"]
@@ -385,13 +367,6 @@ def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, c
     assert main(["doctor", "odd", *store]) == 3
     assert "problem" in capsys.readouterr().out
     assert main(["doctor", "sample", *store]) == 0
-
-
-def test_a_path_and_parts_of_their_own_do_not_go_together(refused, folder):
-    for part in ("--train", "--valid", "--test"):
-        code, said = refused("ingest", folder, "--name", "both", part, folder / "train.txt")
-        assert code == 2
-        assert "a path and --train/--valid/--test do not go together" in said
 
 
 def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, capsys):

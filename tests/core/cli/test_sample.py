@@ -8,7 +8,6 @@ import pytest
 
 from shuffleproof.app.report import report
 from shuffleproof.core.library.entries import trials_of
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
@@ -119,12 +118,6 @@ def test_the_report_draws_its_figures_without_any_other_file(store, tmp_path, or
         assert not failed
         assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
         browser.close()
-
-
-def test_every_shipped_ranker_opens(store):
-    for artefact in store.artefacts("ranker"):
-        ranker = registry.load(artefact.path)
-        assert ranker.name == artefact.facts["name"]
 
 
 def test_one_question_has_one_number_in_every_shipped_study(store):

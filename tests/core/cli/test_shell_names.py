@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from pandas import DataFrame
 
 from shuffleproof.core.cli import arguments, examples
 from shuffleproof.core.cli.arguments import main
@@ -25,7 +24,6 @@ from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.studies import aligned_text, table_text
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.tables import NAME, Column, Table
 from shuffleproof.core.studies.user_names import of, row_name
 
 FIGURE = partial(STUDIES["initial-ranking"], perturbations=(("shuffle", 0.0),))
@@ -178,25 +176,6 @@ def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
     for row in in_json(capsys, *words).get("rows", []):
         named = row.get("accepted_name") or row.get("name", row.get("field", ""))
         assert named.split()[0] in plain
-
-
-def test_a_turned_table_of_levels_names_no_ranker_above_them(monkeypatch):
-    frame = DataFrame({"ranker": ["dlcm"], **{str(level): [0.5] for level in range(12)}})
-    columns = [Column(name, name.title(), "f" if name != "ranker" else NAME) for name in frame]
-    table = Table(frame, tuple(columns), "")
-    monkeypatch.setattr(table_text, "width", lambda: 40)
-    assert table_text.terminal(table).splitlines()[:2] == ["     dlcm", "0   0.500"]
-    monkeypatch.setattr(table_text, "width", lambda: 200)
-    assert table_text.terminal(table).startswith("Ranker")
-
-
-@pytest.mark.parametrize(
-    ("ranker", "counts"),
-    [("mart", "100 trees"), ("dlcm", "16 epochs"), ("rankboost", "100 rounds")],
-)
-def test_train_counts_what_the_ranker_fits(ranker, counts, capsys):
-    assert main(["train", ranker, "--data", "sample"]) == 0
-    assert f"{counts}, earlier" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", sorted(STUDIES))

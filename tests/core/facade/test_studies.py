@@ -265,18 +265,6 @@ def test_ingest_reads_and_finds_what_the_command_does(tmp_path, capsys):
     assert len([one for one in severities if one != "info"]) == len(told)
 
 
-def test_a_split_asked_of_data_that_come_in_parts_is_said_to_be_of_no_use(tmp_path):
-    text = "".join(f"{place % 2} qid:{place // 4} 1:{place}\n" for place in range(40))
-    (tmp_path / "all.txt").write_text(text)
-    given = {"store": tmp_path / "store", "progress": False, "seed": 3}
-    whole = sp.ingest(tmp_path / "all.txt", "whole", **given)
-    assert "not used" not in " ".join(whole.notes)
-    parts = sp.ingest(
-        name="parts", train=[tmp_path / "all.txt"], test=[tmp_path / "all.txt"], **given
-    )
-    assert "--seed not used: the data come in parts" in parts.notes
-
-
 def test_a_study_of_the_first_queries_and_one_that_was_stopped_say_so(mine):
     few = mine.card("feature:1", draws=2, queries=7)
     assert len(few.query_ids) == 7

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from shuffleproof.app.training import _combinations
 from shuffleproof.core.aggregate.voting import borda, kemeny, margins, mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -182,16 +181,6 @@ def test_shuffled_does_not_see_the_order_shown_nor_that_of_the_file(aggregate, s
     ]
 
 
-def test_documents_alike_in_every_feature_are_told_apart_by_row_alone():
-    twins = RankingDataset(
-        np.ones((4, 3), np.float32), np.zeros(4, np.float32), np.array([0, 4]), ("q",), (1, 2, 3)
-    )
-    ranker = ShuffledRanker(FollowsTheOrder(), ShuffleOptions(3))
-    lists = CandidateLists.all_documents(twins)
-    turned = lists.shown_as(np.array([3, 1, 0, 2]))
-    assert np.array_equal(ranker.score(twins, turned), ranker.score(twins, lists)[[3, 1, 0, 2]])
-
-
 def test_many_shuffles_approach_the_score_without_position():
     lengths = np.repeat(ALL.lengths, ALL.lengths)
     fair = TEST.features[:, 2] - 3.0 * (lengths - 1) / (2 * lengths)  # at the mean place
@@ -288,13 +277,6 @@ def test_a_workbench_combines_by_name(trained_sample):
         registry.load(fused.artefact.path).score(lists.dataset, lists.lists),
         fused.ranker.score(lists.dataset, lists.lists),
     )
-    members = set(fused.artefact.facts["members"])
-    listed = _combinations(workbench.store.artefacts("ranker"), members)
-    (row,) = [row for row in listed if row["key"] == str(fused.artefact.key)]
-    assert row["recipe"] == "3 scorings a list, of " + " + ".join(
-        key.partition("-")[2][:6] for key in fused.artefact.facts["members"]
-    )
-    assert not list(_combinations(workbench.store.artefacts("ranker"), set()))
     with pytest.raises(UsageError, match="--set"):
         run_to_end(workbench.train(f"shuffled:{member}", {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name

@@ -15,8 +15,6 @@ from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.losses.weights import delta_ndcg
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import quality
@@ -145,15 +143,6 @@ def test_a_negative_label_gains_nothing_here_as_in_the_measures():
     deltas = [delta_ndcg(scores, torch.tensor(one)[None], mask)[0] for one in (labels, nothing)]
     assert torch.allclose(*deltas)
     assert deltas[0][1, 2] == 0
-    dataset = RankingDataset(np.zeros((3, 1), np.float32), labels, np.array([0, 3]), ("q",), (1,))
-    same = RankingDataset(np.zeros((3, 1), np.float32), nothing, np.array([0, 3]), ("q",), (1,))
-    found = [
-        evaluate(
-            [Measure.parse("NDCG@10")], one, CandidateLists.all_documents(one), scores[0].numpy()
-        )
-        for one in (dataset, same)
-    ]
-    assert np.array_equal(*found)
 
 
 def test_labels_of_any_numbers_are_grades():

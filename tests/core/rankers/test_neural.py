@@ -126,15 +126,6 @@ def test_what_does_not_fit_is_refused():
         ranker_of("setrank-msab-init", ordinals=10).score(DATASET, lists)
 
 
-def test_further_rankings_than_are_read_change_nothing():
-    lists = some_lists(rankings=2)
-    one = CandidateLists(
-        lists.offsets.copy(), lists.queries, lists.rows, lists.ranks[:, :1], lists.prior[:, :1]
-    )
-    ranker = ranker_of("setrank-msab-init")
-    assert np.array_equal(ranker.score(DATASET, lists), ranker.score(DATASET, one))
-
-
 def test_a_shuffled_feed_is_a_permutation_of_places_drawn_by_query():
     lists = some_lists()
     spec = registry.spec("dlcm-without-init", "small")
