@@ -239,17 +239,3 @@ def test_a_stored_table_is_measured_anew_under_any_convention(answered, folder, 
     ndcg = set(pd.read_csv(folder / "letor.csv").measure)
     assert "NDCG(discount=letor,ties=row,short=zero)@10" in ndcg
     np.testing.assert_allclose(anew, wanted.loc[anew.index], atol=1e-6)
-
-
-def test_ties_by_document_id_where_there_are_none_are_refused_by_name(folder, store, capsys):
-    words = ["study", "benchmark", "--rankers", "feature:1", "--data", str(folder), *SMALL]
-    write_without = folder / "nameless"
-    write_without.mkdir()
-    for name in ("train", "vali", "test"):
-        lines = (folder / f"{name}.txt").read_text().splitlines()
-        (write_without / f"{name}.txt").write_text(
-            "".join(f"{line.partition('#')[0]}\n" for line in lines)
-        )
-    words[words.index(str(folder))] = str(write_without)
-    assert main([*words, "--conventions", "trec_eval", "--store", str(store)]) == 1
-    assert "have no id, by which ties=trec" in capsys.readouterr().err

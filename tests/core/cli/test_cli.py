@@ -1,6 +1,5 @@
 """The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
 
-import errno
 import json
 import os
 import socket
@@ -18,7 +17,6 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.store.artefacts import Store
-from tests import places
 
 SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
 SMALL = ("--initial", "feature:3", "--depth", "20")
@@ -161,21 +159,6 @@ def studies(answered):
     """The keys of all studies that are stored."""
     rows = answered("list", "stored")["rows"]
     return {row["key"] for row in rows if row["kind"] == "study"}
-
-
-def test_what_is_no_file_of_a_study_is_told_with_those_that_are(answered, refused, tmp_path):
-    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n")
-    (tmp_path / "r").write_text("1 Q0 a 1 2 mine\n1 Q0 b 2 1 mine\n")
-    of_runs = answered("runs", tmp_path / "r", "--qrels", tmp_path / "q")["result"]
-    asked = ("--data", "sample", "--initial", "file-order", "--rankers", "feature:1")
-    certified = answered("study", "invariance", *asked, "--queries", 2)["result"]
-    for study, remedy in ((of_runs, "give a file ending in .zip"), (certified, "ending in .csv")):
-        for name in ("x.run", "x.qrels"):
-            status, sentence = refused("export", study, tmp_path / name)
-            assert (status, remedy in sentence) == (2, True), sentence
-        for name in ("x.jsonl", "x.arrow"):
-            status, sentence = refused("export", study, tmp_path / name)
-            assert (status, "is no file of a study" in sentence) == (2, True), sentence
 
 
 def test_study_certify_and_exports(answered, refused, folder, tmp_path):
@@ -432,27 +415,6 @@ def test_every_terminal_prints_and_a_minus_stays_a_minus(encoding):
     assert done.stderr == b""
     printed = done.stdout.decode(encoding)
     assert printed.strip() == ("−0.5 τ ☂ ?" if encoding == "utf-8" else "-0.5 tau ? ?")
-
-
-def test_the_stored_list_starts_with_the_users_own_and_prints_names_that_commands_accept(answered):
-    key = answered("train", "ranksvm", "--data", "sample", "--set", "cost=7")["artefact"]
-    rows = answered("list", "stored")["rows"]
-    own = next(row for row in rows if row["key"] == key)
-    assert own["accepted_name"].startswith("ranksvm#")
-    shown = [answered("library", "show", row["accepted_name"]) for row in (rows[0], own, rows[-1])]
-    assert [entry["key"] for entry in shown] == [rows[0]["key"], key, rows[-1]["key"]]
-    assert [entry["bundled"] for entry in shown] == [False, False, True]
-
-
-def test_a_full_disk_is_told_with_its_place(refused, tmp_path, monkeypatch):
-    def full(*_args, **_more):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("shuffleproof.core.cli.export._study", full)
-    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
-    status, words = refused("export", study.name, tmp_path / "x.csv")
-    assert status == 1
-    assert str(tmp_path / "x.csv") in words
 
 
 def test_a_pipe_that_ends_early_keeps_the_exit_status(tmp_path):

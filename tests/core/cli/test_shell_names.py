@@ -1,6 +1,5 @@
 """What a person types and reads in a shell: names, recipes, widths of tables, examples, counts."""
 
-import ast
 import json
 import re
 import shlex
@@ -222,37 +221,3 @@ def test_every_help_shows_lines_that_its_own_flags_take():
         for text in re.findall(r"--rankers (\S+)", line):
             assert FIGURE(rankers=tuple(text.split(","))).rankers
         assert chosen.answer
-
-
-NOUNS = "queries|lists|documents|draws|levels|trials|rankers|artefacts|folds|rows|features"
-SEVERAL = {
-    "core/cli/data.py", "core/cli/open.py", "core/facade/studies.py", "core/studies/methods.py",
-    "app/views/benchmark/form.py",
-    "core/data/letor/errors.py", "core/data/benchmarks.py", "app/benchmarks.py",
-    "app/study/perturbed_queries.py", "core/answers/shown_order.py", "core/gate/card_file.py",
-    "core/rankers/neural/ranker.py", "core/studies/headline.py", "core/data/lists.py",
-    "core/studies/kinds/invariance/sections.py",
-}  # fmt: skip
-"""Files that say such a number where it is more than 1."""
-
-
-def test_a_counted_noun_is_never_a_fixed_plural():
-    """Of `len(…)`, where 1 is as good as 2, `counted` makes the noun."""
-    wrong = []
-    for path in [*ROOT.glob("app/**/*.py"), *ROOT.glob("core/**/*.py")]:
-        place = path.relative_to(ROOT).as_posix()
-        if place in SEVERAL:
-            continue
-        texts = (
-            one
-            for one in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(one, ast.JoinedStr)
-        )
-        for text in texts:
-            for number, noun in zip(text.values, text.values[1:], strict=False):
-                if isinstance(number, ast.FormattedValue) and isinstance(noun, ast.Constant):
-                    said = ast.unparse(number.value)
-                    plain = said.startswith("len(") or said.endswith("['queries']")
-                    if plain and re.match(rf" ({NOUNS})\b", str(noun.value)):
-                        wrong.append(f"{place}:{text.lineno}")
-    assert not wrong

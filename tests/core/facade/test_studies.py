@@ -194,15 +194,6 @@ def test_what_cannot_be_is_refused_with_what_to_do(call, named, mine, tmp_path, 
         call(mine)
 
 
-def test_a_table_that_is_not_there_is_refused_with_those_that_are(results):
-    with pytest.raises(UsageError, match="1 to 1"):
-        results["invariance"].table(2)
-    with pytest.raises(UsageError, match="Certificates"):
-        results["invariance"].table("nonsense")
-    with pytest.raises(UsageError, match="did you mean per_query"):
-        results["invariance"].export("x.csv", per_qeury=True)
-
-
 def test_a_trained_ranker_scores_and_stands_for_its_name(mine):
     ranker = mine.train("ranknet", epochs=1, steps_per_epoch=2)
     test = mine.lists["test"]

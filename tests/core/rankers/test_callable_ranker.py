@@ -61,9 +61,6 @@ def alone(features):
 def within(features, ranks):
     return alone(features, ranks)
 
-def column(features, ranks):
-    return features[:, :1]
-
 def leaves(features, ranks):
     sys.exit("enough")
 
