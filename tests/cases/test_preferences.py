@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.aggregate import preference_store
-from shuffleproof.core.aggregate.reading import PreferenceFormat, read
+from shuffleproof.core.aggregate.reading import read
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError, LetorError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
@@ -54,12 +54,6 @@ def test_published_forms_are_understood(file, expected):
     preferences = read([CASES / file])
     assert judged(preferences) == expected
     assert bool(preferences.notes) == (file == "self.csv")
-
-
-@needs_cases
-def test_battles_under_named_columns():
-    columns = {"query": "question_id", "a": "model_a", "b": "model_b", "preference": "winner"}
-    assert judged(read([CASES / "battles.csv"], PreferenceFormat(columns=columns))) == BATTLES
 
 
 @pytest.mark.parametrize(

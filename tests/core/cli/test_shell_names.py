@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +25,6 @@ from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.user_names import of, row_name
 
 FIGURE = partial(STUDIES["initial-ranking"], perturbations=(("shuffle", 0.0),))
-ROOT = Path(__file__).parents[3]
 
 
 def in_json(capsys, *words):

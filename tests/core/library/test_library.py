@@ -288,19 +288,6 @@ def test_renaming_and_deleting(made, tmp_path):
     assert {entry.key.kind for entry in library.entries(own)} == {"data"}
 
 
-def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
-    place = ["--json", "--store", str(tmp_path)]
-    assert main(["library", "show", "sample", *place]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "sample"
-    assert main(["library", "list", "--kind", "data", *place]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["sample"]
-    assert main(["list", "stored", *place]) == 0
-    names = [
-        row["name"] for row in json.loads(capsys.readouterr().out)["rows"] if row["kind"] == "data"
-    ]
-    assert names == ["sample"]
-
-
 def test_the_commands_show_one(made, capsys):
     store, ranker, study, _ = made
     place = ["--json", "--store", str(store.root)]

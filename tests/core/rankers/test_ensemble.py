@@ -121,14 +121,6 @@ def test_kemenys_search_moves_a_document_to_its_best_place_and_no_other(seed):
     assert np.argsort(-found).tolist() == by_the_book(votes, start)
 
 
-def test_kemeny_follows_the_majority_where_borda_does_not():
-    # Three voters of five put a above b, two put b first and a last.
-    votes = np.array([[3, 2, 1, 0]] * 3 + [[0, 3, 2, 1]] * 2, np.float32)
-    offsets = np.array([0, 4])
-    assert borda(offsets, votes).tolist() == pytest.approx([1.8, 2.4, 1.4, 0.4])
-    assert kemeny(offsets, votes).tolist() == [0, -1, -2, -3]
-
-
 def test_reciprocal_rank_fusion_and_mean_rank_are_their_formulas():
     members = (FeatureRanker(1), FeatureRanker(2), FeatureRanker(3))
     for options in (Fusion("rrf", 7), Fusion("mean-rank")):
