@@ -8,16 +8,11 @@ import pytest
 
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
-from shuffleproof.core.store.artefacts import Store
-from tests.core.rankers.test_tabular import FOLD, changed, fitted, judged, scores_of
+from tests.core.rankers.test_tabular import FOLD, changed, fitted, scores_of
 
 TINY = planted((6, 2, 2), seed=5, documents=7)
 KINDS = (RankBoostSpec, FRankAdditiveSpec)
@@ -192,19 +187,3 @@ def test_a_learning_rate_takes_a_share_of_the_factor():
     whole = fitted(RankBoostSpec(rounds=1)).stumps
     share = fitted(RankBoostSpec(rounds=1, learning_rate=0.25)).stumps
     assert share.factors[0] == pytest.approx(whole.factors[0] / 4)
-
-
-@pytest.mark.parametrize("name", ["ranksvm", "irsvm", "rankboost", "frank-additive"])
-def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
-    spec, store = registry.spec(name, "small"), Store(tmp_path)
-    sizes = cost.Sizes.of(judged(FOLD.train), judged(FOLD.valid))
-    rough = cost.estimate(spec, sizes)
-    assert 0 < rough.low < rough.high
-    assert rough.unit == ("steps" if "svm" in name else "rounds")
-    assert rough.steps == (spec.steps if "svm" in name else spec.rounds)
-    more = {"tried": 8} if "svm" in name else {"rounds": 2000}
-    assert cost.estimate(registry.spec(name, "small", **more), sizes).high > rough.high
-    made = fit_or_load(spec, judged(FOLD.train), judged(FOLD.valid), ALL_DOCUMENTS, store)
-    run_to_end(made)
-    (known,) = cost.timed_trainings(store)
-    assert cost.estimate(spec, sizes, [known]).measured == 1
