@@ -17,7 +17,6 @@ from shuffleproof.core.answers.one_list import Answer, features_wanted
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.resident import Resident
 from shuffleproof.core.rankers.initial import ListRecipe
 
@@ -106,7 +105,7 @@ def _warm() -> None:
                 # others read rankings that these lists lack
                 if ranker.lists in {None, query_list.recipe}:
                     answers(query_list, (ranker,), "initial", "-initial")
-    except ShuffleproofError as error:  # the pages say so when they ask
+    except Exception as error:  # noqa: BLE001 (the pages say so when they ask)
         if _ENDING.is_set():
             return
         log.warning("the scoring process did not warm up: %s", error)

@@ -9,9 +9,9 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, TypeCheckError
 
-from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.metrics.measure import is_measure
+from shuffleproof.core.metrics.robustness import WinTieLoss
 from shuffleproof.core.metrics.significance import t_interval
-from shuffleproof.core.rankers import registry
 
 Vector = Float[np.ndarray, " docs"]
 
@@ -61,9 +61,9 @@ WRONG = {
     "an axis by a parameter": lambda: sized(3, TWO),
     "a field": lambda: Held("1", TWO, TWO),
     "the same axis in two fields": lambda: Held(1, TWO, ONE),
-    "a function of the core": lambda: registry.spec(3),
+    "a function of the core": lambda: is_measure(3),
     "an array of the core": lambda: t_interval(np.zeros((2, 2))),
-    "a dataclass of the core": lambda: CandidateLists(*[None] * 5),
+    "a dataclass of the core": lambda: WinTieLoss(None, 1, 2),
 }
 
 

@@ -17,7 +17,7 @@ from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.app.study.needed_work import needed_work
-from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.errors import ScoringError, ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
 from shuffleproof.core.perturb.registry import PERTURBATIONS
@@ -152,11 +152,13 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     try:
         filled = page.asked(changes)
         filled.question.check(filled.scope)
-        needed = filled.needed_work()
+        needed = f"{filled.needed_work()}. Stored work is never repeated."
+    except ScoringError:  # busy or just dead: the job will find what is missing
+        needed = "The time is not known now."
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
-    st.markdown(f"{needed}. Stored work is never repeated.")
+    st.markdown(needed)
     with st.container(horizontal=True):
         if st.button(form.button, type="primary", key="new.run"):
             job_panel.hand_in(form.panel, filled.parameters)

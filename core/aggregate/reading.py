@@ -197,16 +197,20 @@ def _first_line(path: Path) -> str:
 
 
 def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """Lines that are not blank, with their numbers; bytes that are not UTF-8 are escaped.
+    """Lines that are not blank, with their numbers.
 
     Raises:
-        DataError: an empty file.
+        DataError: an empty file, or one that is not UTF-8.
     """
     empty = True
     for at, line in lines(path, str(path), LIMITS):
         if line.strip():
             empty = False
-            yield at, line.decode(errors="backslashreplace").rstrip("\r")
+            try:
+                yield at, line.decode().rstrip("\r")
+            except UnicodeDecodeError as error:
+                finding = f"line {at} is not UTF-8"
+                raise DataError(str(path), finding, "Save the file as UTF-8.") from error
     if empty:
         raise DataError(str(path), "no lines", FORM)
 

@@ -265,13 +265,6 @@ def stored_summary(directory: Path) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(numbers, float))  # an undefined mean is null in JSON
 
 
-def seconds_of(directory: Path) -> float:
-    """What the trials of a stored result took in all, trainings left out."""
-    trials = _frame(directory / "trials.json").assign(**_times(directory)["trials"])
-    trained = trials.get("training_seconds", 0.0)
-    return float((trials["seconds"] - trained).clip(lower=0.0).sum())
-
-
 def _times(directory: Path) -> dict[str, dict[str, Any]]:
     """What a clock measured; nothing where it stands among the rest, as it once did."""
     try:

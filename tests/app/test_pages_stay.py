@@ -129,7 +129,7 @@ def states(store):
 def test_every_study_page_of_a_new_installation_shows_a_picture_and_a_finding(states, kind):
     shown = states[0][kind]
     assert shown.figures
-    assert any(one.value.startswith("**") for one in shown.page.markdown)
+    assert any(one.value.endswith("**") for one in shown.page.markdown)
     assert not [one.value for one in shown.page.info if "stored" in one.value]
     assert not [one.label for one in shown.page.expander if one.proto.expanded]
 

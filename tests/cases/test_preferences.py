@@ -165,6 +165,13 @@ def test_crafted_files_are_refused(tmp_path):
             read([path])
 
 
+def test_bytes_and_their_escape_are_not_taken_for_one_item(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_bytes(b"q,d\xff,e\nq,d\\xff,e\n")
+    with pytest.raises(DataError, match="UTF-8"):
+        read([path])
+
+
 def test_a_log_with_many_blanks_is_read_at_once(tmp_path):
     path = tmp_path / "log"
     path.write_text("--- t x y\nResponse:" + " " * 3_000_000 + "1 1\nResponse: 2\n")

@@ -42,7 +42,6 @@ def whole(stored, family, measure):
 def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
     page = made.opened("card")
     frame = whole(stored, "transpositions", "NDCG@10")
-    assert "feature:1" in alt
     cards, moves = (table.value for table in page.dataframe[:2])
     pd.testing.assert_series_equal(cards["area"], frame["area"])
     assert {"below_initial", "cvar", "worst", "flip-top-10", "milliseconds_a_list"} <= set(cards)

@@ -174,7 +174,7 @@ def test_texts_of_a_side_file_stand_beside_ids_and_stay_text(store, tmp_path):
         test.file_uploader[place].set_value([(name, text.encode(), "text/plain")])
         test.run()
     next(each for each in test.button if each.label == "Keep these texts").click().run()
-    assert "d.csv:92: a second document of this id" in plain(test).replace(JOINER, "")
+    assert "d.csv: row 91 is a second document" in plain(test).replace(JOINER, "")
     assert str(store.root) not in plain(test)
     test.file_uploader[0].set_value([("d.csv", rows.encode(), "text/plain")]).run()
     next(each for each in test.button if each.label == "Keep these texts").click().run()

@@ -191,7 +191,7 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
         assert (said[0], "--per-query" in flags or flags.split()[0] in said[1]) == (2, True)
     answered("export", study["result"], tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
-    assert "SetRank IMSAB small keeps" in page
+    assert "SetRank IMSAB small" in page
     assert 'src="http' not in page
     before = studies(answered)
     card = answered(

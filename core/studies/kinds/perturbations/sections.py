@@ -1,6 +1,6 @@
 """A study of perturbations, told: losses, whom attacks reach, what is left out."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -12,14 +12,13 @@ from jaxtyping import Bool
 from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
-from shuffleproof.core.perturb.registry import ATTACK, attack_target, entry_of
+from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import methods, tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.perturbations.applicability import (
     in_words,
-    inapplicable_rankers,
 )
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, trials_where
 from shuffleproof.core.studies.kinds.perturbations.system import OWN
@@ -200,17 +199,6 @@ def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
         if family in families
         for sentence in _sentences(family, reasons)
     )
-
-
-def skipped_text(names: Sequence[str], families: Sequence[str]) -> str:
-    """What a study would leave out, in words, as far as it is known before rankers are trained.
-
-    >>> skipped_text(["feature:2"], ["label-noise", "cut"])
-    'label-noise means nothing for initial ranking (given, not trained again); feature:2 \
-(learns from no label).'
-    """
-    known = [family for family in families if family != ATTACK]
-    return omission_text({"left_out": inapplicable_rankers(known, [INITIAL, *names])}, known)
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
