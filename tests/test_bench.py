@@ -5,9 +5,8 @@ import sys
 import pytest
 
 from tests.bench import __main__ as command
-from tests.bench import page, row
+from tests.bench import row
 from tests.bench.row import Row
-from tests.places import ROOT
 
 
 def test_times_are_the_least_of_turns_in_which_the_jobs_alternate(monkeypatch):
@@ -62,9 +61,3 @@ def test_an_unknown_name_is_refused_with_those_known(run, capsys):
     with pytest.raises(SystemExit):
         run("quick")
     assert "unknown: quick (known: fast, slow)" in capsys.readouterr().err
-
-
-def test_the_page_of_this_project_has_at_most_150_lines():
-    text = (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 150
-    assert page.HEAD in text

@@ -139,17 +139,6 @@ def test_ties_that_double_precision_makes_are_counted(tmp_path):
     assert sentence.startswith("2 documents of t tie with another only because double precision")
 
 
-def test_scores_in_files_keep_their_order_and_ties(tmp_path):
-    scores = [16777216.0, 16777217.0, 16777217.0, 16777215.0, 1e-60, 2e-60, 0.0, 1.0, -1e-60]
-    path = tmp_path / "scores"
-    path.write_text("".join(f"{one!r}\n" for one in scores))
-    found = FileScores.read(f"scores:{path}", lists_of(4, 5)).scores
-    for part in (slice(0, 4), slice(4, 9)):
-        exact = np.array(scores[part])
-        assert (np.sign(found[part, None] - found[part]) == np.sign(exact[:, None] - exact)).all()
-    assert np.allclose(found, scores, rtol=1e-6, atol=1e-44)
-
-
 def flag(kind, name, text):
     (field,) = (field for field in parameters(STUDIES[kind]) if field.name == name)
     return syntax_of(field).value(field, {name: text}, "small")

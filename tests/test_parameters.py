@@ -29,18 +29,6 @@ class Recipe:
 DECLARED = {one.name: one for one in parameters(Recipe)}
 
 
-def test_what_a_field_allows_is_told_in_words():
-    words = {name: one.allowed for name, one in DECLARED.items()}
-    assert words["share"] == "between 0 and 1"
-    assert words["layers"] == "at least 1"
-    assert words["most"] == "at most 9"
-    assert words["kind"] == "one of a, b"
-    assert words["name"] == str(str)
-    assert list(parameters(Recipe())) == list(DECLARED.values())
-    assert "other" not in DECLARED
-    assert (DECLARED["name"].unit, DECLARED["name"].help) == ("letters", "a name")
-
-
 @pytest.mark.parametrize(
     ("field", "good", "bad"),
     [

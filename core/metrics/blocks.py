@@ -361,7 +361,7 @@ def _value(  # noqa: PLR0911 (a line a kind)
 
 @no_type_check
 @compiled()
-def measure_blocks(  # noqa: PLR0913, PLR0917 (numba: positional)
+def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
     codes: np.ndarray,
     lists: tuple[np.ndarray, np.ndarray],
     judged: tuple[np.ndarray, np.ndarray, np.ndarray],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.aggregate import preference_store
-from shuffleproof.core.aggregate.reading import PreferenceFormat, read
+from shuffleproof.core.aggregate.reading import read
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError, LetorError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
@@ -56,12 +56,6 @@ def test_published_forms_are_understood(file, expected):
     assert bool(preferences.notes) == (file == "self.csv")
 
 
-@needs_cases
-def test_battles_under_named_columns():
-    columns = {"query": "question_id", "a": "model_a", "b": "model_b", "preference": "winner"}
-    assert judged(read([CASES / "battles.csv"], PreferenceFormat(columns=columns))) == BATTLES
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -87,15 +81,11 @@ VERDICTS = {
     "My final verdict is: [[A=B]]": 0.5,
     "My final verdict is: Assistant B is significantly better: [[B>>A]]": 0.0,
     "A is not bad. Still, my verdict is [[B]].": 0.0,
-    "Verdict: [[B]]. So, again: [[B]]": 0.0,
     "Therefore, Response A is better": None,
     "I first thought [[A]], but finally [[B]]": None,
     "The winner is not [[A]]": None,
-    "It isn't [[A]].": None,
     "Rating: [[5]]": None,
     "The wrong answer is: [[A]]": None,
-    "Loser: [[B]]": None,
-    "A is worse: [[B]]": 0.0,
     "The weaker one is A, so: [[B]]": 0.0,
     "A is worse than B: [[B]]": 0.0,
 }
@@ -129,13 +119,6 @@ def test_values_map_words(tmp_path, capsys):
     key = json.loads(capsys.readouterr().out)["key"]
     preferences = preference_store.find(key, Store(tmp_path / "s"))
     assert judged(preferences) == [("q", "x", "y", 1.0), ("q", "y", "z", 0.0)]
-
-
-def test_a_word_that_is_also_the_other_items_name_is_refused(tmp_path):
-    path = tmp_path / "p.csv"
-    path.write_text("query,a,b,preference\nq,B,A,A\n")
-    with pytest.raises(LetorError, match="--values"):
-        read([path])
 
 
 def test_unknown_columns_are_named(tmp_path):

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -296,18 +295,12 @@ def _spoilt(text: bytes, generator: Generator) -> bytes:
 JSON_KEYS = ("sample", "mine", "x", "", "../x", "recipe", "files", "data-0123456789abcdef")
 
 
-def main() -> None:
-    """Run as many as the command line says, and tell how they ended."""
-    given = [int(text) for text in sys.argv[1:]]
-    count, seed = (*given, *(1000, 0)[len(given) :])
-    with TemporaryDirectory() as folder:
-        prepared(Path(folder) / "sound.zip")
-        tally = fuzzing.run(attempt, count, seed, BOUNDS)
-    for message, times in tally.messages.most_common():
-        sys.stderr.write(f"{times:7} {message}\n")
-    sys.stdout.write(tally.shown() + "\n")
-    sys.exit(0 if tally.clean else 1)
-
-
 if __name__ == "__main__":
-    main()
+    fuzzing.main(
+        attempt,
+        __doc__,
+        1000,
+        warm=0,
+        bounds=BOUNDS,
+        prepared=lambda folder: prepared(folder / "sound.zip"),
+    )

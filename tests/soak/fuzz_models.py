@@ -6,11 +6,9 @@ accepted gives one finite score a document; any other is refused in a sentence, 
 
 import json
 import os
-import sys
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -84,16 +82,5 @@ def spoilt(text: bytes, generator: np.random.Generator) -> bytes:
     return json.dumps(told).encode()
 
 
-def main() -> None:
-    """Run as many as the command line says, and tell how they ended."""
-    given = [int(text) for text in sys.argv[1:]]
-    count, seed = (*given, *(40, 0)[len(given) :])
-    with TemporaryDirectory() as folder:
-        prepared(Path(folder))
-        tally = fuzzing.run(attempt, count, seed, BOUNDS)
-    sys.stdout.write(tally.shown() + "\n")
-    sys.exit(0 if tally.clean else 1)
-
-
 if __name__ == "__main__":
-    main()
+    fuzzing.main(attempt, __doc__, 40, warm=0, bounds=BOUNDS, prepared=prepared)

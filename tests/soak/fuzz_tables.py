@@ -4,7 +4,6 @@
 give the numbers that it holds.
 """
 
-import csv
 import io
 import json
 from pathlib import Path
@@ -18,7 +17,7 @@ from shuffleproof.core.data import display_texts, document_tables, tables
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.errors import DataError
 from tests import loading
-from tests.soak import fuzzing
+from tests.soak import fuzz_preferences, fuzzing
 from tests.soak.fuzzing import WrongError
 
 QUERIES, DOCUMENTS = 6, 4
@@ -101,15 +100,8 @@ def changed(  # noqa: PLR0911 (a change a branch)
 
 def written(frame: pd.DataFrame, ending: str, generator: np.random.Generator) -> bytes:
     """A table as a file; what the format cannot hold is text."""
-    if ending == "jsonl":
-        rows = (frame.astype(object).where(frame.notna(), None)).to_dict("records")
-        return "\n".join(json.dumps(row, default=repr) for row in rows).encode(errors="replace")
-    if ending == "csv":
-        text = io.StringIO()
-        out = csv.writer(text, lineterminator="\n")
-        out.writerow(frame.columns)
-        out.writerows(frame.itertuples(index=False))
-        return text.getvalue().encode(errors="replace")
+    if ending in ("jsonl", "csv"):
+        return fuzz_preferences.written(frame, ending)
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):

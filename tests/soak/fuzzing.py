@@ -314,6 +314,7 @@ def main(
     *,
     warm: int = WARM,
     bounds: Bounds | None = None,
+    prepared: Callable[[Path], None] = lambda _folder: None,
 ) -> None:
     """The command line of a fuzzer: so many attempts, or one of them alone, in this process."""
     parser = argparse.ArgumentParser(description=about)
@@ -321,14 +322,16 @@ def main(
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="make this attempt alone and raise what it raises")
     asked = parser.parse_args()
-    if asked.only is not None:
-        with TemporaryDirectory() as room:
-            attempt(np.random.default_rng([asked.seed, asked.only]), Path(room))
-        return
-    tally = run(
-        attempt, asked.count, asked.seed, bounds, warm=warm,
-        watch=lambda so_far: print(so_far.shown(), file=sys.stderr, flush=True),  # noqa: T201
-    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        prepared(Path(folder))
+        if asked.only is not None:
+            (Path(folder) / "room").mkdir()
+            attempt(np.random.default_rng([asked.seed, asked.only]), Path(folder) / "room")
+            return
+        tally = run(
+            attempt, asked.count, asked.seed, bounds, warm=warm,
+            watch=lambda so_far: print(so_far.shown(), file=sys.stderr, flush=True),  # noqa: T201
+        )  # fmt: skip
     for message, times in tally.messages.most_common():
         sys.stderr.write(f"{times:7} {message}\n")
     sys.stdout.write(tally.shown() + "\n")

@@ -1,14 +1,10 @@
-"""Error rates of the gate by simulation: `python -m tests.soak.gate_rates --builds 400 --seed 1`.
+"""Error rates of the gate by simulation.
 
 A build compares a ranker at eight levels of two perturbations, on 150 queries. The changes of a
-query are much alike at all levels, as those of a retrained ranker are. Printed are the share of
-builds with a false regression where nothing changed, and the share with a regression where the
-ranker lost .02 at every level, next to the power of a single paired t test of one level. With
-`--rankers 2` the second one never changes: the test of two rankers has less power than that of one.
+query are much alike at all levels, as those of a retrained ranker are. With two rankers the second
+one never changes: the test of two rankers has less power than that of one.
 """
 
-import argparse
-import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -59,26 +55,3 @@ def rates(
     """The shares of builds in which the gate, and the single test, find a loss."""
     gate, single = np.array([*builds(count, seed, loss, spread, rankers)]).mean(axis=0)
     return {"gate": round(float(gate), 3), "single t test": round(float(single), 3)}
-
-
-def main() -> None:
-    """Print both."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--builds", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rankers", type=int, default=1)
-    asked = parser.parse_args()
-    report = {
-        f"sd {spread:g}": {
-            "false alarms": rates(asked.builds, asked.seed, 0.0, spread, asked.rankers)["gate"],
-            f"power for −{LOSS:g}": rates(
-                asked.builds, asked.seed + 1, LOSS, spread, asked.rankers
-            ),
-        }
-        for spread in (0.06, 0.08, SPREAD, 0.14)
-    }
-    print(json.dumps(report, indent=1, ensure_ascii=False))  # noqa: T201 (the report)
-
-
-if __name__ == "__main__":
-    main()

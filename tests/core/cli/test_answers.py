@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.answer import ANSWERS, VERSION, table
+from shuffleproof.core.cli.answer import ANSWERS, VERSION
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 from tests import small_collection
 
@@ -40,26 +39,6 @@ def test_every_command_takes_json_and_its_keys_are_described():
     for name, command in found.items():
         assert "--json" in command._option_string_actions, name
         assert command.get_default("command") == name
-
-
-def test_no_rows_are_said_to_be_none():
-    assert table([]) == table(iter(())) == "nothing"
-    assert table({}) == ""
-    assert table([{"name": "a", "n": 1}, {"name": "bb", "n": None}]).splitlines() == [
-        "name  n",
-        "a     1",
-        "bb    –",
-    ]
-
-
-def test_the_help_of_initial_rankings_names_the_default_that_is_taken():
-    help_of = dict(commands(parser()))
-    for name, default in (
-        ("initial-rankings", ",".join(MultiRanking.initial)),
-        ("benchmark", "lambdamart"),
-    ):
-        text = help_of[f"study {name}"]._option_string_actions["--initial"].help
-        assert text.endswith(f"(default {default})")
 
 
 @pytest.fixture(scope="module")
@@ -260,35 +239,3 @@ def test_a_stored_table_is_measured_anew_under_any_convention(answered, folder, 
     ndcg = set(pd.read_csv(folder / "letor.csv").measure)
     assert "NDCG(discount=letor,ties=row,short=zero)@10" in ndcg
     np.testing.assert_allclose(anew, wanted.loc[anew.index], atol=1e-6)
-
-
-def test_runs_with_many_tied_pairs_are_named(answered):
-    answer = answered(CALLS["runs"])
-    assert answer["tied"] == pytest.approx({"x": 1 / 3, "y": 0})  # b and c of topic 1, of 3 pairs
-    wanted = "33.3 % of the pairs of x have equal scores: how ties count can move the measures."
-    assert wanted in answer["said"]
-    table = answered(f"study benchmark --seeds 1 {TWO}")
-    assert not any("have equal scores" in line and "ideal" in line for line in table["said"])
-
-
-def test_ties_by_document_id_where_there_are_none_are_refused_by_name(folder, store, capsys):
-    words = ["study", "benchmark", "--rankers", "feature:1", "--data", str(folder), *SMALL]
-    write_without = folder / "nameless"
-    write_without.mkdir()
-    for name in ("train", "vali", "test"):
-        lines = (folder / f"{name}.txt").read_text().splitlines()
-        (write_without / f"{name}.txt").write_text(
-            "".join(f"{line.partition('#')[0]}\n" for line in lines)
-        )
-    words[words.index(str(folder))] = str(write_without)
-    assert main([*words, "--conventions", "trec_eval", "--store", str(store)]) == 1
-    assert "have no id, by which ties=trec" in capsys.readouterr().err
-
-
-def test_decimals_as_asked_and_means_over_folds(folder, store, capsys):
-    words = ["study", "benchmark", "--seeds", "1", "--rankers", "feature:1", "--data", str(folder)]
-    assert main([*words, *SMALL, "--digits", "4", "--store", str(store)]) == 0
-    printed = capsys.readouterr().out
-    line = next(line for line in printed.splitlines() if line.startswith("feature:1  "))
-    assert len(line.split()[1].split(".")[1].rstrip("*")) == 4
-    assert "gain: 2^y − 1" in printed

@@ -1,14 +1,11 @@
 """What a person types and reads in a shell: names, recipes, widths of tables, examples, counts."""
 
-import ast
 import json
 import re
 import shlex
 from functools import partial
-from pathlib import Path
 
 import pytest
-from pandas import DataFrame
 
 from shuffleproof.core.cli import arguments, examples
 from shuffleproof.core.cli.arguments import main
@@ -25,11 +22,9 @@ from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.studies import aligned_text, table_text
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.tables import NAME, Column, Table
 from shuffleproof.core.studies.user_names import of, row_name
 
 FIGURE = partial(STUDIES["initial-ranking"], perturbations=(("shuffle", 0.0),))
-ROOT = Path(__file__).parents[3]
 
 
 def in_json(capsys, *words):
@@ -180,25 +175,6 @@ def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
         assert named.split()[0] in plain
 
 
-def test_a_turned_table_of_levels_names_no_ranker_above_them(monkeypatch):
-    frame = DataFrame({"ranker": ["dlcm"], **{str(level): [0.5] for level in range(12)}})
-    columns = [Column(name, name.title(), "f" if name != "ranker" else NAME) for name in frame]
-    table = Table(frame, tuple(columns), "")
-    monkeypatch.setattr(table_text, "width", lambda: 40)
-    assert table_text.terminal(table).splitlines()[:2] == ["     dlcm", "0   0.500"]
-    monkeypatch.setattr(table_text, "width", lambda: 200)
-    assert table_text.terminal(table).startswith("Ranker")
-
-
-@pytest.mark.parametrize(
-    ("ranker", "counts"),
-    [("mart", "100 trees"), ("dlcm", "16 epochs"), ("rankboost", "100 rounds")],
-)
-def test_train_counts_what_the_ranker_fits(ranker, counts, capsys):
-    assert main(["train", ranker, "--data", "sample"]) == 0
-    assert f"{counts}, earlier" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("kind", sorted(STUDIES))
 def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
     store = default_store()
@@ -216,13 +192,6 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
             else table_text.terminal(table)
         )
         assert max(map(len, text.splitlines())) <= 80, table.title
-
-
-def test_a_piped_table_is_whole_and_a_narrow_one_is_folded(monkeypatch):
-    rows = [["a", "one of many words"], ["b", ""]]
-    assert aligned_text.aligned(["", ""], rows, [False, False]) == "a  one of many words\nb"
-    monkeypatch.setattr(aligned_text, "width", lambda: 12)
-    assert max(map(len, aligned_text.aligned(["", ""], rows, [False, True]).splitlines())) <= 12
 
 
 def commands(parser, called=()):
@@ -250,37 +219,3 @@ def test_every_help_shows_lines_that_its_own_flags_take():
         for text in re.findall(r"--rankers (\S+)", line):
             assert FIGURE(rankers=tuple(text.split(","))).rankers
         assert chosen.answer
-
-
-NOUNS = "queries|lists|documents|draws|levels|trials|rankers|artefacts|folds|rows|features"
-SEVERAL = {
-    "core/cli/data.py", "core/cli/open.py", "core/facade/studies.py", "core/studies/methods.py",
-    "app/views/benchmark/form.py",
-    "core/data/letor/errors.py", "core/data/benchmarks.py", "app/benchmarks.py",
-    "app/study/perturbed_queries.py", "core/answers/shown_order.py", "core/gate/card_file.py",
-    "core/rankers/neural/ranker.py", "core/studies/headline.py", "core/data/lists.py",
-    "core/studies/kinds/invariance/sections.py",
-}  # fmt: skip
-"""Files that say such a number where it is more than 1."""
-
-
-def test_a_counted_noun_is_never_a_fixed_plural():
-    """Of `len(…)`, where 1 is as good as 2, `counted` makes the noun."""
-    wrong = []
-    for path in [*ROOT.glob("app/**/*.py"), *ROOT.glob("core/**/*.py")]:
-        place = path.relative_to(ROOT).as_posix()
-        if place in SEVERAL:
-            continue
-        texts = (
-            one
-            for one in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(one, ast.JoinedStr)
-        )
-        for text in texts:
-            for number, noun in zip(text.values, text.values[1:], strict=False):
-                if isinstance(number, ast.FormattedValue) and isinstance(noun, ast.Constant):
-                    said = ast.unparse(number.value)
-                    plain = said.startswith("len(") or said.endswith("['queries']")
-                    if plain and re.match(rf" ({NOUNS})\b", str(noun.value)):
-                        wrong.append(f"{place}:{text.lineno}")
-    assert not wrong

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,12 +14,11 @@ import psutil
 import pytest
 
 from shuffleproof.core.errors import (
-    MissingPackageError,
     ParameterError,
     UnknownNameError,
     UsageError,
 )
-from shuffleproof.core.execution import devices, jobs_slots, machine, processes
+from shuffleproof.core.execution import devices, jobs_slots, processes
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.processes import Processes
@@ -219,21 +217,6 @@ def test_what_follows_an_executors_name_is_read():
             executor(text)
 
 
-def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
-    pytest.importorskip("submitit")
-    if shutil.which("sbatch"):
-        pytest.skip("there is a Slurm here")
-    with pytest.raises(UsageError, match="slurm:local"):
-        list(Slurm(tmp_path).map(threads, "", [b""]))
-
-
-def test_without_ray_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ModuleNotFoundError) as raised:
-        next(Ray().map(threads, "", [b""]))
-    assert "shuffleproof[cluster]" in str(MissingPackageError.of(raised.value))
-
-
 def test_importing_execution_loads_neither_torch_nor_ray():
     code = (
         "import sys; from shuffleproof.core.execution import cluster, devices, executor, processes;"
@@ -260,23 +243,6 @@ def test_devices_by_name(monkeypatch):
     assert [devices.device(name) for name in (None, "cuda", "cuda:1")] == ["cuda", "cuda", "cuda:1"]
     with pytest.raises(ParameterError, match="below cuda:2"):
         devices.device("cuda:2")
-
-
-LISTED = (
-    "processor\t: 0\nmodel name\t: A Processor: 7\nflags\t: fpu\nprocessor\t: 1\nmodel name\t: B\n"
-)
-
-
-def test_the_processor_is_named_by_the_system_or_else_by_its_kind(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine.platform, "processor", lambda: "a kind")
-    monkeypatch.setattr(machine.platform, "machine", lambda: "x")
-    listed = tmp_path / "cpuinfo"
-    monkeypatch.setattr(machine, "PROCESSORS", listed)
-    assert machine.processor() == "a kind"
-    monkeypatch.setattr(machine.platform, "processor", lambda: "")
-    assert machine.processor() == "x"
-    listed.write_text(LISTED)
-    assert machine.processor() == "A Processor: 7"
 
 
 def test_bf16_is_measured_once_and_kept(tmp_path, monkeypatch):

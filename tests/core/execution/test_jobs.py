@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 
@@ -205,12 +204,6 @@ def test_a_newer_format_is_refused(jobs, database):
         jobs.list()
 
 
-def test_a_store_that_cannot_be_written_is_said_in_words(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(JobError):
-        Jobs(tmp_path / "file").list()
-
-
 def test_many_processes_hand_in_at_once(tmp_path):
     script = (
         "import sys; from pathlib import Path; from shuffleproof.core.execution.jobs import Jobs\n"
@@ -269,12 +262,6 @@ def test_the_web_process_pays_nothing():
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     loaded = set(answer.stdout.decode().split())
     assert not loaded & {"torch", "lightgbm", "numba", "numpy", "pandas", "pickle"}
-
-
-def test_the_same_job_at_another_time_is_the_same_job(jobs):
-    job = jobs.submit("train", {"ranker": "dlcm"})
-    assert replace(job, created=1.0, started=2.0, finished=3.0) == job
-    assert replace(job, attempts=1) != job
 
 
 MOUNTS = """\

@@ -29,10 +29,6 @@ def test_steps_come_back_as_they_were_reported(tmp_path):
     assert list(steps) == sorted(steps, key=lambda step: step.at)
 
 
-def test_no_history_is_empty(tmp_path):
-    assert jobs_history.read_steps(tmp_path / "none.jsonl") == ()
-
-
 def test_work_that_starts_anew_takes_the_place_of_what_was(tmp_path):
     path = tmp_path / "a.jsonl"
     for done, loss in ((1, 9.0), (2, 8.0), (3, 7.0), (1, 1.0), (2, 0.5)):

@@ -118,12 +118,6 @@ def test_after_a_power_cut_every_job_goes_on(bench):
     assert bench.jobs.get(failing.id).reason == "train.txt:7: no label. Add one."
 
 
-def test_one_look_is_enough_for_jobs_that_follow_each_other(bench):
-    jobs = [bench.jobs.submit("counting", counting(f"row {n}", steps=3)) for n in range(3)]
-    bench.look()
-    until(lambda: all(bench.state(job) == "done" for job in jobs), 30)
-
-
 def test_many_who_look_at_once_start_a_job_once(bench):
     job = bench.jobs.submit("counting", counting("once", steps=30))
     for _ in range(20):

@@ -1,6 +1,5 @@
 """Text collections and preferences from Python: the same answers as the commands give."""
 
-import inspect
 import json
 
 import pytest
@@ -9,7 +8,6 @@ import shuffleproof as sp
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import ArtefactError, UnknownNameError
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.registry import LISTLESS
 from tests import small_collection
 
 JUDGED = "query,a,b\nq1,x,y\nq1,y,z\nq1,z,x\nq2,x,y\n"
@@ -19,18 +17,6 @@ def told(capsys, *words):
     capsys.readouterr()
     assert main([*words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
-
-
-def test_every_kind_without_lists_is_a_method_that_says_what_it_takes():
-    for kind in LISTLESS.values():
-        name = kind.kind.replace("-", "_")
-        (owner,) = (
-            lab for lab in (sp.open_collection(), sp.open_preferences()) if hasattr(lab, name)
-        )
-        method = getattr(owner, name)
-        assert kind.title in method.__doc__
-        assert "max_seconds" in inspect.signature(method).parameters
-        assert name in repr(owner)
 
 
 def test_a_collection_is_read_in_searched_studied_and_made_a_data_set(tmp_path, capsys):

@@ -4,12 +4,9 @@ import pytest
 
 import shuffleproof as sp
 from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.registry import PERTURBATIONS, perturbation
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion
 from shuffleproof.core.rankers.ensemble import rankers as ensemble
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.registry import STUDIES
@@ -58,15 +55,6 @@ def test_rankers_of_every_family_that_ships():
     assert_short(ensemble.combine(members, Fusion()), "rrf:dlcm+mart: reads")
 
 
-def test_what_training_returns(trained_sample):
-    for name in ("dlcm", "setrank-imsab-init"):
-        (found, *_) = trained(trained_sample[1], name)
-        assert_short(found, f"{name}, validation NDCG@10")
-        assert_short(found, str(found.artefact.key))
-        assert_short(found.artefact, "ranker")
-        assert_short(found.ranker, name)
-
-
 @pytest.mark.parametrize("kind", STUDIES)
 def test_questions_and_results(kind, every_study):
     artefact = every_study[1][kind]
@@ -75,14 +63,3 @@ def test_questions_and_results(kind, every_study):
     assert_short(result, str(artefact.key))
     assert_short(artefact, "study")
     assert_short(reproduce.question_of(artefact.recipe, artefact.facts), STUDIES[kind].__name__)
-
-
-@pytest.mark.parametrize("family", PERTURBATIONS)
-def test_perturbations(family):
-    entry = PERTURBATIONS[family]
-    assert_short(perturbation(family, entry.default_levels[-1]), "changes=frozenset({")
-
-
-def test_names_and_measures():
-    assert_short(Measure.parse("NDCG(ties=row)@10"), "NDCG")
-    assert_short(RankerName.parse("rrf:dlcm+mart"), "dlcm")

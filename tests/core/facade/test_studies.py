@@ -194,15 +194,6 @@ def test_what_cannot_be_is_refused_with_what_to_do(call, named, mine, tmp_path, 
         call(mine)
 
 
-def test_a_table_that_is_not_there_is_refused_with_those_that_are(results):
-    with pytest.raises(UsageError, match="1 to 1"):
-        results["invariance"].table(2)
-    with pytest.raises(UsageError, match="Certificates"):
-        results["invariance"].table("nonsense")
-    with pytest.raises(UsageError, match="did you mean per_query"):
-        results["invariance"].export("x.csv", per_qeury=True)
-
-
 def test_a_trained_ranker_scores_and_stands_for_its_name(mine):
     ranker = mine.train("ranknet", epochs=1, steps_per_epoch=2)
     test = mine.lists["test"]
@@ -265,18 +256,6 @@ def test_ingest_reads_and_finds_what_the_command_does(tmp_path, capsys):
     assert len([one for one in severities if one != "info"]) == len(told)
 
 
-def test_a_split_asked_of_data_that_come_in_parts_is_said_to_be_of_no_use(tmp_path):
-    text = "".join(f"{place % 2} qid:{place // 4} 1:{place}\n" for place in range(40))
-    (tmp_path / "all.txt").write_text(text)
-    given = {"store": tmp_path / "store", "progress": False, "seed": 3}
-    whole = sp.ingest(tmp_path / "all.txt", "whole", **given)
-    assert "not used" not in " ".join(whole.notes)
-    parts = sp.ingest(
-        name="parts", train=[tmp_path / "all.txt"], test=[tmp_path / "all.txt"], **given
-    )
-    assert "--seed not used: the data come in parts" in parts.notes
-
-
 def test_a_study_of_the_first_queries_and_one_that_was_stopped_say_so(mine):
     few = mine.card("feature:1", draws=2, queries=7)
     assert len(few.query_ids) == 7
@@ -328,13 +307,6 @@ def test_work_shows_a_bar_unless_it_is_told_not_to(progress, store, monkeypatch)
         assert FakeBar.made[-1].n == FakeBar.made[-1].total
 
 
-def test_ask_returns_what_the_methods_return(mine, store):
-    asked = sp.ask(sp.Card(("feature:1",), ("shuffle",), 2, 6), tables.DATA, preset="small",
-                   store=store, **{**LISTS, "initial": ("feature:3",)})  # fmt: skip
-    assert isinstance(asked, sp.Result)
-    assert mine.card("feature:1", "shuffle", 2, 6).directory == asked.directory
-
-
 def test_importing_the_package_loads_nothing_heavy():
     program = (
         "import sys, shuffleproof as sp; dir(sp)\n"
@@ -346,36 +318,8 @@ def test_importing_the_package_loads_nothing_heavy():
     assert ran.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("ask", "told"),
-    [
-        (
-            lambda mine: mine.train("dlcm", epoch=3),
-            r"no field is called 'epoch' \(did you mean epochs",
-        ),
-        (lambda mine: mine.perturbations("feature:1", {"cut": ["x"]}), "^levels is 'x'"),
-        (lambda _: sp.open("sample", initial="dlcm"), "cannot be the initial one"),
-        (lambda mine: mine.initial_ranking("setrank-imsab-multi-init"), r"Name .* \(initial=\)"),
-    ],
-)
-def test_refusals_name_arguments_and_no_flags(ask, told, mine):
-    with pytest.raises(ShuffleproofError, match=told) as refused:
-        ask(mine)
-    assert "--" not in str(refused.value)
-
-
 def test_the_doctor_examines_objects_on_the_lists_that_are_open(mine):
     assert set(mine.doctor("feature:3", queries=20)["code"]) == {"pass-through"}
     (row,) = mine.doctor(lambda features: features[:, 0] * 0, queries=3).to_dict("records")
     assert row["code"] == "constant-scores"
     assert set(row["queries"]) <= set(mine.lists["test"].dataset.query_ids)
-
-
-def test_findings_of_the_doctor_are_printed_whole():
-    found = sp.open("sample", progress=False).doctor()
-    lines = str(found).splitlines()
-    assert len(lines) == len(found) > 3
-    assert all(message in line for message, line in zip(found["message"], lines, strict=True))
-    assert max(map(len, lines)) > 100
-    assert found["message"].iloc[0].replace("−", "") in found._repr_html_().replace("−", "")
-    assert type(found[["severity"]]).__name__ == "DataFrame"

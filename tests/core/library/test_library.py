@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,6 @@ from shuffleproof.core.library import entries as library
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import query_answers as tables_query
 from shuffleproof.core.studies.query_answers import replay_trial
 from shuffleproof.core.studies.result import StudyResult
@@ -291,36 +288,6 @@ def test_renaming_and_deleting(made, tmp_path):
     assert {entry.key.kind for entry in library.entries(own)} == {"data"}
 
 
-def test_a_study_is_listed_and_shown_in_short_lines(fitted, capsys):
-    store, _, other, _ = fitted
-    place = ["--store", str(store.root)]
-    assert main(["library", "list", *place]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["name", "key", "what", "made", "MB", "seconds", "needs"]
-    assert max(map(len, lines)) <= 140
-    assert next(line for line in lines if str(other.key) in line).split()[-1] == "4"
-    assert main(["library", "show", str(other.key), *place]) == 0
-    told = capsys.readouterr().out
-    assert "4 entries" in told
-    assert "its trials added up" in told
-    (stored,) = (line for line in told.splitlines() if line.startswith("  stored: "))
-    assert stored.endswith("…")
-    assert len(stored) <= 112
-
-
-def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
-    place = ["--json", "--store", str(tmp_path)]
-    assert main(["library", "show", "sample", *place]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "sample"
-    assert main(["library", "list", "--kind", "data", *place]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["sample"]
-    assert main(["list", "stored", *place]) == 0
-    names = [
-        row["name"] for row in json.loads(capsys.readouterr().out)["rows"] if row["kind"] == "data"
-    ]
-    assert names == ["sample"]
-
-
 def test_the_commands_show_one(made, capsys):
     store, ranker, study, _ = made
     place = ["--json", "--store", str(store.root)]
@@ -337,29 +304,3 @@ def test_the_commands_show_one(made, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["command"] == "shuffleproof train mart@small --data mine --set trees=3"
     assert str(study.key) in told["needed_by"]
-
-
-def test_long_cells_of_the_list_are_cut_at_44_letters(made, capsys):
-    store = made[0]
-    assert main(["library", "list", "--store", str(store.root)]) == 0
-    shown = capsys.readouterr().out
-    told = [entry.summary for entry in library.entries(store)]
-    assert any(len(text) > 44 for text in told)
-    for text in told:
-        assert (f"{text[:43]}…" if len(text) > 44 else text) in shown
-
-
-def test_what_cannot_be_opened_is_needed_by_nothing():
-    facts = {"fingerprints": ["whole"], "lists": {}}
-    study = Artefact(key_of("study", {}), Path(), {"lists": "x"}, facts, "", 0)
-    assert not library._reads(study, ())
-    assert library._reads(study, ("a", "b", "c", "whole"))
-    assert not library._reads(study, ("a", "b", "c", "another"))
-
-
-@pytest.mark.parametrize(("scores", "parts"), [("cross-fitted", 3), ("in-sample", 0)])
-def test_only_cross_fitted_scores_have_models_of_parts(scores, parts):
-    recipe = ListRecipe(("ranksvm@small", "feature:1", "random"), 10, scores=scores, folds=3)
-    (source,) = list_sources.sources(recipe, ["train", "valid", "test"])
-    assert (source.initial, len(source.parts)) == ("ranksvm@small", parts)
-    assert len({source.ranker, *source.parts}) == 1 + parts

@@ -1,26 +1,18 @@
 """RankBoost and FRank's additive model: a round is linear in documents, whatever their order."""
 
 from itertools import product
-from math import atanh, exp, log, sqrt
+from math import atanh, exp, log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.boosting import fit as boosting
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
-from shuffleproof.core.rankers.boosting.rounds import GradedLists
-from tests.core.rankers.test_tabular import FOLD, changed, fitted, judged, scores_of
+from tests.core.rankers.test_tabular import FOLD, changed, fitted, scores_of
 
 TINY = planted((6, 2, 2), seed=5, documents=7)
 KINDS = (RankBoostSpec, FRankAdditiveSpec)
@@ -81,43 +73,6 @@ def test_rankboost_is_the_plain_algorithm_over_pairs(by_query):
     assert (stumps.factors < 0).any()  # both directions
 
 
-@settings(max_examples=40)
-@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 3.0, 500.0]))
-def test_sums_by_document_are_sums_over_pairs(seed, scale):
-    draws = np.random.default_rng(seed)
-    lengths, levels = draws.integers(1, 8, 5), 4
-    grades = draws.integers(0, levels, lengths.sum())
-    lists = GradedLists(offsets_of(lengths), grades, draws.random(5), levels)
-    scores = np.clip(draws.normal(scale=scale, size=len(grades)), -140, 140)
-    boost, slopes, total, loss = np.zeros(len(grades)), np.zeros(len(grades)), 0.0, 0.0
-    above = draws.random((len(grades), 3)) < 0.5
-    agreement, after, factors = np.zeros((2, 3)), np.zeros(3), draws.normal(size=3)
-    for one, weight in enumerate(lists.weights):
-        inside = range(lists.offsets[one], lists.offsets[one + 1])
-        for i, j in product(inside, inside):
-            if grades[i] <= grades[j]:
-                continue
-            gap = scores[i] - scores[j]
-            boost[[i, j]] += weight * exp(-gap) * np.array([1, -1])
-            total += weight * exp(-gap)
-            p = 1 / (1 + exp(-gap))
-            slopes[[i, j]] += weight * 0.5 * sqrt(p) * (1 - p) * np.array([1, -1])
-            loss += weight * (1 - sqrt(p))
-            for c in range(3):
-                said = int(above[i, c]) - int(above[j, c])
-                if said:
-                    agreement[0 if said > 0 else 1, c] += weight * 0.5 * sqrt(p) * (1 - p)
-                after[c] += weight * (1 - sqrt(1 / (1 + exp(-gap - factors[c] * said))))
-    potentials, found = lists.exponential(scores)
-    assert np.allclose(potentials, boost, rtol=1e-9, atol=1e-9 * max(total, 1e-30))
-    assert found == pytest.approx(total, rel=1e-9)
-    potentials, found = lists.fidelity(scores)
-    assert np.allclose(potentials, slopes, atol=1e-12)
-    assert found == pytest.approx(loss, abs=1e-12)
-    assert np.allclose(lists.agreement(scores, above), agreement, atol=1e-12)
-    assert np.allclose(lists.fidelity_after(scores, above, factors), after, atol=1e-12)
-
-
 def plain_frank(dataset, rounds):
     """FRank over all thresholds: the closed-form factor of each, the least loss is kept."""
     pairs, scores, stumps = pairs_of(dataset, by_query=True), np.zeros(dataset.documents), []
@@ -159,14 +114,6 @@ def test_frank_takes_the_threshold_of_least_fidelity_loss():
     assert np.allclose(losses, [loss for loss, *_ in expected], rtol=1e-9)
 
 
-def test_the_fidelity_loss_falls_every_round():
-    losses = []
-    fitted(FRankAdditiveSpec(rounds=40), watch=lambda report: losses.append(report.values["loss"]))
-    assert len(losses) == 40
-    assert losses[0] < 1 - sqrt(0.5)
-    assert (np.diff(losses) < 0).all()
-
-
 def test_thresholds_are_quantiles_that_occur():
     values = np.repeat(np.arange(10, dtype=np.float32), 10)
     assert thresholds_of(values, 256).tolist() == list(range(9))
@@ -201,18 +148,6 @@ def test_scores_are_the_sums_of_what_was_fitted(kind):
         )
     )
     assert np.allclose(scores_of(ranker, FOLD.test), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_teaches_nothing_has_no_rounds(kind, tmp_path):
-    flat = changed(FOLD.train, features=np.ones_like(FOLD.train.features))
-    ranker = fitted(kind(rounds=5, patience=2), flat)
-    assert np.ptp(scores_of(ranker, FOLD.test)) == 0
-    ranker.save(tmp_path)
-    assert len(registry.load(tmp_path).stumps.columns) == 0
-    top = np.zeros((FOLD.train.documents, 1), np.float32)
-    ones = JudgedLists(FOLD.train, CandidateLists.ranked_by(FOLD.train, top, depth=1))
-    assert len(run_to_end(kind(rounds=5).fit(ones, judged(FOLD.valid))).stumps.columns) == 0
 
 
 def test_a_feature_that_orders_every_pair_ends_the_fit():
@@ -252,21 +187,3 @@ def test_a_learning_rate_takes_a_share_of_the_factor():
     whole = fitted(RankBoostSpec(rounds=1)).stumps
     share = fitted(RankBoostSpec(rounds=1, learning_rate=0.25)).stumps
     assert share.factors[0] == pytest.approx(whole.factors[0] / 4)
-
-
-def test_presets_and_bounds():
-    paper = boosting.spec("rankboost")
-    assert (paper.rounds, paper.patience, paper.learning_rate) == (1000, None, 1.0)  # PAPERS.md
-    assert paper.pair_weights == "pairs"
-    assert boosting.spec("frank-additive").pair_weights == "queries"
-    assert boosting.spec("frank-additive", "small", tried="3").tried == 3
-    assert boosting.spec("rankboost", "small", patience="none", rounds="7").rounds == 7
-    for wrong in ({"rounds": 0}, {"bins": 257}, {"pair_weights": "lists"}, {"tried": "3"}):
-        with pytest.raises(UsageError):
-            boosting.spec("rankboost", **wrong)
-
-
-@pytest.mark.parametrize("ranker", ["rankboost", "frank-additive"])
-def test_tuned_is_paper_where_it_lost_on_a_set_left_out(ranker):
-    assert registry.spec(ranker, "tuned") == registry.spec(ranker, "paper")
-    assert "the same recipe as paper" in registry.RANKERS[ranker].how_tuned

@@ -1,7 +1,7 @@
 """Fusion of rankers, and shuffle-and-aggregate around one that follows the order shown."""
 
 from dataclasses import dataclass
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from shuffleproof.app.training import _combinations
 from shuffleproof.core.aggregate.voting import borda, kemeny, margins, mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of, order_within, places_of
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
@@ -96,25 +95,6 @@ def agreement(votes, order):
     return sum(found[above, below] for above, below in combinations(order, 2))
 
 
-@settings(max_examples=40)
-@given(seed=st.integers(0, 10**6))
-def test_kemenys_order_cannot_be_improved_by_moving_one_document(seed):
-    draws = np.random.default_rng(seed)
-    size = int(draws.integers(1, 7))
-    votes = draws.integers(0, 5, (5, size)).astype(np.float32)
-    offsets = np.array([0, 0, size])
-    order = np.argsort(-kemeny(offsets, votes)).tolist()
-    reached = agreement(votes, order)
-    by_borda = np.argsort(-borda(offsets, votes), kind="stable").tolist()
-    assert reached >= agreement(votes, by_borda)
-    for document in order:
-        rest = [one for one in order if one != document]
-        for place in range(size):
-            assert agreement(votes, [*rest[:place], document, *rest[place:]]) <= reached
-    best = max(agreement(votes, other) for other in permutations(range(size)))
-    assert reached >= 0.8 * best
-
-
 def by_the_book(votes, start):
     """The document that gains from a move takes its best place, the nearest; until none gains."""
     order, moved = list(start), True
@@ -139,14 +119,6 @@ def test_kemenys_search_moves_a_document_to_its_best_place_and_no_other(seed):
     start = np.argsort(-borda(np.array([0, size]), votes), kind="stable").tolist()
     found = kemeny(np.array([0, size]), votes)
     assert np.argsort(-found).tolist() == by_the_book(votes, start)
-
-
-def test_kemeny_follows_the_majority_where_borda_does_not():
-    # Three voters of five put a above b, two put b first and a last.
-    votes = np.array([[3, 2, 1, 0]] * 3 + [[0, 3, 2, 1]] * 2, np.float32)
-    offsets = np.array([0, 4])
-    assert borda(offsets, votes).tolist() == pytest.approx([1.8, 2.4, 1.4, 0.4])
-    assert kemeny(offsets, votes).tolist() == [0, -1, -2, -3]
 
 
 def test_reciprocal_rank_fusion_and_mean_rank_are_their_formulas():
@@ -199,16 +171,6 @@ def test_shuffled_does_not_see_the_order_shown_nor_that_of_the_file(aggregate, s
     assert not run_to_end(certify(FollowsTheOrder(), JudgedLists(TEST, ALL), 5, 0)).plain()[
         "invariant"
     ]
-
-
-def test_documents_alike_in_every_feature_are_told_apart_by_row_alone():
-    twins = RankingDataset(
-        np.ones((4, 3), np.float32), np.zeros(4, np.float32), np.array([0, 4]), ("q",), (1, 2, 3)
-    )
-    ranker = ShuffledRanker(FollowsTheOrder(), ShuffleOptions(3))
-    lists = CandidateLists.all_documents(twins)
-    turned = lists.shown_as(np.array([3, 1, 0, 2]))
-    assert np.array_equal(ranker.score(twins, turned), ranker.score(twins, lists)[[3, 1, 0, 2]])
 
 
 def test_many_shuffles_approach_the_score_without_position():
@@ -274,13 +236,6 @@ def test_empty_lists_lists_of_one_and_equal_scores(name):
     )
 
 
-def test_too_few_members_are_refused():
-    with pytest.raises(ParameterError, match="combination"):
-        combine([FeatureRanker(1)], Fusion())
-    with pytest.raises(ParameterError, match="combination"):
-        combine([FeatureRanker(1), FeatureRanker(2)], ShuffleOptions())
-
-
 def test_saved_is_loaded_with_its_members(tmp_path):
     everything = JudgedLists(FOLD.train, CandidateLists.all_documents(FOLD.train))
     member = run_to_end(RankSVMSpec().fit(everything, everything))
@@ -314,13 +269,6 @@ def test_a_workbench_combines_by_name(trained_sample):
         registry.load(fused.artefact.path).score(lists.dataset, lists.lists),
         fused.ranker.score(lists.dataset, lists.lists),
     )
-    members = set(fused.artefact.facts["members"])
-    listed = _combinations(workbench.store.artefacts("ranker"), members)
-    (row,) = [row for row in listed if row["key"] == str(fused.artefact.key)]
-    assert row["recipe"] == "3 scorings a list, of " + " + ".join(
-        key.partition("-")[2][:6] for key in fused.artefact.facts["members"]
-    )
-    assert not list(_combinations(workbench.store.artefacts("ranker"), set()))
     with pytest.raises(UsageError, match="--set"):
         run_to_end(workbench.train(f"shuffled:{member}", {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name

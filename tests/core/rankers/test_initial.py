@@ -1,7 +1,7 @@
 """Candidate lists of a fold: cut, ranked, cross-fitted, cached."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -191,28 +191,6 @@ def test_every_univariate_ranker_and_empty_parts_will_do(tmp_path):
     assert mean_of(measure, values[0]) > 0.5
 
 
-def test_another_kind_of_ranker_can_be_the_initial_one(tmp_path):
-    @dataclass(frozen=True)
-    class Mirror:
-        """A fitted family that is neither univariate nor trees, kept as trees."""
-
-        inner: LambdaMARTSpec = QUICK
-        name: str = "mirror"
-        reads: frozenset = frozenset({"features", "neighbours"})
-        rankings: int = 0
-        fits_documents: bool = False
-
-        def recipe(self):
-            return {"name": "mirror"}
-
-        def fit(self, train, valid, workspace=None):
-            return self.inner.fit(train, valid, workspace)
-
-    recipe = replace(RECIPE, initial=("mirror",), scores="in-sample", depth=None)
-    done, _ = made(recipe, tmp_path, spec_of=lambda *_: Mirror())
-    assert done.test.lists.rankings == 1
-
-
 def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
     for name in ("setrank-msab-init@small", "dlcm@small"):
         with pytest.raises(UsageError, match="cannot be the initial one"):
@@ -226,12 +204,6 @@ def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
         ListRecipe(initial=())
     with pytest.raises(ParameterError, match="folds"):
         ListRecipe(folds=1)
-
-
-def test_lists_are_the_best_forty_of_lambdamart_unless_told():
-    usual = ListRecipe()
-    assert (usual.initial, usual.depth) == (("lambdamart@paper",), 40)
-    assert (usual.scores, usual.folds, usual.seed) == ("cross-fitted", 5, 0)
 
 
 @pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")

@@ -7,9 +7,8 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.fit_cache import _selects, check_selection, check_training_labels
+from shuffleproof.core.rankers.fit_cache import check_selection, check_training_labels
 from shuffleproof.core.rankers.registry import RANKERS
-from shuffleproof.core.words import counted
 
 FITTED = [name for name, entry in RANKERS.items() if entry.learns]
 
@@ -102,22 +101,3 @@ def test_grades_between_queries_are_selected_on_where_the_loss_is():
         check_selection(registry.spec("mlp", "small", loss="mse"), between)
     with pytest.raises(DataError, match="or train without patience"):
         check_selection(registry.spec("lambdamart", "tuned"), between)
-
-
-def test_what_is_counted_agrees_with_its_number():
-    assert counted(1, "day") == "1 day"
-    assert counted(3, "day") == "3 days"
-    assert counted(12_000, "query") == "12,000 queries"
-    assert counted(0, "loss", "losses") == "0 losses"
-
-
-def test_what_selects_says_how_to_do_without():
-    def selects(name, **changes):
-        return _selects(registry.spec(name, "small", **changes))
-
-    assert selects("dlcm", epochs=2) == "train one epoch"
-    assert selects("dlcm", epochs=1) == ""
-    assert selects("ranksvm", tried=2) == "with one value of C (tried=1)"
-    assert selects("ranksvm", tried=1) == ""
-    assert selects("mart", patience=1) == "train without patience"
-    assert selects("mart", patience=None) == ""

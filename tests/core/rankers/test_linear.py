@@ -13,10 +13,8 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.losses.weights import delta_ndcg
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import quality
@@ -24,7 +22,6 @@ from shuffleproof.core.rankers.linear import fit as linear
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
-from shuffleproof.core.rankers.linear.products import column_sums, row_sums
 from tests.core.rankers.test_tabular import FOLD, changed, fitted, judged
 
 SOLVED = linear._conjugate_gradients
@@ -69,15 +66,6 @@ def test_loss_gradient_and_curvature_are_those_of_all_pairs(seed, ties):
     assert point.loss == pytest.approx(loss, rel=1e-9, abs=1e-9)
     assert np.allclose(point.gradient, gradient, rtol=1e-9, atol=1e-9)
     assert np.allclose(point.curved(direction), curved, rtol=1e-9, atol=1e-9)
-
-
-def test_the_two_products_are_matrix_products():
-    draws = np.random.default_rng(0)
-    matrix = draws.normal(size=(37, 11)).astype(np.float32)
-    weights, rows = draws.normal(size=11), draws.normal(size=37)
-    rows[::3] = 0
-    assert np.allclose(row_sums(matrix, weights), matrix.astype(float) @ weights, rtol=1e-12)
-    assert np.allclose(column_sums(matrix, rows), rows @ matrix.astype(float), rtol=1e-12)
 
 
 @pytest.mark.parametrize("cost", [0.001, 0.1, 10.0])
@@ -155,22 +143,6 @@ def test_a_negative_label_gains_nothing_here_as_in_the_measures():
     deltas = [delta_ndcg(scores, torch.tensor(one)[None], mask)[0] for one in (labels, nothing)]
     assert torch.allclose(*deltas)
     assert deltas[0][1, 2] == 0
-    dataset = RankingDataset(np.zeros((3, 1), np.float32), labels, np.array([0, 3]), ("q",), (1,))
-    same = RankingDataset(np.zeros((3, 1), np.float32), nothing, np.array([0, 3]), ("q",), (1,))
-    found = [
-        evaluate(
-            [Measure.parse("NDCG@10")], one, CandidateLists.all_documents(one), scores[0].numpy()
-        )
-        for one in (dataset, same)
-    ]
-    assert np.array_equal(*found)
-
-
-def test_ndcg_at_1_weighs_only_pairs_with_a_lists_top_grade():
-    labels = np.array([2, 1, 0, 2, 1, 0], np.float32)
-    weights = linear_weights.by_exchange(labels, np.array([3, 3]), 1.0, 1).grade_weights
-    assert weights[1, 0] == 0
-    assert (weights[2, :2] > 0).all()
 
 
 def test_labels_of_any_numbers_are_grades():
@@ -258,14 +230,3 @@ def test_too_many_different_labels_are_refused():
     )
     with pytest.raises(DataError, match="2000 different labels"):
         fitted(RankSVMSpec(), many)
-
-
-def test_presets_and_bounds():
-    paper = linear.spec("ranksvm")
-    assert (paper.cost, paper.cost_of, paper.tried) == (200.0, "all-queries", 1)  # PAPERS.md
-    assert linear.spec("irsvm").cutoff == 10
-    assert linear.spec("irsvm", "small", cutoff="1").cutoff == 1
-    assert isinstance(linear.spec("irsvm", "tuned"), IRSVMSpec)
-    for wrong in ({"cost": 0.0}, {"cost_of": "query"}, {"normalisation": "best"}, {"cutoff": "1"}):
-        with pytest.raises(UsageError):
-            linear.spec("ranksvm", **wrong)

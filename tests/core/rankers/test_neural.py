@@ -97,16 +97,6 @@ def test_variants_of_nothing():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_follow_the_lists_when_they_are_regrouped(name):
-    lists, ranker = some_lists(), ranker_of(name)
-    order = np.random.default_rng(4).permutation(len(lists))
-    moved = lists.select(order)
-    scores = dict(zip(lists.rows.tolist(), ranker.score(DATASET, lists).tolist(), strict=True))
-    expected = [scores[row] for row in moved.rows.tolist()]
-    assert ranker.score(DATASET, moved) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_saved_and_loaded_rankers_score_alike(name, tmp_path):
     ranker, lists = ranker_of(name), some_lists()
     ranker.save(tmp_path)
@@ -134,15 +124,6 @@ def test_what_does_not_fit_is_refused():
         ranker_of("dlcm").score(other, lists)
     with pytest.raises(DataError, match="10 ordinals"):
         ranker_of("setrank-msab-init", ordinals=10).score(DATASET, lists)
-
-
-def test_further_rankings_than_are_read_change_nothing():
-    lists = some_lists(rankings=2)
-    one = CandidateLists(
-        lists.offsets.copy(), lists.queries, lists.rows, lists.ranks[:, :1], lists.prior[:, :1]
-    )
-    ranker = ranker_of("setrank-msab-init")
-    assert np.array_equal(ranker.score(DATASET, lists), ranker.score(DATASET, one))
 
 
 def test_a_shuffled_feed_is_a_permutation_of_places_drawn_by_query():
@@ -207,13 +188,3 @@ def test_cuda_scores_as_the_cpu_does(name):
     expected = ranker_of(name).score(DATASET, lists)
     found = ranker_of(name, "cuda").score(DATASET, lists)
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
-
-
-@pytest.mark.parametrize("most", [1, 30, 70, 1000])
-def test_every_list_is_in_one_group_of_those_that_fit(monkeypatch, most):
-    monkeypatch.setattr(neural, "GROUP", most)
-    lists = some_lists()
-    groups = list(neural._groups([lists, lists]))
-    assert [at for first, last in groups for at in range(first, last)] == list(range(len(lists)))
-    for first, last in groups:
-        assert last - first == 1 or lists.offsets[last] - lists.offsets[first] <= most

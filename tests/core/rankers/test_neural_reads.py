@@ -12,7 +12,6 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import MissingRankingError, ParameterError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.neural import feed as neural_feed
 from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.training.network import built
@@ -153,17 +152,3 @@ def test_a_changed_reading_is_saved_with_the_ranker(tmp_path):
 def test_columns_that_cannot_be_are_refused(wrong):
     with pytest.raises(ParameterError):
         multi().reading(wrong)
-
-
-@pytest.mark.parametrize("group", [1, 5, 6, 100])
-def test_lists_are_fed_in_groups_that_lose_none(monkeypatch, group):
-    lengths = np.array([3, 0, 2, 4, 1, 0])
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    rows, prior = np.arange(10)[::-1].copy(), np.zeros((10, 0), np.float32)
-    lists = CandidateLists(offsets, np.arange(6), rows, np.zeros((10, 0), np.int32), prior)
-    monkeypatch.setattr(neural_feed, "GROUP", group)
-    parts = list(neural_feed.groups_of(lists))
-    assert np.concatenate([part.lengths for part, _ in parts]).tolist() == lengths.tolist()
-    for part, inside in parts:
-        assert part.rows.tolist() == rows[inside].tolist()
-        assert len(part) == 1 or len(part.rows) <= group

@@ -48,37 +48,6 @@ def test_a_neural_recipe_is_made_again_from_its_json(name, preset):
     assert NeuralSpec.of_recipe(json.loads(json.dumps(spec.recipe()))) == spec
 
 
-@pytest.mark.parametrize("name", FIXED)
-def test_presets_give_different_recipes(name):
-    recipes = {json.dumps(registry.spec(name, preset).recipe()) for preset in PRESETS}
-    assert len(recipes) == len(PRESETS)
-
-
-def test_what_each_ranker_reads():
-    reads = {name: registry.spec(name).reads for name in NAMES}
-    plain = {"features", "neighbours"}
-    assert reads["setrank-msab"] == reads["setrank-imsab"] == plain
-    assert reads["setrank-msab-init"] == reads["setrank-imsab-init"] == plain | {"ranks"}
-    assert reads["dlcm"] == reads["dlcm-without-init"] == plain | {"order"}
-    assert reads["lambdamart"] == reads["mart"] == reads["feature:3"] == {"features"}
-    assert reads["setrank-imsab-multi-init"] == plain | {"ranks"}
-    assert reads["dlcm-listmle"] == reads["dlcm-softrank"] == reads["gsf"] == plain | {"order"}
-    for name in UNIVARIATE:
-        assert reads[name] == {"features"}
-    for changes in ({"grouping": "sampled"}, {"grouping": "circular"}, {"feed": "shuffled"}):
-        assert registry.spec("gsf", group=2, **changes).reads == plain | {"order"}
-    assert registry.spec("gsf", group=2, grouping="exhaustive").reads == plain
-    assert registry.spec("gsf", group="2", grouping="exhaustive").reads == plain
-    assert registry.spec("gsf", group=1).reads == {"features"}
-    first = registry.spec("setrank-msab-init", tied_ranks="first")
-    assert first.reads == plain | {"ranks", "order"}
-    assert registry.spec("setrank-msab", tied_ranks="first").reads == plain
-    wanted = {"setrank-msab-init": 1, "setrank-imsab-init": 1, "setrank-imsab-multi-init": 4}
-    for name in FIXED:
-        assert registry.spec(name).rankings == wanted.get(name, 0)
-    assert registry.spec("setrank-msab-init", rankings=4).rankings == 4
-
-
 def test_nets_of_single_documents_are_fitted_on_all_documents_and_can_rank_initially():
     for name in FIXED:
         assert registry.spec(name).fits_documents == (name in UNIVARIATE)
@@ -86,20 +55,6 @@ def test_nets_of_single_documents_are_fitted_on_all_documents_and_can_rank_initi
         assert initial_spec(f"{name}@small").name == name
     with pytest.raises(UsageError, match="gsf"):
         initial_spec("gsf@small")
-
-
-def test_a_name_decides_its_loss_whatever_the_preset():
-    losses = {
-        "ranknet": "ranknet", "lambdarank": "lambdarank", "frank": "frank", "listnet": "listnet",
-        "dlcm-listmle": "list-mle", "dlcm-softrank": "softrank",
-    }  # fmt: skip
-    for name, preset in NEURAL:
-        spec = registry.spec(name, preset)
-        if name in losses:
-            assert spec.training.loss == losses[name]
-        normed = preset == "released" and name in {"dlcm-listmle", "dlcm-softrank"}
-        assert spec.training.unit_norm == normed
-    assert registry.spec("mlp", loss="approx-ndcg").training.loss == "approx-ndcg"
 
 
 def test_all_rankers_are_those_that_learn():
@@ -130,30 +85,6 @@ def test_the_values_of_before_are_the_defaults():
     assert {name: values[name] for name in LATER} == LATER
 
 
-def test_presets_are_those_of_the_papers():
-    paper, released = (registry.spec("setrank-imsab-init", preset) for preset in PRESETS[:2])
-    assert isinstance(paper.model, SetRankConfig)
-    assert (paper.model.width, paper.model.depth, paper.model.heads) == (256, 6, 8)
-    assert paper.model.inducing_points == 20
-    assert paper.training.loss == "attention-rank"
-    assert (paper.training.optimiser, paper.training.learning_rate) == ("adam", 0.001)
-    assert paper.training.selection == "valid-ndcg@10"
-    training = released.training
-    assert (training.loss, training.learning_rate) == ("softmax-ce", 0.0005)
-    assert (training.batch_lists, training.sampling, training.clip) == (32, "replacement", 5.0)
-    assert training.steps_per_epoch * training.epochs == 10_000
-    assert training.steps_per_epoch == 100
-    assert (training.selection, training.patience) == ("valid-loss", None)
-    assert training.normalisation == "min-max"
-    for preset in ("paper", "released"):
-        dlcm = registry.spec("dlcm", preset)
-        assert isinstance(dlcm.model, DLCMConfig)
-        training = dlcm.training
-        assert (training.optimiser, training.learning_rate, training.decay) == ("sgd", 0.5, 0.8)
-        assert (training.schedule, training.clip, training.batch_lists) == ("stall", 5.0, 256)
-        assert training.steps_per_epoch * training.epochs == 10_000
-
-
 def test_fields_are_overridden_by_flat_name_typed_or_as_text():
     typed = registry.spec("setrank-imsab", "small", depth=3, learning_rate=0.02, clip=None)
     text = registry.spec("setrank-imsab", "small", depth="3", learning_rate="0.02", clip="none")
@@ -175,11 +106,9 @@ def test_model_and_training_share_no_field_name():
     ("name", "preset", "changes"),
     [
         ("setrank", "paper", {}),
-        ("feature:", "paper", {}),
         ("feature:<id>", "paper", {}),
         ("feature:x", "paper", {}),
         ("dlcm", "best", {}),
-        ("lambdamart", "best", {}),
         ("dlcm", "paper", {"widht": 3}),
         ("dlcm", "paper", {"learning_rate": -1.0}),
         ("dlcm", "paper", {"epochs": "many"}),
@@ -187,14 +116,10 @@ def test_model_and_training_share_no_field_name():
         ("dlcm-without-init", "paper", {"feed": "shown"}),
         ("setrank-msab", "paper", {"block": "imsab"}),
         ("setrank-msab", "paper", {"rankings": 1}),
-        ("setrank-msab-init", "paper", {"rankings": 0}),
         ("setrank-msab", "paper", {"heads": 7}),
         ("setrank-imsab-multi-init", "paper", {"rankings": 3}),
-        ("setrank-msab", "paper", {"loss": "mae"}),
         ("ranknet", "paper", {"loss": "frank"}),
-        ("dlcm-listmle", "released", {"loss": "attention-rank"}),
         ("ranknet", "paper", {"layers": "10,10"}),
-        ("ranknet", "paper", {"layers": "0"}),
         ("gsf", "paper", {"grouping": "exhaustive"}),
         ("setrank-msab", "paper", {"normalisation": "unknown"}),
     ],

@@ -23,7 +23,6 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.system import Retraining
-from shuffleproof.core.studies.methods import paragraph
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -170,11 +169,3 @@ def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(work
     assert len(keys) == 9, "three rankers, as they are and for two draws"
     nearly = result.per_query("ranksvm", "train-order", 1.0, "score-change")
     assert nearly.max() < 1e-3, "measured: sums in another order"
-
-
-def test_methods_say_that_ours_fixes_an_order(found):
-    artefact, _ = found
-    text = paragraph(artefact.recipe, artefact.facts)
-    assert "on the same training rows in another order, of queries and of documents" in text
-    assert "2 draws each, seed 4" in text
-    assert "canonical order (boosted trees, thresholds and linear rankers" in text

@@ -51,28 +51,6 @@ def reordered(dataset, seed):
     return changed, elements_of(dataset.offsets, queries)[rows]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_order_of_the_file_changes_neither_model_nor_scores(kind, seed):
-    spec = kind(**QUICK, patience=3, feature_share=0.5)
-    ranker, reports = fitted(spec)
-    train, _ = reordered(FOLD.train, seed)
-    valid, _ = reordered(FOLD.valid, seed)
-    other, others = fitted(spec, train, valid)
-    assert other.text == ranker.text
-    assert others == reports
-    test, rows = reordered(FOLD.test, seed)
-    assert np.array_equal(scores_of(other, test), scores_of(ranker, FOLD.test)[rows])
-
-
-def test_canonical_order_is_needed_and_moves_whole_documents():
-    ours = CanonicalLists.of(judged(FOLD.train))
-    rows = {(*x, y) for x, y in zip(FOLD.train.features.tolist(), FOLD.train.labels, strict=True)}
-    assert {(*x, y) for x, y in zip(ours.features.tolist(), ours.labels, strict=True)} == rows
-    assert sorted(ours.lengths) == sorted(np.diff(FOLD.train.offsets))
-    assert not np.array_equal(ours.features, FOLD.train.features)
-
-
 def test_a_large_copy_of_training_rows_lies_in_a_file_and_is_the_same(monkeypatch, tmp_path):
     """So that memory holds what is learnt from once: more of it than there is memory."""
     usual = CanonicalLists.of(judged(FOLD.train))
@@ -169,12 +147,6 @@ def spec_of_recipe(recipe):
     return LambdaMARTSpec(**{name: value for name, value in recipe.items() if name != "name"})
 
 
-def test_queries_without_relevant_documents_count_nothing_in_validation():
-    blank = changed(FOLD.valid, labels=np.zeros(FOLD.valid.documents))
-    _, reports = fitted(LambdaMARTSpec(**QUICK, patience=50), valid=blank)
-    assert all(report.values["valid"] == 0 for report in reports)
-
-
 def test_without_patience_validation_is_not_read():
     ranker, reports = fitted(LambdaMARTSpec(**QUICK))
     nothing = FOLD.valid.select(np.zeros(0, np.int64))
@@ -226,25 +198,12 @@ def test_long_queries_are_refused():
         fitted(LambdaMARTSpec(**QUICK), long)
 
 
-def test_presets_and_bounds():
-    paper = LambdaMARTSpec.preset("paper")
-    assert (paper.trees, paper.leaves, paper.patience) == (1000, 20, None)  # PAPERS.md
-    assert MARTSpec.preset("small", trees=7).recipe()["trees"] == 7
-    assert isinstance(MARTSpec.preset("tuned"), MARTSpec)
-    with pytest.raises(ParameterError, match="leaves"):
-        LambdaMARTSpec(leaves=1)
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"leaves": 1}, r"LightGBM takes no leaves=1\. Choose another .*LightGBM says"),
         ({"leaves": 200_000}, r"no leaves=200000\. .*says: '\(num_leaves\) <= \(131072\)'\."),
-        ({"learning_rate": -1.0}, "no learning_rate=-1"),
-        ({"leaf_documents": -1}, "no leaf_documents=-1"),
-        ({"truncation": 0}, "no truncation=0"),
         ({"bins": 1}, "no bins=1"),
-        ({"feature_share": 0.0}, "no feature_share=0"),
         ({"l2": float("nan")}, "no l2=nan"),
         ({"objective": "other"}, r"cannot learn from this\. Look .*Unknown objective"),
     ],

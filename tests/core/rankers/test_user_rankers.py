@@ -265,12 +265,6 @@ def test_models_of_a_frame_are_matched_by_name():
     name = ranker("arrays", arrays, columns="names")
     with pytest.raises(DataError, match="its columns have no names"):
         open_ranker(name).score(dataset, lists)
-    wide = LinearRegression().fit(np.zeros((9, 5)), np.zeros(9))
-    opened = open_ranker(ranker("wide", wide))
-    with pytest.raises(DataError, match="--columns id-1"):
-        opened.score(dataset, lists)
-    opened = open_ranker(ranker("wide", wide, columns="id-1"))
-    assert opened.score(dataset, lists).tolist() == [0.0] * 40
     with pytest.raises(UsageError, match="rule for columns"):
         ranker("odd", arrays, columns="alphabet")
     with pytest.raises(UsageError, match="takes no parameters"):

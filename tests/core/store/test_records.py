@@ -5,7 +5,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -80,16 +79,6 @@ def test_full_disk_leaves_no_record(tmp_path, monkeypatch):
         box.put(DIGEST, {}, {"values": np.zeros(3)})
     assert box.get(DIGEST) is None
     assert not list((tmp_path / "incoming").iterdir())
-
-
-def test_a_wrong_clock_takes_no_file_from_a_writer_that_lives(tmp_path, monkeypatch):
-    """The hour is that of the disk, not of whoever looks."""
-    Records(tmp_path).put("ab" * 16, {}, {})
-    theirs = tmp_path / "incoming" / "theirs"
-    theirs.touch()
-    monkeypatch.setattr(time, "time", lambda: theirs.stat().st_mtime + 1e6)
-    Records(tmp_path).put("cd" * 16, {}, {})
-    assert theirs.exists()
 
 
 def test_abandoned_files_go_after_an_hour_and_young_ones_stay(tmp_path):

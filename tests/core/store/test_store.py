@@ -163,16 +163,6 @@ def test_failing_disk_stores_nothing_and_says_what_to_do(store, number):
     assert not list((store.root / "incoming").iterdir())
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_really_full_device_is_told(store):
-    def write(_):
-        with Path("/dev/full").open("wb", buffering=0) as file:
-            file.write(b"x")
-
-    with pytest.raises(ArtefactError, match="no space left"):
-        store.add(key(), {}, write)
-
-
 def test_full_disk_told_by_a_library_is_recognised(store):
     class LibraryError(Exception):
         pass
@@ -182,17 +172,6 @@ def test_full_disk_told_by_a_library_is_recognised(store):
 
     with pytest.raises(ArtefactError, match="no space left"):
         store.add(key(), {}, write)
-
-
-def test_disk_full_while_forcing_to_disk(store, monkeypatch):
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(ArtefactError, match="no space left"):
-            stored(store)
-    assert store.find(key()) is None
 
 
 def test_other_errors_pass_through_and_leave_nothing(store):

@@ -116,12 +116,6 @@ def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
     assert cleaning.waste(store) == []
 
 
-def test_a_recipe_that_names_no_trials_is_no_reason_to_remove_any():
-    assert cleaning._digests({"kind": "benchmark", "runs": []}, 0) == ()
-    assert cleaning._digests({"kind": "no such kind"}, 0) is None
-    assert cleaning._digests({"kind": "initial-ranking"}, 1) is None
-
-
 def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
     key = key_of("thing", {})
     store.add(key, {}, lambda place: (place / "x").touch())
@@ -157,17 +151,6 @@ def test_an_examination_stays_as_long_as_its_data(store, tmp_path):
     assert cleaning.waste(store) == []
     store.remove(data.key)
     assert "examinations of data sets that are gone" in {one.what for one in cleaning.waste(store)}
-
-
-def test_a_folder_is_as_young_as_what_changed_in_it_last(tmp_path):
-    (tmp_path / "a").touch()
-    for name, age in (("a", 50), ("", 200)):
-        os.utime(tmp_path / name, (1000 - age,) * 2)
-    assert cleaning._age(tmp_path, 1000.0) == 50
-    os.utime(tmp_path / "a", (600, 600))
-    assert cleaning._age(tmp_path, 1000.0) == 200
-    assert cleaning._age(tmp_path / "a", 1000.0) == 400
-    assert cleaning._age(tmp_path / "gone", 1000.0) == 0
 
 
 def test_what_another_process_is_unpacking_stays(store):
