@@ -19,7 +19,7 @@ from shuffleproof.core.metrics.significance import student
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import display_names, with_display_names
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, reproduce
@@ -214,7 +214,7 @@ def test_a_killed_study_shows_its_points_and_goes_on(workbench, names):
 
 
 def test_the_command_and_the_python_find_the_study_again(
-    study, names, workbench, capsys, monkeypatch
+    study, result, workbench, capsys, monkeypatch
 ):
     words = shlex.split(reproduce.study_command(study.recipe, study.facts | {"preset": "small"}))
     assert words[:3] == ["shuffleproof", "study", "group-shuffles"]
@@ -224,7 +224,7 @@ def test_the_command_and_the_python_find_the_study_again(
     assert "Trained with S" in printed
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(workbench.store.root))
     exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
-    assert with_display_names(capsys.readouterr().out.strip()) in printed
+    assert capsys.readouterr().out == f"{table(result)}\n"
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
     assert "--shuffles" in capsys.readouterr().err
 
