@@ -66,9 +66,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         errors = cached_figure(figure.equivariance, frame)
         chart(errors, "error")
     with top.notes:
-        with parts.in_words():
-            for label in shown:
-                parts.finding(compute(key, sections.finding, label))
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
         reading = sections.error_text(compute(key, sections.reference))
@@ -76,6 +73,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     st.subheader("Every way to form groups")
     ways = Table(frame, sections.COLUMNS, sections.TITLE)
     data_frame(ways, "ways")
+    slopes = compute(key, sections.slopes)
+    slopes = slopes[slopes["ranker"].isin(shown)]
+    data_frame(Table(slopes, sections.SLOPES, sections.SLOPES_TITLE), "slopes")
     choice.export_row(artefact, errors, ways)
 
 

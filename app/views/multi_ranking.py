@@ -10,7 +10,7 @@ import streamlit as st
 from shuffleproof.app import proposals, rescoring, services, state
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import multi_ranking as figure
-from shuffleproof.app.plain import escaped_sentence, refusal
+from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, query_comparison
 from shuffleproof.app.study import form as shell
@@ -31,7 +31,6 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
-from shuffleproof.core.studies.paired_differences import Verdict
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
@@ -87,7 +86,6 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
         )
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.notes:
-        finding = st.container()
         line, menu = parts.convention_line()
         with menu:
             measure = choice.measure(artefact.recipe)
@@ -108,16 +106,13 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
         by_themselves = frame["ranker"].map(is_by_itself)
         rows = frame[frame["ranker"].isin(rankers) | by_themselves]
     dots = _picture(rows, str(measure), shown, top.picture)
-    with finding, parts.in_words():
-        _verdict(frame, claim)
     _behind_a_dot(artefact, frame, str(measure))
     table = Table(frame, sections.COLUMNS, f"{measure} of every ranker under every condition")
     _numbers(table)
     if claim is not None:
         choice.claim(
             claim.steps,
-            f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {claim.word} "
-            "here. It holds where both steps are above 0 at p ≤ .05.",
+            f"{sections.claim_text(claim)} (SetRank, Table 4: both steps above 0 at p ≤ .05.)",
         )
     geometry(data, key, artefact.facts["lists"]["depth"])
     choice.export_row(artefact, dots, table, str(measure))
@@ -136,26 +131,12 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.ShownValue, place: 
     return dots
 
 
-def _verdict(frame: pd.DataFrame, claim: Verdict | None) -> None:
-    sentences = sections.claim_sentences(frame, claim)
-    if sentences.rankers:
-        parts.finding(sentences.rankers)
-    if sentences.verdict:
-        parts.sentence(sentences.verdict)
-    else:
-        st.caption(
-            "The paper's claim is about setrank-imsab, setrank-imsab-init and "
-            "setrank-imsab-multi-init: with all three in a study, the verdict stands here."
-        )
-
-
 def _numbers(table: Table) -> None:
     st.subheader("Is it more than chance?")
     data_frame(table, "numbers")
     parts.convention(
         "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
         "in the initial ranking's place",
-        escaped_sentence(sections.adjustment(table.frame)),
         ADJUSTED,
     )
 

@@ -120,9 +120,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.picture:
         chart(picture, "levels")
     with top.notes:
-        with parts.in_words():
-            for text in study_access.compute(key, sections.findings):
-                parts.finding(text)
         parts.convention(sections.convention_text(result))
     st.markdown(f"**{escaped(table.title)}**")
     data_frame(table, "given")

@@ -28,7 +28,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.listless.retrievers import label
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
-from shuffleproof.core.studies.sections import Finding, Picture, View
+from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, percent
 
@@ -261,9 +261,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     figure = pictures.draw(main)
     with top.picture:
         chart(figure, "picture")
-    with top.notes, parts.in_words():
-        for finding in (section for section in sections if isinstance(section, Finding)):
-            parts.sentence(finding.text)
     tables = [section for section in sections if isinstance(section, Table) and not section.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")

@@ -109,7 +109,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         home = _home(trained_sizes(artefact.recipe))
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.notes:
-        finding = st.container()
         line, menu = parts.convention_line()
         with menu:
             measure = choice.measure(artefact.recipe)
@@ -132,8 +131,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     chart(curves, CHART, choose, place=top.picture)
     drops = compute(key, sections.drops, name)
     claim = compute(key, sections.claim, name)
-    with finding, parts.in_words():
-        _verdict(frame, drops, claim)
     points = frame[frame["ranker"].isin(rankers)]
     if len(points):
         _sizes_map(points)
@@ -141,7 +138,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if len(drops):
         _drops(drops, name, queried)
     if claim:
-        verdict = f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."
+        verdict = f"{sections.claim_text(claim)} (SetRank, Table 3.)"
         choice.claim(pd.DataFrame(claim["steps"]), verdict)
     if place := parts.fold("All numbers in the figure and the map", "every number"):
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
@@ -173,20 +170,6 @@ def _home(trained_on: list[int]) -> int | None:
     return chosen if chosen in trained_on else trained_on[0]
 
 
-def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, object]) -> None:
-    sentences = sections.claim_sentences(frame, drops, claim)
-    parts.finding(sentences.losses or sentences.candidates)
-    if sentences.losses:
-        parts.sentence(sentences.candidates)
-    if sentences.verdict:
-        parts.sentence(sentences.verdict)
-    else:
-        st.caption(
-            "The paper's claim is about setrank-imsab, setrank-msab and dlcm-without-init, each "
-            "trained on lists: with all three in a study, the verdict stands here."
-        )
-
-
 def _sizes_map(points: pd.DataFrame) -> None:
     st.subheader("Every size trained on, every size tested on")
     name = parts.segments("Cells show", "cells", SHOWN)
@@ -196,8 +179,7 @@ def _sizes_map(points: pd.DataFrame) -> None:
 
 def _drops(drops: pd.DataFrame, measure: str, queried: str) -> None:
     st.subheader("Who loses what")
-    title = f"Loss of {measure} between the smallest and the largest lists"
-    data_frame(Table(drops, DROPS, title), "drops")
+    data_frame(Table(drops, DROPS, sections.drops_title(measure)), "drops")
     parts.convention(
         "A negative loss is a gain: longer lists also hold more relevant documents", queried
     )

@@ -37,7 +37,7 @@ class ListlessQuestion(Question):
     needed: ClassVar[tuple[str, ...]]
     """What its fields must name at least one of, as `parameter(names=…)` says it."""
 
-    printing = "*findings(result), sep='\\n'"
+    printing = "summary(result)"
 
     @classmethod
     def of(cls, recipe: Facts, _facts: Facts) -> "Question":

@@ -61,11 +61,8 @@ opened = partial(app_pages.opened, "initial-rankings")
 def test_dots_finding_verdict_and_exports(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    said = sections.claim_sentences(
-        sections.table(result, "NDCG@5"), sections.claim(result, "NDCG@5")
-    )
-    assert with_display_names(said.rankers) in words(test)
-    assert with_display_names(said.verdict) in words(test)
+    claimed = sections.claim_text(sections.claim(result, "NDCG@5"))
+    assert with_display_names(claimed) in words(test)
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
     table = sections.table(result, "NDCG@5").set_index(["ranker", "condition"])
     numbers = next(one.value for one in test.dataframe if "change_p" in one.value)

@@ -23,9 +23,9 @@ class GroupShuffles(Question):
     answers: ClassVar[Mapping[str, str]] = {
         "table": "a row a ranker and number of shuffles",
         "said": "what the columns mean",
-        "findings": "a sentence a ranker",
+        "slopes": "the exponent of the error by S, a row a ranker, and S in training (own)",
     }
-    printing = "*(finding(result, ranker) for ranker in {rankers!r}), sep='\\n'"
+    printing = "table(result)"
 
     rankers: tuple[str, ...] = parameter(
         ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"

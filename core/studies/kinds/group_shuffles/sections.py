@@ -1,4 +1,4 @@
-"""A study of GSF's shuffles, told: the picture, a sentence a ranker, the table."""
+"""Sections of a study of GSF's shuffles: picture, convention, errors, slopes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -13,13 +13,14 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import BENDS, BREAKS, UNTOLD
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
-from shuffleproof.core.studies.kinds.group_shuffles.study import MEASURES, PAIRS, REFERENCE, SAMPLED
+from shuffleproof.core.studies.kinds.group_shuffles.study import MEASURES, REFERENCE, SAMPLED
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
+from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, interval, listed, number
+from shuffleproof.core.words import counted, listed
 
+SLOPES_TITLE = "Exponent of the error's fall with S"
 TITLE = "Equivariance error of every ranker by the number of shuffles"
 
 
@@ -49,9 +50,9 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = table(result)
     yield Picture("group shuffles", (frame,))
-    yield from map(Finding, _findings(result).values())
     yield Convention(error_text(reference(result)))
     yield Table(frame, COLUMNS, TITLE)
+    yield Table(slopes(result), SLOPES, SLOPES_TITLE)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {
         "table": records(table(result)),
         "said": error_text(reference(result)),
-        "findings": _findings(result),
+        "slopes": records(slopes(result)),
     }
 
 
@@ -77,11 +78,6 @@ def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     )
 
 
-def _findings(result: StudyResult) -> dict[str, str]:
-    names = dict.fromkeys(map(str, result.trials["ranker"]))
-    return {name: finding(result, name) for name in names}
-
-
 def error_text(reference: int) -> str:
     """What the error is, in words."""
     return (
@@ -91,9 +87,6 @@ def error_text(reference: int) -> str:
         f"{counted(reference, 'shuffle')}"
     )
 
-
-DUE = -0.5
-"""The exponent of the mean of S independent shuffles."""
 
 LEAST_POINTS = 3
 COLUMNS = (
@@ -110,6 +103,12 @@ COLUMNS = (
     tables.Column("tau", "τ", tables.TAU, "Kendall τ-b, ranking before and after."),
     tables.Column("seconds", "seconds", ".1f", "Of scoring, on this machine."),
     tables.Column("lists", "Lists", tables.COUNT, "Those whose scores differ."),
+)
+SLOPES = (
+    tables.RANKER,
+    tables.Column("own", "Trained with S", tables.COUNT, "Shuffles; 0: all pairs."),
+    tables.Column("slope", "Slope", tables.VALUE, "−0.5: the error falls as 1/√S."),
+    *tables.bounds(words="95 % interval (Student's t over the points)."),
 )
 
 
@@ -192,44 +191,13 @@ def fit_slope(
     return Slope(slope, *student(slope, float(error), freedom))
 
 
-def finding(result: StudyResult, ranker: str) -> str:
-    """What the numbers of a ranker amount to, in words."""
-    frame = table(result)
-    of_ranker = frame[frame["ranker"] == ranker]
-    sampled = of_ranker[of_ranker["grouping"] == SAMPLED].sort_values("shuffles")
-    if sampled.empty or not int(sampled["lists"].iloc[0]):
-        return f"{ranker}: no list has scores that differ, so there is nothing to measure."
-    first, last = sampled.iloc[0], sampled.iloc[-1]
-    few = counted(int(first["shuffles"]), "shuffle")
-    more = f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else ""
-    text = (
-        f"{ranker}: with groups of {few} another order shown changes a score by "
-        f"{first['error']:.3g} of its list's deviation (that under "
-        f"{counted(reference(result), 'shuffle')}){more}."
-    )
-    exponent = slope(result, ranker)
-    if not np.isnan(exponent.value):
-        text += (
-            f" The fitted slope is {number(exponent.value)} (95 % interval "
-            f"{interval(exponent.low, exponent.high, '.3f')}), where 1/√S gives {number(DUE)}."
-        )
-    text += f" {_as_trained(result, of_ranker, ranker)}"
-    pairs = of_ranker.loc[of_ranker["grouping"] == PAIRS, "error"]
-    if len(pairs):
-        text += f" With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."
-    return text
-
-
-def _as_trained(result: StudyResult, of_ranker: pd.DataFrame, ranker: str) -> str:
-    grouping, count = result.facts["own"][ranker]
-    if grouping == PAIRS:
-        return "It was trained on all pairs."
-    row = of_ranker[(of_ranker["grouping"] == grouping) & (of_ranker["shuffles"] == count)]
-    way = f"As trained ({counted(count, 'shuffle')})"
-    if row.empty:
-        return f"{way} it was not measured."
-    error, tau = row["error"].iloc[0], row["tau"].iloc[0]
-    return f"{way} it is {error:.3g}, and the rankings before and after agree to τ = {tau:.2f}."
+def slopes(result: StudyResult) -> pd.DataFrame:
+    """SLOPES, one row a ranker."""
+    rows = [
+        (ranker, result.facts["own"][ranker][1], *slope(result, ranker))
+        for ranker in dict.fromkeys(map(str, result.trials["ranker"]))
+    ]
+    return pd.DataFrame(rows, columns=tables.keys(SLOPES))
 
 
 def _errors(

@@ -26,10 +26,10 @@ class MultiRanking(Question):
         **CONVENTION,
         "table": "a row a ranker and its initial rankings",
         "claim": "more rankings are better, tested",
-        "finding": "in words",
+        "finding": "the headline",
         "geometry": "what each SetRank learnt of ranks, in words",
     }
-    printing = "finding(result, {measures[0]!r})"
+    printing = "table(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init"),

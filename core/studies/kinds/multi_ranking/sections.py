@@ -1,14 +1,14 @@
-"""A study of several initial rankings, told: conditions, what hurts most, the claim."""
+"""Sections of a study of initial rankings: headline, picture, claim, table."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import ALPHA, bootstrap_intervals
+from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
@@ -26,7 +26,7 @@ from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, 
 from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, listed, p_value, signed
+from shuffleproof.core.words import listed
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -62,7 +62,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame = table(result, measure)
     readers = frame[~frame["ranker"].map(lambda label: RankerName.of(label).is_initial)]
     yield Picture("conditions", (readers, measure))
-    yield from map(Finding, claim_sentences(frame, claim(result, measure)))
+    yield Finding(claim_text(claim(result, measure)))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
 
@@ -75,7 +75,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {
         "table": records(table(result, measure)),
         "claim": steps,
-        "finding": finding(result, measure),
+        "finding": headline(result, View()).text,
         "convention": Measure.parse(measure).convention(),
     }
 
@@ -158,60 +158,10 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
     return rising_verdict(ordered)
 
 
-class Sentences(NamedTuple):
-    """What a study says, written from the numbers; empty where it has nothing to say.
-
-    Attributes:
-        rankers: what the initial rankings are worth to every ranker, and what hurts it most.
-        verdict: whether the paper's claim holds.
-    """
-
-    rankers: str
-    verdict: str
-
-
-def claim_sentences(frame: pd.DataFrame, verdict: Verdict | None) -> Sentences:
-    """What a study says of its rankers and of the paper's claim: of its `table` and `claim`."""
-    lines = []
-    for label, of_ranker in frame.groupby("ranker", sort=False):
-        start = of_ranker.loc[of_ranker["condition"] == TRAINED, "mean"].iloc[0]
-        changed = of_ranker[of_ranker["change"].notna()].to_dict("records")
-        without = [row["change"] for row in changed if row["condition"] == NONE]
-        none = f" without any initial ranking {signed(without[0])};" if without else ""
-        if changed:
-            lines.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
-    if lines:
-        lines.append(f"{adjustment(frame)}.")
+def claim_text(verdict: Verdict | None) -> str:
+    """The paper's claim and its verdict in a sentence; empty where it is not tested."""
     claimed = "many initial rankings beat one and one beats none"
-    claim_text = "" if verdict is None else f"The paper's claim that {claimed} {verdict.text}"
-    return Sentences(" ".join(lines), claim_text)
-
-
-def adjustment(frame: pd.DataFrame) -> str:
-    """How the changes of `table` are tested, in words.
-
-    >>> adjustment(pd.DataFrame({"change_p": [np.nan, 0.01, 0.2]}))
-    "Changes are tested by paired t after Holm's adjustment for 2 comparisons"
-    """
-    count = counted(int(frame["change_p"].notna().sum()), "comparison")
-    return f"Changes are tested by paired t after Holm's adjustment for {count}"
-
-
-def finding(result: StudyResult, measure: str) -> str:
-    """A paragraph from the numbers: what many give, what the ordinals are worth, what hurts."""
-    sentences = claim_sentences(table(result, measure), claim(result, measure))
-    return " ".join(filter(None, sentences))
-
-
-def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
-    """What hurts most, and whether that is more than chance."""
-    worst = min(changed, key=lambda row: row["change"])
-    if worst["change"] >= 0:
-        return "nothing that was left out or exchanged hurts"
-    bounds = f"{signed(worst['change_low'])} to {signed(worst['change_high'])}"
-    chance = "" if worst["change_p"] <= ALPHA else ": may be chance"
-    numbers = f"{signed(worst['change'])}, {bounds}, {p_value(worst['change_p'])}{chance}"
-    return f"what hurts most is {worst['condition']} ({numbers})"
+    return "" if verdict is None else f"The paper's claim that {claimed} {verdict.text}"
 
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:

@@ -37,7 +37,6 @@ class PreferenceAggregation(ListlessQuestion):
         "grade: said, how often it is right, pairs; else empty",
         "scale": "a row an aggregator and number of items: calls and seconds on a generated "
         "tournament",
-        "findings": "sentences",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "aggregators": ("goa", "sop", "quicksort", "multi-quicksort", "borda", "kemeny"),

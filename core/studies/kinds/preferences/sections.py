@@ -26,7 +26,6 @@ from shuffleproof.core.studies.kinds.preferences.study import (
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
-    Finding,
     Headline,
     Picture,
     Section,
@@ -168,7 +167,6 @@ def _agreements(
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = summary(result)
-    yield from map(Finding, findings(result))
     yield as_given(result)
     for family in families(result):
         entry = DISTURBANCES[family]
@@ -201,7 +199,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "consistency": result.facts["consistency"],
         "calibration": records(calibration(result)),
         "scale": records(scale(result)),
-        "findings": findings(result),
     }
 
 
@@ -231,9 +228,11 @@ def convention_text(result: StudyResult) -> str:
     """What the numbers are."""
     facts = result.facts["consistency"]
     return (
-        f"Agreement, τ and labels are against the preferences as they were given, of "
-        f"{counted(result.facts['queries'], 'query')}; the best order is exact for "
-        f"{facts['exact_queries']:,}. Bounds are against what the aggregator was shown."
+        f"Preferences as given: {counted(facts['pairs'], 'pair')} of "
+        f"{counted(facts['items'], 'item')} in {counted(result.facts['queries'], 'query')}, "
+        f"{percent(facts['cyclic_rate'], 1)} of {counted(facts['triads'], 'triad')} cyclic; the "
+        f"best order is exact for {facts['exact_queries']:,}. Bounds are against what the "
+        "aggregator was shown."
     )
 
 
@@ -324,98 +323,6 @@ def calibration(result: StudyResult) -> pd.DataFrame:
     """What a trained function says of pairs of unequal grade, and how often it is right."""
     rows = result.facts.get("calibration", ())
     return pd.DataFrame(rows, columns=tables.keys(CALIBRATION))
-
-
-def findings(result: StudyResult) -> list[str]:
-    """The preferences, the three agreements, what harms most, and the bounds, in sentences."""
-    return [
-        *filter(
-            None,
-            (
-                _preferences(result),
-                _best_by_agreement_and_labels(result),
-                _harm(result),
-                _calls(result),
-            ),
-        ),
-        *_bound_sentences(bounds(result)),
-    ]
-
-
-def _best_row(frame: pd.DataFrame, column: str, *, rising: bool = False) -> "pd.Series[Any]":
-    """The row of the largest value, or of the least."""
-    return frame.sort_values(column, ascending=rising, kind="stable").iloc[0]
-
-
-def _preferences(result: StudyResult) -> str:
-    facts = result.facts["consistency"]
-    text = (
-        f"{counted(facts['pairs'], 'pair')} of {counted(facts['items'], 'item')} in "
-        f"{counted(len(result.query_ids), 'query')}: {percent(facts['cyclic_rate'], 1)} of "
-        f"{counted(facts['triads'], 'triad')} are cyclic"
-    )
-    return f"{text}, so no order agrees with all." if facts["cyclic_triads"] else f"{text}."
-
-
-def _best_by_agreement_and_labels(result: StudyResult) -> str:
-    frame = as_given(result).frame
-    if not frame[AGREEMENT].notna().any():
-        return ""
-    best = _best_row(frame, AGREEMENT)
-    text = f"{best['aggregator']} agrees most with the preferences ({number(best[AGREEMENT])})"
-    if RELEVANCE not in frame or not frame[RELEVANCE].notna().any():
-        return f"{text}."
-    by_labels = _best_row(frame, RELEVANCE)
-    if by_labels[RELEVANCE] == best[RELEVANCE]:
-        value = number(best[RELEVANCE])
-        return f"{text}, and no other does better by the labels ({RELEVANCE} {value})."
-    return (
-        f"{text}; by the labels {by_labels['aggregator']} is best ({RELEVANCE} "
-        f"{number(by_labels[RELEVANCE])}, {best['aggregator']} {number(best[RELEVANCE])}): "
-        "agreement with the preferences is not agreement with the truth."
-    )
-
-
-def _harm(result: StudyResult) -> str:
-    parts = []
-    for family in families(result):
-        level, undisturbed, disturbed = _agreements(result, family)
-        lost = (undisturbed - disturbed).dropna()
-        if family not in {"calls", "runs"} and len(lost):
-            worst = str(lost.idxmax())
-            title = DISTURBANCES[family].title.lower()
-            parts.append(f"{title} at {level:g} {label(worst)} ({number(lost[worst])})")
-    return f"What costs whom most agreement: {'; '.join(parts)}." if parts else ""
-
-
-def _calls(result: StudyResult) -> str:
-    frame = people(summary(result), "calls")
-    if frame.empty:
-        return ""
-    fewest = frame[frame["level"] == frame["level"].min()]
-    best = _best_row(fewest, "mean")
-    return (
-        f"With {percent(best['level'])} of the pairs asked {best['aggregator']} agrees most "
-        f"({number(best['mean'])})."
-    )
-
-
-def _bound_sentences(frame: pd.DataFrame) -> list[str]:
-    sentences = []
-    for words, cases in frame.groupby("bound", sort=False):
-        above = bool(cases["limit"].iloc[0] < 1)
-        nearest = _best_row(cases, "measured", rising=above)
-        verdict = "holds everywhere" if cases["holds"].all() else "is broken by the means"
-        sentences.append(
-            f"{words}: {verdict}; nearest {number(nearest['measured'])}{_where_measured(nearest)}."
-        )
-    return sentences
-
-
-def _where_measured(row: Any) -> str:
-    if row["disturbance"] == AS_IS:
-        return ", with nothing disturbed"
-    return f", under {DISTURBANCES[row['disturbance']].title.lower()} at {row['level']:g}"
 
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:

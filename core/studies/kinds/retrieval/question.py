@@ -30,7 +30,6 @@ class Retrieval(CollectionQuestion):
         "costs": "a row a retriever: milliseconds a query, share of documents matched, share of "
         "queries that find nothing",
         "comparisons": "a row a measure and pair of retrievers: difference, Holm's p, effect, n",
-        "findings": "sentences, sparsity before effectiveness",
     }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("ql", "bm25", "lsi", "snrm@small"), "seeds": 2,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import ALPHA, holm, paired_t
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.retrieval.study import (
@@ -25,10 +24,10 @@ from shuffleproof.core.studies.listless.retrievers import (
     with_display_names,
 )
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
+from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Column, Table
-from shuffleproof.core.words import counted, number, p_value, percent, signed
+from shuffleproof.core.words import counted, number
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 GATES = (retrievers.RETRIEVER, *retrievers.GATES)
@@ -93,7 +92,6 @@ def _best_two(result: StudyResult, measure: str) -> list[dict[Any, Any]]:
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     read, means = gates(result), with_display_names(summary(result))
-    yield from map(Finding, findings(result))
     if len(read):
         title = "What an index reads and matches"
         yield Table(with_display_names(read), GATES, title)
@@ -127,7 +125,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "costs": records(costs(result)),
         "frequencies": records(frequencies(result)),
         "comparisons": records(comparisons(result)),
-        "findings": findings(result),
     }
 
 
@@ -249,39 +246,3 @@ def effectiveness(result: StudyResult) -> Table:
     )
     frame = pd.DataFrame(rows, columns=tables.keys(columns))
     return Table(frame, columns, "Effectiveness", [notes])
-
-
-def findings(result: StudyResult) -> list[str]:
-    """The findings in words; the sparsity checks of learnt indexes first."""
-    read = gates(result).set_index("retriever")
-    dense = retrievers.dense_retrievers(pruned(gates(result)))
-    sentences = [f"{label(name)} is not sparse: {read['failed'][name]}." for name in dense]
-    for name, row in pruned(gates(result)).set_index("retriever").iterrows():
-        if not retrievers.is_sparse(str(name)) or name in dense:
-            continue
-        sentences.append(
-            f"{label(str(name))} passes the sparsity checks: a query reads "
-            f"{row['postings_per_query_over_n']:.2f} postings a document and matches "
-            f"{percent(row['matched_share'])} of the documents; the commonest dimension is in "
-            f"{percent(row['largest_document_frequency'])}, and {percent(row['empty_share'], 1)} "
-            "of the texts are empty."
-        )
-        if f"{name}{UNPRUNED}" in read.index:
-            before = read.loc[f"{name}{UNPRUNED}"]
-            passes = f"fails: {before['failed']}" if before["failed"] else "passes too"
-            sentences.append(
-                f"Before pruning it {passes} ({before['nonzeros_document']:.0f} dimensions a "
-                f"document; after pruning {row['nonzeros_document']:.0f})."
-            )
-    for measure in result.measures:
-        best, *others = _best_two(result, measure)
-        text = f"{Measure.parse(measure)}: {label(best['retriever'])} {number(best['mean'])}"
-        for second in others:
-            text += (
-                f", before {label(second['retriever'])} by {signed(second['difference'])} "
-                f"({p_value(second['p'])}, N = {second['n']}, paired t, Holm)"
-            )
-        sentences.append(f"{text}.")
-    fastest = costs(result).sort_values("milliseconds", kind="stable").iloc[0]
-    milliseconds = f"{fastest['milliseconds']:.3f} ms a query"
-    return [*sentences, f"{label(fastest['retriever'])} is fastest: {milliseconds}."]

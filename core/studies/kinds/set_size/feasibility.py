@@ -13,7 +13,6 @@ from jaxtyping import Integer
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.words import counted
 
 SIZES = (40, 240, 500)
 """The paper's."""
@@ -93,37 +92,3 @@ def counts(lengths: Integer[np.ndarray, " queries"], sizes: Sequence[int]) -> di
         "shorter": {str(size): int((lengths < size).sum()) for size in sizes},
         "longer": {str(size): int((lengths > size).sum()) for size in sizes},
     }
-
-
-def beyond(sizes: Sequence[int]) -> str:
-    """That no list reaches these sizes, as a sentence; empty where there are none.
-
-    >>> beyond([240, 500])
-    'No test list has 240 or 500 documents: there the lists are whole, and nothing is claimed.'
-    """
-    if not sizes:
-        return ""
-    *smaller, longest = map(str, sorted(set(sizes)))
-    words = f"{', '.join(smaller)} or {longest}" if smaller else longest
-    return f"No test list has {words} documents: there the lists are whole, and nothing is claimed."
-
-
-def size_difference_text(facts: Mapping[str, Any], short: int, long: int) -> str:
-    """In how many lists two sizes differ, as a sentence; empty where all reach the longer one.
-
-    >>> facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 9}}
-    >>> print(size_difference_text(facts, 40, 500))
-    Between 40 and 500 candidates 9 of 12 lists differ; 1 of 12 has 500 documents or more.
-    """
-    reached, of_lists = lists_reaching(facts, long), f"of {counted(facts['queries'], 'list')}"
-    if reached == facts["queries"]:
-        return ""
-    verb = "has" if reached == 1 else "have"
-    differ = facts.get("longer", {}).get(str(short))
-    if differ is None:  # stored before this was counted
-        return f"{reached} {of_lists} {verb} {long} documents or more."
-    differs = "differs" if differ == 1 else "differ"
-    return (
-        f"Between {short} and {long} candidates {differ} {of_lists} {differs}; {reached} of "
-        f"{facts['queries']:,} {verb} {long} documents or more."
-    )

@@ -28,11 +28,11 @@ class SetSize(Question):
         **CONVENTION,
         "table": "a row a ranker, trained_on and size",
         "claim": "the paper's order of falls, tested",
-        "finding": "in words",
+        "finding": "the headline",
         "shorter": "queries with fewer candidates than a size",
         "left_out": "in words",
     }
-    printing = "finding(result, {measures[0]!r})"
+    printing = "curves(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-msab", "dlcm-without-init"), NAMED_RANKERS, names="rankers"

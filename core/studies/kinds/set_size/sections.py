@@ -1,11 +1,11 @@
-"""A study of set size, told: curves, the map of sizes, who drops least, and the paper's claim.
+"""Sections of a study of set size: curves, the paper's claim, losses, the map of sizes.
 
 The claim (Table 3): trained on the smallest lists and tested on the largest, SetRank IMSAB drops
 least, then SetRank MSAB, then DLCM.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, interval, listed
+from shuffleproof.core.words import listed
 
 MAPS = {
     "quality": ("mean", "{} on lists of N1"),
@@ -69,7 +69,6 @@ DROPS = (
     tables.Column("tested_on", "N1", tables.COUNT, "The largest size that it was tested on."),
     tables.Column("loss", "loss", tables.CHANGE, "Mean on lists of N0 minus that on N1."),
     *tables.bounds(spec=tables.CHANGE, words="95 % interval of the loss (paired t, Holm)."),
-    tables.Column("compared", "Lists", hidden=True),
 )
 
 
@@ -133,8 +132,9 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
             of_home = points[points["trained_on"].isin((ANY, str(home)))]
             if len(of_home):
                 yield Picture("set size", (of_home, words, home))
-    text = claim_sentences(frame, lost, claim(result, measure))
-    yield from map(Finding, (text.losses, text.candidates, text.verdict))
+    yield Finding(claim_text(claim(result, measure)))
+    if len(lost):
+        yield tables.Table(lost, DROPS, drops_title(measure))
     yield Sentence("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
     trained = frame[~frame["ranker"].isin((CEILING, INITIAL))]
     columns = {column.key: column for column in CURVES}
@@ -155,7 +155,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {
         "table": records(curves(result, measure)),
         "claim": claim(result, measure),
-        "finding": finding(result, measure),
+        "finding": headline(result, View()).text,
         "convention": Measure.parse(measure).convention(),
         "shorter": result.facts["shorter"],
         "left_out": result.facts["left_out"],
@@ -237,6 +237,11 @@ def _points(frame: pd.DataFrame) -> Iterator[tuple[str, str, int]]:
         yield str(ranker), str(home), int(size)
 
 
+def drops_title(measure: str) -> str:
+    """The title of the table `drops`."""
+    return f"Loss of {measure} between the smallest and the largest lists"
+
+
 def drops(result: StudyResult, measure: str) -> pd.DataFrame:
     """DROPS: of every ranker that is trained on lists, from the smallest N0, least first.
 
@@ -248,12 +253,7 @@ def drops(result: StudyResult, measure: str) -> pd.DataFrame:
     losses = np.stack([_loss(result, label, *sizes, measure) for label, sizes in ends.items()])
     trained_on, tested_on = zip(*ends.values(), strict=True)
     frame = mean_differences(losses).assign(
-        ranker=[*ends],
-        trained_on=trained_on,
-        tested_on=tested_on,
-        compared=[
-            feasibility.size_difference_text(result.facts, *sizes) for sizes in ends.values()
-        ],
+        ranker=[*ends], trained_on=trained_on, tested_on=tested_on
     )
     frame = frame.rename(columns={"mean": "loss"})[tables.keys(DROPS)]
     return frame.sort_values("loss", kind="stable", ignore_index=True)
@@ -286,104 +286,23 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
     }
 
 
-class Sentences(NamedTuple):
-    """What a study says, written from the numbers; empty where it has nothing to say.
-
-    Attributes:
-        candidates: what the candidates alone do, before any ranker.
-        losses: what every ranker loses from its own size to the largest.
-        verdict: whether the paper's claim holds.
-    """
-
-    candidates: str
-    losses: str
-    verdict: str
-
-
-def sentences(result: StudyResult, measure: str) -> Sentences:
-    """What a study says of the candidates, of the rankers and of the paper's claim."""
-    return claim_sentences(curves(result, measure), drops(result, measure), claim(result, measure))
-
-
-def claim_sentences(
-    frame: pd.DataFrame, lost: pd.DataFrame, verdict: Mapping[str, object]
-) -> Sentences:
-    """The sentences from what was computed before: `curves`, `drops` and `claim`."""
-    unreached = frame.loc[frame["reaching"] == 0, "size"].tolist()
-    losses = [_drop_in_words(drop) for drop in lost.itertuples()]
-    if len(losses) > 1:
-        losses.append(f"The intervals are adjusted by Holm for {counted(len(losses), 'ranker')}.")
-    return Sentences(
-        " ".join(filter(None, [_candidates(frame), feasibility.beyond(unreached)])),
-        " ".join(filter(None, [*losses, *lost["compared"].unique()])),
-        f"The paper's claim that {verdict['claim']} {verdict['text']}"
-        if verdict
-        else _why_untested(frame),
-    )
-
-
-def finding(result: StudyResult, measure: str) -> str:
-    """A paragraph written from the numbers: the candidates' own curve, the drops, the claim."""
-    return " ".join(filter(None, sentences(result, measure)))
-
-
 def shorter(facts: Mapping[str, Any]) -> str:
-    """How many test lists have fewer documents than were asked for; empty where none has.
+    """Test lists with fewer documents than a size; empty where there are none.
 
     >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
-    '1 of 3 lists has fewer than 240 documents and stays as it is'
-    >>> shorter({"queries": 3, "shorter": {"40": 1, "240": 2, "500": 3}})
-    '1, 2 and 3 of 3 lists have fewer than 40, 240 and 500 documents and stay as they are'
+    'Lists left as they are: 1 of 3 below 240 documents'
     """
-    short = {size: count for size, count in facts["shorter"].items() if count}
-    if not short:
-        return ""
-    sizes, counts = listed([*short]), listed([*short.values()])
-    share = f"{counts} of {counted(facts['queries'], 'list')}"
-    if counts == "1":
-        return f"{share} has fewer than {sizes} documents and stays as it is"
-    return f"{share} have fewer than {sizes} documents and stay as they are"
+    counts = [
+        f"{count} of {facts['queries']:,} below {size} documents"
+        for size, count in facts["shorter"].items()
+        if count
+    ]
+    return f"Lists left as they are: {', '.join(counts)}" if counts else ""
 
 
-def _drop_in_words(drop: Any) -> str:
-    word = "loses" if drop.loss >= 0 else "gains"
-    return (
-        f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
-        f"candidates (95 % of the change: {interval(-drop.high, -drop.low)})."
-    )
-
-
-def _why_untested(frame: pd.DataFrame) -> str:
-    """Why the claim is not tested although its three rankers are there, trained on lists."""
-    trained = set(frame.loc[frame["trained_on"] != ANY, "ranker"])
-    if not all(any(_is_without_ordinals(label, name) for label in trained) for name, _ in ORDERED):
-        return ""
-    sizes = listed(sorted(set(frame.loc[frame["reaching"] > 0, "size"]))) or "none"
-    return (
-        "The paper's claim is not tested here: it takes a size that was trained on and a larger "
-        f"one that some test list reaches; of the sizes asked for lists reach {sizes}."
-    )
-
-
-def _candidates(frame: pd.DataFrame) -> str:
-    """What the candidates alone do, before any model, at the sizes that some list reaches."""
-    reached = frame[frame["reaching"] > 0].sort_values("size")
-    means = {label: of_label.to_numpy() for label, of_label in reached.groupby("ranker")["mean"]}
-    if not {INITIAL, CEILING} <= set(means):
-        return ""
-    initial, ceiling = means[INITIAL], means[CEILING]
-    sizes = reached.loc[reached["ranker"] == CEILING, "size"]
-    smallest, greatest = sizes.iloc[0], sizes.iloc[-1]
-    if smallest == greatest:
-        return (
-            f"At {smallest} candidates the best possible order reaches {ceiling[0]:.3f} "
-            f"and the initial ranking {initial[0]:.3f}."
-        )
-    return (
-        f"From {smallest} to {greatest} candidates the best possible order goes from "
-        f"{ceiling[0]:.3f} to {ceiling[-1]:.3f} and the initial ranking "
-        f"from {initial[0]:.3f} to {initial[-1]:.3f}."
-    )
+def claim_text(found: Mapping[str, Any]) -> str:
+    """The paper's claim and its verdict in a sentence; empty where it is not tested."""
+    return f"The paper's claim that {found['claim']} {found['text']}" if found else ""
 
 
 def _is_without_ordinals(label: str, name: str) -> bool:

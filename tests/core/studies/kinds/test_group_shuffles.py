@@ -19,16 +19,16 @@ from shuffleproof.core.metrics.significance import student
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import display_names, with_display_names
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, reproduce
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.sections import (
-    finding,
     fit_slope,
     reference,
     slope,
+    slopes,
     table,
 )
 from shuffleproof.core.studies.kinds.group_shuffles.study import (
@@ -111,26 +111,16 @@ def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(workben
     (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
     found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
     assert found == pytest.approx(wanted, rel=1e-9)
-    assert "deviation (that under 64 shuffles)" in finding(result, names[0])
     old = replace(result, recipe=result.recipe | {"measures": ["change", "deviation", "tau"],
                                                   "shuffles": [1, 32]})  # fmt: skip
     assert (reference(result), reference(old)) == (64, 32)
 
 
-def test_the_finding_tells_the_way_that_the_ranker_was_trained_in(result, names):
-    name = names[0]
-    grouping, count = result.facts["own"][name]
-    rows = table(result).query(f"ranker == {name!r} and shuffles == {count}")
-    (own,) = rows[rows.grouping == grouping].itertuples()
-    said = finding(result, name)
-    assert (
-        f"it is {own.error:.3g}, and the rankings before and after agree to τ = {own.tau:.2f}."
-        in said
-    )
-    other = replace(result, facts={"own": {name: ["sampled", 3]}})
-    assert "As trained (3 shuffles) it was not measured." in finding(other, name)
-    pairs = replace(result, facts={"own": {name: ["exhaustive", 0]}})
-    assert "It was trained on all pairs." in finding(pairs, name)
+def test_slopes_tell_the_way_that_the_ranker_was_trained_in(result, names):
+    frame = slopes(result)
+    assert frame["ranker"].tolist() == list(names)
+    assert frame["own"].tolist() == [result.facts["own"][name][1] for name in names]
+    assert tuple(frame[["slope", "low", "high"]].iloc[0]) == slope(result, names[0])
 
 
 def test_changes_are_divided_by_the_deviation_under_the_most_shuffles(result, names):
@@ -224,18 +214,17 @@ def test_a_killed_study_shows_its_points_and_goes_on(workbench, names):
 
 
 def test_the_command_and_the_python_find_the_study_again(
-    study, names, workbench, capsys, monkeypatch
+    study, result, workbench, capsys, monkeypatch
 ):
     words = shlex.split(reproduce.study_command(study.recipe, study.facts | {"preset": "small"}))
     assert words[:3] == ["shuffleproof", "study", "group-shuffles"]
     assert main([*words[1:], "--scores", "in-sample", "--store", str(workbench.store.root)]) == 0
     printed = capsys.readouterr().out
     assert str(study.key) in printed
-    assert "The fitted slope is −0." in printed
-    assert "With all pairs it is" in printed
+    assert "Trained with S" in printed
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(workbench.store.root))
     exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
-    assert with_display_names(capsys.readouterr().out.strip()) in printed
+    assert capsys.readouterr().out == f"{table(result)}\n"
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
     assert "--shuffles" in capsys.readouterr().err
 
@@ -263,5 +252,5 @@ def test_the_figure_and_the_report_draw_every_point_and_the_line_that_is_due(stu
     assert figure_of.equivariance(frame.iloc[:0]).data == ()
     page = report.report([study.path])
     assert "do more shuffles help" in page
-    assert "The fitted slope is" in page
+    assert "Trained with S" in page
     assert json.dumps(shown[names[0]])[1:-1] in page

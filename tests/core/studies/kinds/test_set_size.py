@@ -263,13 +263,11 @@ def test_the_claim_is_told_by_two_paired_tests(means, verdict):
     assert [step["difference"] for step in found["steps"]] == pytest.approx(
         [means[1] - means[0], means[2] - means[1]], abs=1e-6
     )
-    text = sections.finding(result, "NDCG@10")
-    assert f"{verdict}" in text
+    assert verdict in sections.claim_text(found)
 
 
 def test_without_the_three_rankers_nothing_is_claimed(result):
     assert sections.claim(result, "NDCG@10") == {}
-    assert "best possible order goes from" in sections.finding(result, "NDCG@10")
 
 
 @pytest.mark.parametrize(("away", "words"), [(0.8, "gains 0.100"), (0.5, "loses 0.200")])
@@ -307,13 +305,6 @@ def test_sizes_are_proposed_as_far_as_a_list_reaches(longest, sizes):
     assert feasibility.proposed_sizes(np.array([0, longest])) == sizes
 
 
-def test_one_list_differs_and_one_has():
-    facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 1}}
-    assert feasibility.size_difference_text(facts, 40, 500) == (
-        "Between 40 and 500 candidates 1 of 12 lists differs; 1 of 12 has 500 documents or more."
-    )
-
-
 def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
     result = made({"setrank-msab": np.full(4, 0.1), "setrank-imsab": np.full(4, 0.2)})
     trials = result.trials.copy()
@@ -333,27 +324,17 @@ def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
     result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
     assert sections.drops(result, "NDCG@10").empty
     assert sections.claim(result, "NDCG@10") == {}
-    text = sections.finding(result, "NDCG@10")
-    assert "No test list has 240 documents" in text
-    assert "claim is not tested here" in text
-    assert "lists reach 40." in text
-    assert "loses" not in text
+    frame = sections.curves(result, "NDCG@10")
+    assert (frame.loc[frame["size"] == 240, "reaching"] == 0).all()
 
 
 def test_where_few_lists_reach_the_longer_size_they_are_counted():
     lengths = np.array([30, 90, 400, 41])
     facts = {"queries": 4} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.full(4, 0.1) for name in THREE}, facts)
-    said = sections.sentences(result, "NDCG@10")
-    assert "setrank-msab loses 0.100 from 40 to 240 candidates" in said.losses
-    counted = "Between 40 and 240 candidates 3 of 4 lists differ; 1 of 4 has 240 documents or more."
-    assert said.losses.endswith(counted)
-    assert said.losses.count("Between") == 1
+    frame = sections.curves(result, "NDCG@10")
+    assert (frame.loc[frame["size"] == 240, "reaching"] == 1).all()
     assert sections.claim(result, "NDCG@10")["tested_on"] == 240
-    old = {name: value for name, value in facts.items() if name != "longer"}
-    result = made({"setrank-msab": np.full(4, 0.1)}, old)  # stored before this was counted
-    losses = sections.sentences(result, "NDCG@10").losses
-    assert losses.endswith("1 of 4 lists has 240 documents or more.")
 
 
 def test_the_interval_of_a_drop_is_that_of_its_test():
@@ -365,21 +346,6 @@ def test_the_interval_of_a_drop_is_that_of_its_test():
     least, most = sections.drops(several, "NDCG@10").itertuples()
     assert (least.low, least.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
     assert most.high > 0.2 + expected.high, "Holm: of two"
-    assert "adjusted by Holm for 2 rankers" in sections.finding(several, "NDCG@10")
-
-
-def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
-    sizes, reaching, best = [5, 10, 20], [4, 2, 0], [0.6, 0.7, 0.7]
-    both = {set_size.CEILING: best, set_size.INITIAL: [0.3, 0.25, 0.25]}
-    frame = pd.concat(
-        pd.DataFrame({"ranker": label, "size": sizes, "reaching": reaching, "mean": means})
-        for label, means in both.items()
-    )
-    assert sections._candidates(frame) == (
-        "From 5 to 10 candidates the best possible order goes from 0.600 to 0.700 "
-        "and the initial ranking from 0.300 to 0.250."
-    )
-    assert sections._candidates(frame[frame["reaching"] == 0]) == ""
 
 
 def test_one_size_alone_is_compared_with_nothing(workbenches, store):
@@ -388,8 +354,6 @@ def test_one_size_alone_is_compared_with_nothing(workbenches, store):
     assert list(one) == [5]
     work = set_size.run(one, SetSize(("feature:1",), (5,)))
     found = StudyResult.open(run_to_end(work).path)
-    text = sections.finding(found, "NDCG@10")
-    assert text.startswith("At 5 candidates the best possible order reaches")
     assert sections.drops(found, "NDCG@10").empty
 
 
