@@ -1,4 +1,4 @@
-"""The answer of a study in one sentence of at most 20 words, and what becomes of the rankers.
+"""The answer of a study in one sentence of at most 25 words, and what becomes of the rankers.
 
 Both rest on paired losses: of every ranker under every disturbance, query by query, tested
 together. The sentence names the ranker that loses most and the one whose worst is least.
@@ -188,12 +188,12 @@ def _interval(loss: Loss) -> str:
     """The interval of a share, and the number of queries; nothing where neither is known.
 
     >>> _interval(Loss("dlcm", "by 20", 0.137, BREAKS, 0.1, 0.174, 150))
-    ' (95 % CI 10.0 to 17.4 %, n = 150)'
+    ' (95 % CI [10.0, 17.4] %, n=150)'
     """
     if not loss.n or loss.share == 0:
         return ""
     low, high = sorted(100 * np.sign(loss.share) * end for end in (loss.low, loss.high))
-    return f" (95 % CI {number(low, '.1f')} to {number(high, '.1f')} %, n = {loss.n:,})"
+    return f" (95 % CI [{number(low, '.1f')}, {number(high, '.1f')}] %, n={loss.n:,})"
 
 
 def _named(loss: Loss) -> str:
