@@ -422,15 +422,6 @@ def dry_run(question: Question, scope: Scope, *, timed: bool = False) -> DryRun:
     return dry.dry
 
 
-def dry_workbenches(scope: Scope) -> list[Workbench]:
-    """A workbench of every fold, on which nothing is made.
-
-    Raises:
-        NotStoredError: data that would have to be read in.
-    """
-    return [run_to_end(fold.open_workbench()) for fold in DryScope.of(scope).folds()]
-
-
 def dry_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> DryRun:
     """Work that training a ranker needs.
 

@@ -201,17 +201,6 @@ def changed_lists(facts: Facts, initial: tuple[str, ...] = Question.initial) -> 
     return {name: value for name, value in recipe.items() if value != defaults[name]}
 
 
-def opening_lines(facts: Facts) -> str:
-    """The expression with which Python opens a workbench, for what no question asks."""
-    lists, preset = changed_lists(facts), _preset(facts)
-    arguments = [repr(facts["data"])]
-    if lists:
-        arguments.append(f"ListRecipe({', '.join(_arguments(lists))})")
-    if preset != preset_of(facts["data"]):
-        arguments.append(f"preset={preset!r}")
-    return f"run_to_end(Workbench.open({', '.join(arguments)}))"
-
-
 def _preset(facts: Facts) -> str:
     return str(facts.get("preset") or preset_of(facts["data"]))
 
