@@ -97,12 +97,16 @@ def plain_text(draw: Callable[P, go.Figure]) -> Callable[P, go.Figure]:
     return drawn
 
 
+KINDS = {"heatmap": "Heat map", "bar": "Bars", "parcoords": "Parallel coordinates"}
+"""Names of pictures, by the type of a trace; others are lines or dots."""
+
+
 def alt_text(figure: go.Figure) -> str:
-    """Axes and series of a figure, for people who do not see it; a table holds its numbers.
+    """Kind, axes and series of a figure, for people who do not see it; a table holds its numbers.
 
     >>> figure = go.Figure(go.Scatter(x=[1], y=[2], name="DLCM"))
     >>> alt_text(figure.update_layout(xaxis_title="Level", yaxis_title="<b>NDCG@10</b>"))
-    'NDCG@10 against Level: DLCM.'
+    'Lines of NDCG@10 against Level: DLCM.'
     """
     layout = figure.layout
     axes = " against ".join(
@@ -114,8 +118,18 @@ def alt_text(figure: go.Figure) -> str:
         ticks = (*(layout.yaxis.ticktext or ()), *(layout.xaxis.ticktext or ()))
         names = [value for value in (*values, *ticks) if isinstance(value, str)]
     series = ", ".join(list(dict.fromkeys(names))[:MOST_NAMED])
-    text = ": ".join(filter(None, [layout.title.text, axes, series])) or "Figure"
+    text = f"{_kind(figure)} of " + ": ".join(filter(None, [layout.title.text, axes, series]))
     return f"{html.unescape(re.sub(r'<[^>]*>', '', text.replace('<br>', ' ')))}."
+
+
+def _kind(figure: go.Figure) -> str:
+    """The kind of picture, by its traces."""
+    types = {trace.type for trace in figure.data}
+    for name, kind in KINDS.items():
+        if name in types:
+            return kind
+    modes = [trace.mode or "lines" for trace in figure.data if trace.type == "scatter"]
+    return "Lines" if any("lines" in mode for mode in modes) else "Dots"
 
 
 def _ticks(trace: Any, axis: str) -> Sequence[Any]:

@@ -13,7 +13,7 @@ from tests import app_disturbed, app_sizes, browser
 from tests import app_tables as tables
 
 pytestmark = browser.SLOW
-QUERIES = "queries"
+QUERIES = "Heat map of query against"
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Path:
 
 
 PATHS = {
-    "set-size": Path(tables.DATA, (("Heat map of", 3), ("Map of the change", 5))),
-    "initial-rankings": Path(tables.DATA, (("Dot plot of", 8), ("Map of the change", 5))),
-    "perturbations": Path(SAMPLE, (("families by", 4), (QUERIES, 5))),
+    "set-size": Path(tables.DATA, (("Heat map of N0", 3), (QUERIES, 5))),
+    "initial-rankings": Path(tables.DATA, (("Dots of NDCG@5", 8), (QUERIES, 5))),
+    "perturbations": Path(SAMPLE, (("Heat map of shuffle-shown", 4), (QUERIES, 5))),
     "benchmark": Path(tables.DATA, (("Bars of", 0),)),
     "ablation": Path(tables.DATA, (("Bars of", 0),)),
-    "card": Path(SAMPLE, (("Robustness against", 1), (QUERIES, 5))),
+    "card": Path(SAMPLE, (("Dots of share kept", 1), (QUERIES, 5))),
 }
 
 
@@ -138,8 +138,8 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     visitor.fill("Budgets", "1,2")
     visitor.fill("Queries", "4")
     visitor.press("Run this search")
-    visitor.chart("worst").wait_for(timeout=browser.PATIENCE)
+    visitor.chart("lost against").wait_for(timeout=browser.PATIENCE)
     page.get_by_role("heading", name="Export").wait_for(timeout=browser.PATIENCE)
     visitor.drawn()
-    visitor.click_mark("worst", 4)
+    visitor.click_mark("lost against", 4)
     assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}

@@ -1,6 +1,7 @@
 """Notebooks, written from README and docstrings alone, run cell by cell as a notebook would."""
 
 import ast
+import linecache
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,10 @@ def run(cell, names):
     """What a cell's last line shows; None where it shows nothing."""
     tree = ast.parse(cell)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "cell", "exec"), names)
-    return eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+    name = f"<cell {hash(cell)}>"  # as Jupyter does, so that the source of functions can be read
+    linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)
+    exec(compile(tree, name, "exec"), names)
+    return eval(compile(ast.Expression(last.value), name, "eval"), names) if last else None
 
 
 def noted(path):
