@@ -7,7 +7,6 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import (
     PALETTE,
     UNSIGNED_ZERO,
@@ -207,26 +206,3 @@ def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str]:
     source = row["source"] or f"{base} → {row['variant']}"
     interval = f"[{row['low']:+.3f}, {row['high']:+.3f}], p {row['p']:.2g}"
     return _whole(row["variant"]), "<br>".join(textwrap.wrap(source, 60)), interval
-
-
-@plain_text
-def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> go.Figure:
-    """A bar a query: up where a variant gains against the first, down in grey where it loses.
-
-    Args:
-        frame: query, variant, base, difference; the greatest gain first.
-        variant: what is compared with the first.
-        effect: quality or robustness.
-        measure: what is measured.
-    """
-    hover = (
-        f"<b>query %{{customdata[0]}}</b><br>{variant} %{{customdata[1]:+.3f}}<br>first "
-        "%{customdata[2]:+.3f}<br>difference %{y:+.3f}<extra></extra>"
-    )
-    figure = bars(frame, SINGLE, ("query", "variant", "base"), hover)
-    yaxes(figure, title=_of_a_query(effect, measure))
-    return figure
-
-
-def _of_a_query(effect: Effect, measure: str) -> str:
-    return f"{measure}, gain" if effect == "quality" else f"{measure} kept, gain"

@@ -19,7 +19,6 @@ from shuffleproof.app.figures.style import (
     laid_out,
     name_margin,
     set_properties,
-    shapes,
     stroke,
     xaxes,
     yaxes,
@@ -368,67 +367,3 @@ def _numbers(row: Any) -> str:
         bounds = interval(100 * row["low"], 100 * row["high"], ".1f")
         return f"{percent(row['value'], 1)} {bounds}"
     return f"{number(row['value'])} {interval(row['low'], row['high'], '.3f')}"
-
-
-@plain_text
-def compare_dials(frame: pd.DataFrame, words: str) -> go.Figure:
-    """One dial of all rankers, the best first; the axis is as wide as the rankers' intervals are.
-
-    The initial ranking has no say in the axis: where it lies outside, its number stands at the
-    edge.
-
-    Args:
-        frame: ranker, dial, value, low, high; one row a ranker.
-        words: what the dial is.
-    """
-    known = frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")
-    rankers = [*map(str, known["ranker"])]
-    scaled = known[known["ranker"] != GIVEN]
-    scaled = scaled if len(scaled) else known
-    low = float(scaled[["value", "low"]].min().min()) if len(scaled) else 0.0
-    high = float(scaled[["value", "high"]].max().max()) if len(scaled) else 1.0
-    room = max(high - low, 0.002) * 0.08
-    ends = (low - room, high + room)
-    marks, figure = shapes(rankers), go.Figure()
-    rows: list[Any] = known.to_dict("records")
-    notes = []
-    for at, row in enumerate(rows):
-        if row["ranker"] == GIVEN and not ends[0] <= row["value"] <= ends[1]:
-            left = row["value"] < ends[0]
-            notes.append(
-                {"x": ends[0] if left else ends[1], "y": at, "showarrow": False,
-                 "text": f"◂ {_numbers(row)}" if left else f"{_numbers(row)} ▸",
-                 "xanchor": "left" if left else "right", "font": {"size": 12}}
-            )  # fmt: skip
-        else:
-            figure.add_trace(_dot(row, at, marks[row["ranker"]]))
-    names = end_labels(rankers, 18)
-    laid_out(
-        figure, height=AXIS + RANKER * max(len(rows), 1), showlegend=False, hovermode="closest"
-    )
-    spec = ".1%" if len(known) and known["dial"].iloc[0] in SHARES else ".3~f"
-    xaxes(figure, title=words, range=list(ends), tickformat=spec, nticks=5)
-    yaxes(
-        figure, range=[len(rows) - 0.4, -0.6], tickvals=list(range(len(rows))), ticktext=names,
-    )  # fmt: skip
-    set_properties(figure.layout, margin={"l": name_margin(names), "r": 16, "t": 8, "b": 52})
-    add_annotations(figure, notes)
-    return figure
-
-
-def _dot(row: Any, at: int, mark: str) -> go.Scatter:
-    color = stroke(str(row["ranker"])).color
-    reach = {name: abs(row[name] - row["value"]) for name in ("low", "high")}
-    known = all(length == length for length in reach.values())  # noqa: PLR0124 (NaN is not)
-    return go.Scatter(
-        x=[row["value"]], y=[at], mode="markers", cliponaxis=True,
-        marker={"size": 12, "color": color, "symbol": mark},
-        error_x={
-            "type": "data", "symmetric": False, "array": [reach["high"] if known else 0.0],
-            "arrayminus": [reach["low"] if known else 0.0], "color": color, "thickness": 2,
-            "width": 5,
-        },
-        **UNDIMMED,
-        customdata=[[row["ranker"], _numbers(row)]],
-        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The worst order found against random ones, by budget; and what every single exchange costs."""
+"""The worst order found against random ones, by budget."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
     UNDIMMED,
-    UNSIGNED_ZERO,
     end_labels,
     faded,
     laid_out,
@@ -22,7 +21,6 @@ from shuffleproof.app.figures.style import (
 from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 440
-MAP = 540
 GREY = "rgba(127,127,127,0.8)"
 
 
@@ -116,53 +114,3 @@ def _labelled(
         for text, (ranker, _, _) in zip(names, ends, strict=True)
     ]
     named_ends(figure, ends, texts, (low, high, plot))
-
-
-@plain_text
-def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure: str) -> go.Figure:
-    """What exchanging any two places costs one list; rows and columns are places, best first.
-
-    Args:
-        costs: value as it is − value after, [places, places]; NaN where none was tried.
-        documents: their names, by place.
-        labels: their grades, by place.
-        measure: that is lost.
-    """
-    values = np.asarray(costs, dtype=float)
-    count = len(values)
-    largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-6)
-    places = [place + 1 for place in range(count)]
-    names = [
-        f"{place}: {document} (label {label:g})"
-        for place, document, label in zip(places, documents, labels, strict=False)
-    ]
-    pairs = [[f"{names[row]}<br>{names[column]}" for column in range(count)]
-             for row in range(count)]  # fmt: skip
-    figure = go.Figure(
-        go.Heatmap(
-            x=places, y=places, z=values, zmin=-largest, zmax=largest, zmid=0,
-            colorscale="PuOr_r", customdata=pairs, hoverongaps=False,
-            colorbar={"title": {"text": f"{measure} lost", "side": "top"}, "thickness": 12,
-                      "tickformat": "+.2g", "orientation": "h", "y": -0.18, "yanchor": "top",
-                      "len": 0.6, **UNSIGNED_ZERO},
-            hovertemplate="%{customdata}<br>exchanged: %{z:+.3f} lost<extra></extra>",
-        )
-    )  # fmt: skip
-    relevant = [place for place, label in zip(places, labels, strict=False) if label > 0]
-    for axis in ({"x": relevant, "y": [0.2] * len(relevant)},
-                 {"y": relevant, "x": [0.2] * len(relevant)}):  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                **axis, mode="markers", hoverinfo="skip",
-                marker={"size": 6, "color": GREY, "symbol": "circle"},
-            )
-        )  # fmt: skip
-    laid_out(figure, height=MAP, hovermode="closest", showlegend=False)
-    ends = [-0.2, count + 0.5]
-    ticks = {
-        "tickvals": [1, *range(5, count + 1, 5)], "showgrid": False, "constrain": "domain",
-        "title": "place",
-    }  # fmt: skip
-    xaxes(figure, range=ends, **ticks)
-    yaxes(figure, range=ends[::-1], scaleanchor="x", **ticks)
-    return figure

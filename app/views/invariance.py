@@ -396,7 +396,7 @@ def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[Train
     _by_damage(known)
 
 
-PANEL = job_panel.Panel("invariance", "examination")
+PANEL = job_panel.Panel("invariance")
 
 ICONS = {
     INVARIANT: ":material/verified:", NOT: ":material/error:", UNTOLD: ":material/help:",

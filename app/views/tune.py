@@ -31,7 +31,7 @@ from shuffleproof.core.words import counted, listed, number
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
 CONVENTION = Measure("NDCG", 10).convention()
 PANEL = job_panel.Panel(
-    "tune", "search",
+    "tune",
     title=lambda job: f"Search for {with_display_names(jobs.tuned_preset(job))} · ",
 )  # fmt: skip
 TUNED = "tuned"

@@ -49,12 +49,12 @@ def handed_in(store, test):
 
 def test_every_kind_with_a_page_is_walked():
     assert set(FORMS) | NO_FORM == set(STUDIES)
-    assert {form.panel.kind for form in FORMS.values()} == set(FORMS)
+    assert {form.kind for form in FORMS.values()} == set(FORMS)
 
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_an_empty_page_refuses_what_cannot_be_run_and_its_job_is_followed_to_its_end(store, kind):
-    test = opened(kind)
+    test = opened(kind, **{"new.command": True})
     assert test.title[0].value == PAGES[kind].title
     assert STUDIES[kind].title in words(test)
     assert f"{tables.DATA}" in test.info[0].value.replace("\\", "")
@@ -108,7 +108,7 @@ def _is_watched_cancelled_fails_and_is_tried_again(store, job, kind):
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
     state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
     test = opened(kind)
-    assert f"The last {FORMS[kind].panel.noun} failed: the disk is <full>" in words(test)
+    assert "The last job failed: the disk is <full>" in words(test)
     test.button(key="retry").click().run()
     assert jobs.jobs_of(store).get(job.id).state == "waiting"
     state_of(store, job, state="failed", reason="again", finished=3.0)

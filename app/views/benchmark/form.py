@@ -10,7 +10,6 @@ from shuffleproof.app import benchmarks, services, training
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import combination, parts
 from shuffleproof.app.study.form import Form, to_train
-from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.experiment.ranker_sets import NAMED, expand
 from shuffleproof.core.parameters import Parameter
@@ -127,15 +126,14 @@ def over_folds(data: str) -> str:
 
 
 FORM = Form(
-    Panel(benchmarks.KIND, "benchmark", partial_picture),
-    "Run a benchmark",
-    "Run this benchmark",
+    benchmarks.KIND,
     rows=(("rankers",), ("seeds", "preset", "measures")),
     from_shown=("rankers", "measures"),
     proposed=to_train,
     trains=True,
     widgets={"rankers": rankers},
     data=over_folds,
+    draw_partial=partial_picture,
 )
 
 

@@ -35,9 +35,7 @@ DRAWING = {
 """Every function of the package that makes a picture, by its name."""
 
 NUMBERS = {
-    "attention.small", "multi_ranking.similarity",
-    "multi_ranking.lengths", "multi_ranking.path",
-    "group_shuffles.equivariance", "query_bars.bars",
+    "attention.small", "group_shuffles.equivariance", "query_bars.bars",
     "tuning.best_so_far", "tuning.parallel",
 }  # fmt: skip
 """Those that show no text of users: only numbers, or names of our own rankers."""
@@ -93,9 +91,6 @@ CASES = {
     "card.dials": (
         table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
     ),
-    "card.compare_dials": (
-        table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), "Kept",
-    ),
     "training.compare_dots": (table(label=[EVIL], value=[0.5]),),
     "distributions.feature": (
         table(part=["train"], low=[0.0], high=[1.0], share=[1.0]), EVIL,
@@ -113,10 +108,7 @@ CASES = {
         {"order": ["shuffle"]}, "NDCG@10",
     ),
     "perturbations.queries": (
-        pd.DataFrame({1.0: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
-    ),
-    "perturbations.query_columns": (
-        pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "condition", "NDCG@10",
+        pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
     ),
     "bump.scatter": (MOVES, EVIL),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
@@ -151,12 +143,7 @@ CASES = {
               nonzeros_document=[9.0], postings_per_query_over_n=[0.5],
               dense_in_disguise=[False]), "AP",
     ),
-    "worst_case.swaps": (np.zeros((2, 2)), [EVIL, "b"], [1.0, 0.0], "NDCG@10"),
     "ablation.effects": (EFFECTS, "quality", "NDCG@10", str),
-    "ablation.queries": (
-        table(query=[EVIL], variant=[0.2], base=[0.1], difference=[0.1]),
-        EVIL, "quality", "NDCG@10",
-    ),
 }  # fmt: skip
 
 

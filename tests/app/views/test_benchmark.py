@@ -132,9 +132,9 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     query = str(frame["query"].iloc[-1])
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
-    assert f"Query {query} of my_set · seed 0" in words(test)
+    assert f"Query {query} of my_set, seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
-    assert f"Query {query} of my_set · seed 1" in words(test)
+    assert f"Query {query} of my_set, seed 1" in words(test)
     test.session_state["documents opened"] = True
     test.run()
     test.multiselect(key="features").set_value([2, 3]).run()

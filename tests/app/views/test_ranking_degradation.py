@@ -5,14 +5,11 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 import streamlit as st
 
 from shuffleproof.app import services
 from shuffleproof.app.study import form
-from shuffleproof.app.study.picture import follow_click
-from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import ranking_degradation as view
 from shuffleproof.core import jobs
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -25,15 +22,12 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, run
-from shuffleproof.core.studies.kinds.ranking_degradation import sections
-from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import run_to_end
-from tests import app_folded as folded
 from tests import app_pages
 from tests.app_jobs import announce, state_of
-from tests.app_pages import markdown, words
+from tests.app_pages import markdown
 
 DATA = "my_set"
 LISTS = {
@@ -104,82 +98,6 @@ def stored(store, result):
 opened = partial(app_pages.opened, "initial-ranking")
 
 
-def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
-    test = opened()
-    text = markdown(test)
-    StudyResult.open(stored.path)
-    assert "What the paper claims of transpositions" in text
-    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
-    assert str(stored.key) in test.query_params["study"]
-    (_chart,) = test.get("plotly_chart")
-    assert len(test.dataframe) == 1  # significance; the rest is folded up
-    folded.menus(test)
-    labels = {button.label for button in test.get("download_button")}
-    assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX", "Markdown",
-            "Recipe (JSON)", "Report (HTML)"} <= labels  # fmt: skip
-
-
-def test_conventions_change_at_once_from_stored_values(stored, made):
-    test = opened()
-    test.segmented_control(key="ideal").set_value("shown")
-    test.segmented_control(key="empty").set_value("one")
-    test.selectbox(key="measure").set_value("NDCG@3")
-    folded.tables(test)
-    assert not test.exception
-    assert "NDCG@3 · gain: 2^y − 1 · ideal: shown · no relevant: 1" in markdown(test).replace(
-        "\\", ""
-    )
-    frame = test.dataframe[1].value
-    wanted = compute(str(stored.key), StudyResult.summary, ["NDCG(ideal=shown,empty=one)@3"])
-    pd.testing.assert_series_equal(
-        frame["mean"], wanted[wanted.family == "shuffle"]["mean"], check_index=False
-    )
-
-
-def test_family_axis_and_rankers_are_choices(stored):
-    test = opened(family="mallows", x="tau", zero=False, show=["dlcm"])
-    (_chart,) = test.get("plotly_chart")
-    none = opened(show=[])
-    assert "Choose at least one ranker" in markdown(none)
-
-
-def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
-    asked = []
-
-    def replayed(artefact, point, query, draw):
-        asked.append((point, query, draw))
-        return pd.DataFrame(
-            {
-                "document": ["a", "b"], "label": [1.0, 0.0], "shown": [2, 1], "answered": [2, 1],
-                "shown_before": [1, 2], "answered_before": [1, 2], "moved": [True, True],
-            }
-        )  # fmt: skip
-
-    monkeypatch.setattr(view, "replayed_query", replayed)
-    test = opened(point="dlcm", at=1.0)
-    frame = compute(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
-    assert list(test.dataframe[0].value["query"]) == list(frame["query"])
-    assert f"query {frame['query'][0]} loses most" in markdown(test)
-    assert not asked
-    test.selectbox(key="of").set_value(frame["query"][3]).run()
-    assert not test.exception
-    assert asked == [(("dlcm", "shuffle", 1.0), frame["query"][3], frame.worst_draw[3])]
-    test.selectbox(key="draw").set_value("1").run()
-    assert asked[-1][-1] == 1
-
-
-def test_the_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path):
-    dashboard(tmp_path)  # the shipped study of the sample
-    test = opened(data="sample", point="dlcm")
-    assert not any("slice" in one.value for one in test.dataframe), "until somebody asks for it"
-    test = opened(data="sample", point="dlcm", slice="documents")
-    frame = next(one.value for one in test.dataframe if "change" in one.value)
-    shown = next(one.value for one in test.dataframe if "slice" in one.value)
-    assert shown["n"].sum() == len(frame)
-    assert (shown["mean"] * shown["n"]).sum() == pytest.approx(frame["change"].sum())
-    assert "NDCG@10 loses most on queries with" in words(test)
-
-
 def parameters():
     return {
         "data": DATA, "rankers": ["dlcm", "setrank-imsab-init"], "measures": ["NDCG@5", "RR"],
@@ -225,13 +143,6 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
     assert str(stored.key) in test.query_params["study"]
     assert view.FORM.panel.session_key not in test.session_state
     assert test.get("plotly_chart")
-
-
-def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
-    state = {view.CHART: {"selection": {"points": [{"customdata": ["dlcm", 5, 0.1]}]}}}
-    monkeypatch.setattr(view.st, "session_state", state)
-    follow_click(view.CHART, view.CLICK)
-    assert (state["point"], state["at"]) == ("dlcm", 5.0)
 
 
 def test_studies_of_a_renamed_data_set_name_it_as_it_is_called_now(store):
