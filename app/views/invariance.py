@@ -37,7 +37,7 @@ from shuffleproof.app.study import (
     sample_result,
     shown_list,
 )
-from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study.picture import cached_figure
 from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.core.answers.one_list import Answer, amount, explanation, fell_most, moves
 from shuffleproof.core.answers.trained_rankers import (
@@ -166,8 +166,6 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         st.subheader("Why")
         for answer in answers:
             st.markdown(f"- {escaped_sentence(explanation(answer.answer, answer.moves))}")
-    st.subheader("Scores before and after")
-    _scatters(answers)
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
@@ -286,17 +284,6 @@ def _bumps(answers: Sequence[RankerAnswer]) -> None:
             alt=alt_text(answer.bump),
             on_select=shown_list.take(key),
             selection_mode="points",
-        )
-
-
-def _scatters(answers: Sequence[RankerAnswer]) -> None:
-    for column, answer in _beside(answers, min(3, max(2, len(answers)))):
-        column.markdown(f"**{escaped_sentence(answer.label)}**")
-        chart(
-            cached_figure(bump.scatter, captions.titles(answer.moves), answer.label),
-            f"scatter {answer.label}",
-            place=column,
-            config=parts.PLAIN,
         )
 
 

@@ -30,11 +30,10 @@ class Path:
 
 
 PATHS = {
-    "set-size": Path(tables.DATA, (("Heat map of N0", 3), (QUERIES, 5))),
+    "set-size": Path(tables.DATA, (("against candidates in a list", 9), (QUERIES, 5))),
     "initial-rankings": Path(tables.DATA, (("Dots of NDCG@5", 8), (QUERIES, 5))),
     "perturbations": Path(SAMPLE, (("Heat map of shuffle-shown", 4), (QUERIES, 5))),
-    "benchmark": Path(tables.DATA, (("Bars of", 0),)),
-    "ablation": Path(tables.DATA, (("Bars of", 0),)),
+    "ablation": Path(tables.DATA, (("Dots of NDCG@10", 1), (QUERIES, 5))),
     "card": Path(SAMPLE, (("Dots of share kept", 1), (QUERIES, 5))),
 }
 
@@ -100,7 +99,7 @@ def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind)
 
 
 def test_a_card_of_one_ranker_is_printed_on_one_page_and_alone(visitor):
-    visitor.go(f"card?data={SAMPLE}&point=dlcm")
+    visitor.go(f"card?data={SAMPLE}&card=dlcm")
     card = visitor.page.locator(".st-key-printed_card")
     card.get_by_text("stored").wait_for()
     visitor.drawn()
@@ -108,7 +107,7 @@ def test_a_card_of_one_ranker_is_printed_on_one_page_and_alone(visitor):
     assert len(re.findall(rb"/Type\s*/Page[^s]", visitor.page.pdf(**sheet))) == 1
     visitor.page.emulate_media(media="print")
     assert card.is_visible()
-    assert not visitor.page.get_by_role("heading", name="Rankers side by side").is_visible()
+    assert not visitor.page.get_by_role("heading", name="Per-query results").is_visible()
     assert not visitor.page.get_by_test_id("stSidebar").is_visible()
     visitor.page.emulate_media(media="screen")
 
@@ -131,13 +130,13 @@ def test_weights_are_looked_at_and_shuffled(visitor):
 def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     opened(visitor, "worst-case", tables.DATA)
     page = visitor.page
-    page.get_by_text("Search for the worst case", exact=True).click()
+    page.get_by_text("New study", exact=True).click()
     page.get_by_role("button", name="Clear all").first.click()
     visitor.drawn()
     visitor.choose("Rankers", "dlcm@small")
     visitor.fill("Budgets", "1,2")
     visitor.fill("Queries", "4")
-    visitor.press("Run this search")
+    visitor.press("Run this study")
     visitor.chart("lost against").wait_for(timeout=browser.PATIENCE)
     page.get_by_role("heading", name="Export").wait_for(timeout=browser.PATIENCE)
     visitor.drawn()

@@ -11,7 +11,7 @@ import streamlit as st
 from shuffleproof.app import address, benchmarks, captions, exports, selection, state, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark as figure
-from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
+from shuffleproof.app.figures import benchmark_query, benchmark_ranks
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import (
     choice,
@@ -256,9 +256,7 @@ def table_files(chosen: BenchmarkView, view: View) -> list[exports.File]:
     ]
 
 
-BARS, BUMP = "deltas", "answers"
-
-OPEN_QUERY = chooses(**{"of": str, "fold of": str})
+BUMP = "answers"
 
 Pair = tuple[str, str]
 
@@ -276,18 +274,13 @@ def _by_query(chosen: BenchmarkView) -> None:
         return
     who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
     parts.sentence(in_words(frame, who, str(chosen.measure), ends, "difference"))
-    query = st.session_state.get("of") or st.query_params.get("of")
-    left, right = st.columns([3, 2], gap="medium")
-    bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
-    chart(bars, BARS, OPEN_QUERY, place=left, config=parts.PLAIN)
     columns = (
         *([tables.Column("fold", "Fold")] if len(set(frame["fold"])) > 1 else []),
         tables.Column("difference", "Difference", tables.CHANGE),
         tables.Column("ranker", pair[0], tables.VALUE),
         tables.Column("baseline", pair[1], tables.VALUE),
     )
-    with right:
-        per_query.rows(frame, columns, "Queries by difference", height=query_bars.HEIGHT)
+    per_query.rows(frame, columns, "Queries by difference", height=300)
     _one_query(chosen, pair, frame)
 
 
@@ -313,7 +306,7 @@ def _two(chosen: BenchmarkView) -> Pair | None:
 
 def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = per_query.query_choice(frame["query"], "Click a bar or a row, or choose a query", left)
+    query = per_query.query_choice(frame["query"], "Choose a row above, or a query here", left)
     if query is None:
         return
     folds = list(map(str, frame.loc[frame["query"].astype(str) == query, "fold"]))

@@ -84,13 +84,3 @@ def test_any_length_is_drawn_within_bounds(count):
     figure = bump.bump(frame, "setrank-imsab")
     assert bump.SMALLEST <= figure.layout.height <= bump.LARGEST
     assert len(figure.layout.yaxis.tickvals) <= 8
-
-
-def test_scatter_marks_moved_documents_full_and_shares_its_axes(moves):
-    figure = bump.scatter(moves, "dlcm")
-    diagonal, points = figure.data
-    assert list(diagonal.x) == list(diagonal.y)
-    assert list(points.marker.symbol) == ["circle-open", "circle", "circle"]
-    assert list(points.x) == [3, 2, 1]
-    assert list(points.y) == [3, 0.5, 1]
-    assert figure.layout.xaxis.range == figure.layout.yaxis.range

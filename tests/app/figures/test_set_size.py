@@ -51,14 +51,6 @@ def test_sizes_stand_on_a_logarithmic_axis_with_their_own_ticks(frame):
     assert marked == pytest.approx(np.log10(40))
 
 
-def test_the_axis_begins_at_zero_or_below_the_lowest_interval(frame):
-    own = drawn(frame)
-    assert figure.curves(own, "NDCG@10").layout.yaxis.range[0] == 0
-    near = figure.curves(own, "NDCG@10", from_zero=False).layout.yaxis.range
-    assert 0 < near[0] < own["low"].min()
-    assert near[1] > own["high"].max()
-
-
 def test_every_curve_is_named_once_at_its_end(frame):
     made = figure.curves(drawn(frame), "NDCG@10")
     ends = [one for one in made.layout.annotations if one.name == "end"]

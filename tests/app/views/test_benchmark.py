@@ -153,15 +153,12 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     assert list(queries["query"]) == list(frame["query"])
 
 
-def test_a_click_chooses_ranker_and_query(monkeypatch):
+def test_a_click_chooses_the_ranker(monkeypatch):
     point = {"selection": {"points": [{"customdata": ["dlcm", 0.1, 0.2]}]}}
     state = {view.CHART: point}
     monkeypatch.setattr(view.st, "session_state", state)
     picture.follow_click(view.CHART, view.CLICK)
     assert state["ranker"] == "dlcm"
-    state[view.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
-    picture.follow_click(view.BARS, view.OPEN_QUERY)
-    assert (state["of"], state["fold of"]) == ("q7", "fold2")
 
 
 def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monkeypatch):

@@ -3,23 +3,18 @@
 import statistics
 from datetime import UTC, datetime
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from shuffleproof.app import (
     benchmarks,
     library,
     recent_work,
     runs,
-    scoring,
     training,
 )
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
@@ -27,8 +22,6 @@ from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import interval, p_value
-from tests import app_disturbed
 from tests.app_jobs import desk, opened, train_script, words
 
 
@@ -79,27 +72,6 @@ def test_an_empty_store_says_what_will_appear_and_what_it_costs(table):
     assert "None yet." in said
     assert "8 trainings, time unknown, the candidate lists included." in said
     assert train_button(page).label == "Train 2 rankers"
-
-
-def test_rankers_are_combined_into_one_with_its_cost_said(table):
-    page = opened(train_script, combine=True)
-    assert "Choose two or more rankers." in words(page)
-    page.multiselect(key="combine.members").set_value(["mart@small", "ranksvm@small"]).run()
-    said = words(page)
-    assert "2 scorings of every list for one answer, one a member." in said
-    assert "8 trainings, time unknown" in said
-    page.button(key="combine now").click().run()
-    page.selectbox(key="combine.way").set_value("shuffled-kemeny").run()
-    around = page.selectbox(key="combine.member")
-    assert around.value == "dlcm@paper"  # one that follows the order stands first
-    around.set_value("dlcm@small")
-    page.number_input(key="combine.shuffles").set_value(4).run()
-    assert "4 scorings of every list for one answer, instead of 1." in words(page)
-    page.button(key="combine now").click().run()
-    page.selectbox(key="combine.member").set_value("mart@small").run()
-    assert "MART small does not read the order shown" in words(page)
-    made = {job.parameters["ranker"] for job in table.jobs.list("waiting")}
-    assert made == {"rrf:mart@small+ranksvm@small", "shuffled-kemeny-4:dlcm@small"}
 
 
 def test_the_button_hands_in_one_job_a_ranker(table):
@@ -230,36 +202,6 @@ def test_seeds_are_one_row_with_their_mean_and_spread():
     assert found.loc["dlcm", "test"] == pytest.approx(0.45)
     assert found.loc["dlcm", "keys"] == "one+three"
     assert found.loc["mart", ["valid_sd", "test"]].isna().all()
-
-
-def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkeypatch):
-    _, workbench = trained_sample
-    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
-    page = opened(train_script)
-    assert page.button(key="compare").disabled, "until two rows are ticked"
-    trained = training.trained_rankers(training.fit_size(page.session_state["data"]))[
-        "key"
-    ].tolist()
-    page.query_params["pair"] = trained
-    page.run()
-    said = words(page)
-    test = workbench.prepared.test
-    values = [
-        evaluate(
-            [Measure("NDCG", 10)], test.dataset, test.lists,
-            registry.load(own.store.resolve(key, "ranker").path).score(test.dataset, test.lists),
-        )[0]
-        for key in trained
-    ]  # fmt: skip
-    own_test = stats.ttest_rel(*sorted(np.float64(values), key=np.mean, reverse=True))
-    low, high = own_test.confidence_interval()
-    assert f"95 % interval {interval(low, high)}, {p_value(own_test.pvalue)}" in plain(said)
-    (queries,) = [one.value for one in page.dataframe if "difference" in one.value]
-    assert queries["difference"].abs().is_monotonic_decreasing
-    expected = dict(zip(test.dataset.query_ids, values[0] - values[1], strict=True))
-    assert dict(zip(queries["query"], queries["difference"], strict=True)) == pytest.approx(
-        expected
-    )
 
 
 def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tmp_path):

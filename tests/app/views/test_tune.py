@@ -7,8 +7,6 @@ from functools import partial
 import pytest
 
 from shuffleproof.app import study_access
-from shuffleproof.app.figures.tuning import parallel
-from shuffleproof.app.views import tune as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution import jobs_history
@@ -145,14 +143,3 @@ def test_the_toast_of_a_search_leads_to_it(table):
     assert place == ("tune", {"use": "sample", "tuned": "ranksvm@tuned_sample"})
     folds = study_access.place_of_job(Job("0", "tune", asked | {"data": "folds"}, state="done"))
     assert folds == ("tune", {"tuned": "ranksvm@tuned_folds"})
-
-
-def test_every_line_of_the_parallel_coordinates_is_one_trial():
-    rows = {"trial": [1, 2, 3], "state": ["done", "failed", "done"], "of": "search",
-            "valid": [0.5, math.nan, 0.25], "leaves": [8, 9, 128],
-            "optimiser": ["sgd", "x", "adam"]}  # fmt: skip
-    figure = parallel(view.pd.DataFrame(rows), ["leaves", "optimiser"])
-    lines = {line.name: list(line.y) for line in figure.data}
-    assert lines == {"trial 1": [0, 1, 1], "trial 3": [1, 0, 0]}
-    ends = [note.text for note in figure.layout.annotations]
-    assert ends == ["8", "128", "adam", "sgd", "0.250", "0.500"]
