@@ -20,15 +20,14 @@ from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.core import jobs as work
 from shuffleproof.core import tuning
 from shuffleproof.core.errors import JobError, ShuffleproofError
-from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
+from shuffleproof.core.execution.jobs import Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
-from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import EVERY
-from shuffleproof.core.words import counted, duration
+from shuffleproof.core.words import duration
 
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
@@ -38,8 +37,6 @@ UPLOADS = "upload jobs"
 """Where a session remembers the uploads that it handed in; their ends are told to it alone."""
 
 RECENT_STEPS = 10
-RECENT, RECENTLY = 2, 900.0
-"""Jobs that were done, in the sidebar, and for how many seconds."""
 
 COUNTED = ("epochs", "trees", "steps", "rounds")
 """Units of a ranker's own fitting; what prepares its lists has longer ones."""
@@ -270,32 +267,6 @@ def _seconds_left(progress: Mapping[str, Any], steps: Sequence[Step]) -> float |
     return seconds
 
 
-def before(waiting: Job) -> int:
-    """How many jobs will begin before one that waits; short ones have a worker of their own."""
-    short = waiting.kind in SHORT
-    queue = [job.id for job in table().list("waiting") if not short or job.kind in SHORT]
-    return queue.index(waiting.id) if waiting.id in queue else 0
-
-
-def queue_text(waiting: Job) -> str:
-    """Where a waiting job stands, in words: what is before it, or when it is likely to begin."""
-    place = before(waiting)
-    if place:
-        return f"{counted(place, 'job')} before it"
-    running = [
-        job_progress(job, table().history(job.id)).seconds for job in table().list("running")
-    ]
-    known = [seconds for seconds in running if seconds is not None]
-    soon = f", in at most {duration(min(known))}" if known and len(known) == len(running) else ""
-    return f"the next to run{soon}"
-
-
-def recent_jobs() -> tuple[Job, ...]:
-    """The newest jobs that were done within the last minutes, for whoever comes back or reloads."""
-    done = [job for job in table().list("done") if time.time() - (job.finished or 0) < RECENTLY]
-    return tuple(sorted(done, key=lambda job: -(job.finished or 0))[:RECENT])
-
-
 def _share(job: Job) -> float:
     return _report(job).share
 
@@ -382,17 +353,12 @@ def press(verb: str, identifier: str) -> None:
 
 
 def act(verb: str, identifier: str) -> None:
-    """Cancel, retry or forget a job, or let it run `sooner` or `later` than all that wait.
+    """Cancel, retry or forget a job.
 
     Raises:
         JobError: there is no such job, it has not ended (forget), or nobody can be started.
     """
     jobs = table()
-    if verb in {"sooner", "later"}:
-        waiting = [job.priority for job in jobs.list("waiting") if job.id != identifier] or [0]
-        wanted = max(waiting) + 1 if verb == "sooner" else min(waiting) - 1
-        jobs.prioritise(identifier, min(max(wanted, LOWEST), HIGHEST))
-        return
     {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)
     if verb == "retry":
         st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {identifier}

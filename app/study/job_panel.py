@@ -8,7 +8,7 @@ import streamlit as st
 
 from shuffleproof.app import pictures, services, state
 from shuffleproof.app.figures.text import alt_text
-from shuffleproof.app.jobs import act, before, job_progress, queue_text, submit, table
+from shuffleproof.app.jobs import act, job_progress, submit, table
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
@@ -132,15 +132,9 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
         return
     reached = job_progress(job, table().history(job.id))
     waiting = job.state == "waiting"
-    words = (
-        f"Waiting for a free worker, {queue_text(job)}" if waiting else f"Running: {reached.words}"
-    )
+    words = "Waiting for a free worker" if waiting else f"Running: {reached.words}"
     st.progress(reached.share, text=escaped_sentence(f"{panel.title(job)}{words}"))
-    with st.container(horizontal=True):
-        if waiting and before(job):
-            key = f"sooner {job.id[:16]}"
-            st.button("Run next", key=key, on_click=act, args=("sooner", job.id))
-        st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
+    st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
     for study in running_studies(services.store(), panel.kind):

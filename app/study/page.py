@@ -134,7 +134,9 @@ class StudyPage:
             top.picture.info("Choose at least one ranker.")
             return
         top.says(view)
-        shown = StudyView(artefact, view, [_of_rankers(one, view) for one in _sections(key, view)])
+        shown = StudyView(
+            artefact, view, [_of_rankers(one, view) for one in study_sections(key, view)]
+        )
         drawn = self._picture(shown, top)
         family = self.more(shown) or view.family
         if self.per_query is not None:
@@ -190,7 +192,7 @@ def _drawn(picture: Picture) -> Any:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=study_access.BY_CONTENT)
-def _sections(key: str, view: View) -> list[Section]:
+def study_sections(key: str, view: View) -> list[Section]:
     """Everything that is said below a study's headline; shared and never changed."""
     result = study_access.result(key)
     sections = study_kind(result.recipe).telling().sections(result, view)

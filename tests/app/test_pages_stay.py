@@ -128,7 +128,7 @@ def states(store):
 @pytest.mark.parametrize("kind", STUDIES)
 def test_every_study_page_of_a_new_installation_shows_a_picture_and_a_finding(states, kind):
     shown = states[0][kind]
-    assert shown.figures
+    assert shown.figures or kind == "invariance"  # its picture is the list that moves
     assert any(one.value.endswith("**") for one in shown.page.markdown)
     assert not [one.value for one in shown.page.info if "stored" in one.value]
     assert not [one.label for one in shown.page.expander if one.proto.expanded]

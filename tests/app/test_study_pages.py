@@ -116,25 +116,6 @@ def _is_watched_cancelled_fails_and_is_tried_again(store, job, kind):
     assert not jobs.jobs_of(store).list()
 
 
-def test_what_waits_tells_its_place_and_can_run_next(store):
-    jobs.jobs_of(store).submit("train", {"data": tables.DATA, "ranker": "dlcm"})
-    test = opened("benchmark")
-    test.button(key="new.run").click().run()
-    (mine,) = [job for job in jobs.jobs_of(store).list() if job.kind == "benchmark"]
-    assert "1 job before it" in test.get("progress")[0].proto.text
-    test.button(key=f"sooner {mine.id[:16]}").click().run()
-    assert "before it" not in test.get("progress")[0].proto.text
-    assert jobs.jobs_of(store).list("waiting")[0].id == mine.id
-
-
-def test_no_long_job_is_before_a_short_one(store):
-    queue = jobs.jobs_of(store)
-    kinds = ("train", "runs", "invariance", "benchmark")
-    handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
-    before = {kind: job_panel.before(job) for kind, job in handed.items()}
-    assert before == {"train": 0, "runs": 0, "invariance": 1, "benchmark": 3}
-
-
 def test_what_is_remembered_is_told_apart_by_all_of_its_content():
     """Two long frames that differ in one cell; a function without a name of its own is refused."""
     frame = pd.DataFrame({"value": np.zeros(60_000)})

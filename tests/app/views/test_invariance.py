@@ -79,11 +79,8 @@ def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
     whole = " ".join(texts(page)).replace("\\", "")
     assert "reads the list one document after the other" in whole
     assert "a sum does not depend on the order of its terms" in whole
-    assert "Not invariant" in whole
-    assert "Another order changes the ranking in 150 of 150 lists" in whole
-    assert "queries changed, 0 inconclusive" not in whole
-    assert "**Invariant** under other orders" in whole
-    assert "150 lists of up to 40 documents (median 40) · 300 randomly permuted lists" in whole
+    assert "another order changes the ranking in 150 of 150 lists" in whole
+    assert "none of 300 distinct random orders of 150 lists changed the ranking" in whole
 
 
 def test_the_buttons_write_the_order_into_the_address(page):
