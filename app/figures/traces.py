@@ -27,6 +27,9 @@ OPEN = "rgba(127,127,127,0.15)"
 ROOM = 0.06
 """Of the height of a picture: free above the highest interval."""
 
+LEAST = 0.02
+"""Span of a vertical axis, also of curves along 0."""
+
 
 class Curve(NamedTuple):
     """A line over points, with a ribbon between `low` and `high`.
@@ -75,7 +78,8 @@ def curves(figure: go.Figure, drawn: Sequence[Curve]) -> None:
 def bounds(low: float, high: float) -> tuple[float, float]:
     """The vertical axis: from 0, or from below the lowest interval where that is negative."""
     low = min(low, 0.0)
-    room = max(high - low, 1e-6) * ROOM
+    high = max(high, low + LEAST)
+    room = (high - low) * ROOM
     return (low - room if low < 0 else 0.0), high + room
 
 

@@ -236,11 +236,11 @@ def draw_sections(sections: Sequence[Section]) -> Table:
         elif isinstance(section, Picture):
             chart(pictures.draw(section), f"section {section.name}")
         elif isinstance(section, told.Details):
-            with st.expander(section.title, icon=":material/notes:"):
+            with st.expander(escaped_sentence(section.title), icon=":material/notes:"):
                 for text in section.lines:
                     parts.note(text)
         elif isinstance(section, told.Heading):
-            st.subheader(section.text)
+            st.subheader(escaped_sentence(section.text))
         elif section.text:
             draw = parts.finding if isinstance(section, told.Finding) else parts.note
             draw(section.text)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 from shuffleproof.app import address, captions, rescoring, services, state
 from shuffleproof.app.data_frame import data_frame
@@ -176,7 +177,7 @@ def _of_point(artefact: Artefact, how: PerQuery, point: Point, measure: str) -> 
     by_column = compute(key, changes_by_column, how.before, point, measure)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        by_level = by_column.columns.dtype != object
+        by_level = is_numeric_dtype(by_column.columns.dtype)
         axis = how.level(point[1]) if by_level else how.family
         clicked = chooses(of=str, at=float) if by_level else chooses(of=str, family=str)
         map_ = cached_figure(perturbations.queries, by_column, axis, measure)

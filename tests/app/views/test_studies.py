@@ -120,6 +120,9 @@ def test_the_queries_of_a_point_are_those_of_the_study(kind, every_study):
     assert page.selectbox(key="point").value == point[0]
     shown = next(one.value for one in page.dataframe if "disturbed" in one.value)
     assert shown["change"].tolist() == frame["change"].tolist()
+    axes = [chart.proto.alt for chart in page.get("plotly_chart")]
+    wanted = how.family if kind == "initial-rankings" else how.level(point[1])
+    assert f"query against {wanted}" in axes[-1]
     if frame["change"][0] < 0:
         worst_query = f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}"
         assert worst_query in app_pages.words(page)

@@ -97,7 +97,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
             continue
         frame = pareto(cards(result, family, measure))
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
-        yield Finding(headline(result, replace(view, family=family)).text)
+        if not view.family:  # it is said above
+            yield Finding(headline(result, replace(view, family=family)).text)
         yield Sentence(of_order(frame))
         yield shown_cards(frame, family)
     yield Convention(convention(result, measure))
