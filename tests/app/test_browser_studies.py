@@ -1,6 +1,7 @@
 """Every page of a study in a real Chromium: question, picture, clicks, a file taken away."""
 
 import csv
+import json
 import re
 from dataclasses import dataclass
 
@@ -141,4 +142,10 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     page.get_by_role("heading", name="Export").wait_for(timeout=browser.PATIENCE)
     visitor.drawn()
     visitor.click_mark("lost against", 4)
+    found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
+    found |= visitor.taken("Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
+    starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg"}
+    assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
+    assert json.loads(found["Recipe (JSON)"])["recipe"]["budgets"] == [1, 2]
+    assert all(b"dlcm@small" in found[kind] for kind in ("HTML", "Report (HTML)"))
     assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}

@@ -88,20 +88,6 @@ def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     assert figure.layout.annotations[0].text == "critical difference 0.80"
 
 
-def test_two_answers_are_drawn_from_the_initial_ranking():
-    answers = pd.DataFrame(
-        {"document": ["x", "y", "z"], "label": [1.0, 0.0, 2.0], "initial": [1, 2, 3],
-         "dlcm": [3, 2, 1], "mart": [1, 3, 2]}
-    )  # fmt: skip
-    moves = benchmark_query.moves(answers, ("dlcm", "mart"))
-    assert list(moves.moved) == [True, False, True]
-    figure = benchmark_query.two_answers(answers, ("dlcm", "mart"))
-    assert list(figure.layout.xaxis.ticktext) == ["initial ranking", "DLCM", "MART"]
-    columns = [trace for trace in figure.data if trace.mode == "markers"]
-    assert [list(trace.y) for trace in columns] == [[1, 2, 3], [3, 2, 1], [1, 3, 2]]
-    assert "answered" not in columns[0].hovertemplate
-
-
 def test_two_runs_are_joined_where_both_have_a_document_among_their_first():
     found = pd.DataFrame(
         {"document": ["x", "y", "z", "far"], "label": [1.0, 0.0, 2.0, 0.0],

@@ -92,14 +92,6 @@ def test_conventions_change_the_whole_table_at_once(stored):
     np.testing.assert_allclose(frame["difference"], expected["difference"])
 
 
-def test_measure_columns_baseline_and_test_are_choices(stored):
-    test = opened(measure="NDCG@3", columns=["NDCG@1", "NDCG@3"], baseline="dlcm",
-                  test="randomisation")  # fmt: skip
-    assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
-    assert "DLCM" not in list(test.dataframe[0].value["ranker"])
-    assert "randomisation, Holm" in words(test)
-
-
 def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
     labels = fold.test.labels.copy()
     labels[fold.test.offsets[3] : fold.test.offsets[4]] = 0
@@ -223,11 +215,6 @@ def test_folds_of_one_name_are_run_together(store):
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"
-
-
-def handed_in(store):
-    asked = {"data": tables.DATA, "rankers": ["lambdamart", "dlcm", "gsf"], "preset": "small"}
-    return jobs.submit(store, "benchmark", asked)
 
 
 def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, tmp_path):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import scoring, services
+from shuffleproof.app import services
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (
     Answer,
@@ -18,9 +18,8 @@ from shuffleproof.core.answers.one_list import (
     moves,
 )
 from shuffleproof.core.answers.shown_order import Documents
-from shuffleproof.core.errors import JobError, ScoringError
+from shuffleproof.core.errors import JobError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import run_to_end
 from tests import places
 
 SECONDS = 60
@@ -135,18 +134,6 @@ def test_a_document_is_moved_by_hand_again_and_again(page):
     assert page.selectbox(key="document").value is None
 
 
-def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypatch):
-    class Dead:
-        def ask(self, *_):
-            raise ScoringError("it <b>died</b>", "Try again.", "details")
-
-    monkeypatch.setattr(scoring, "resident", Dead)
-    page = opened(trained_sample[0].root, monkeypatch, query="501", order="shuffled:990")
-    assert not page.exception
-    assert "The scoring process has no answer" in page.error[0].value.replace("\\", "")
-    assert "<b>" not in page.error[0].value, "text is escaped"
-
-
 def uncertified(trained_sample, tmp_path):
     """A store with the rankers and without the study."""
     (tmp_path / "artefacts").mkdir()
@@ -181,21 +168,6 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM moved" in said(page)
     assert "disk is full" in page.error[0].value
-
-
-def test_rankers_of_their_own_settings_are_named_by_their_keys(
-    trained_sample, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
-    page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
-    page = button(page, "Examine all test queries").click().run()
-    assert [toast.value for toast in page.toast] == []
-    (job,) = jobs.jobs_of(services.store()).list("waiting")
-    workbench = trained_sample[1]
-    for asked, ranker in zip(
-        job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
-    ):
-        assert run_to_end(workbench.train(asked)).ranker.name == ranker
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):

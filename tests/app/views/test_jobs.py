@@ -26,23 +26,6 @@ def button(page, label):
     return next(one for one in page.button if one.label == label)
 
 
-def test_running_waiting_and_ended_jobs_are_told_apart(table):
-    ended, failed, runs, waits = (
-        table.train(ranker) for ranker in ("dlcm", "setrank-msab", "setrank-imsab", "mart")
-    )
-    table.end(table.run(ended, 2), result={"valid": {"NDCG@10": 0.61234}})
-    table.end(table.run(failed), "failed", reason="train.txt:7: no label. Add one.\nmore")
-    table.run(runs, 3)
-    said = words(opened(jobs_script))
-    for heading in ("Running (1)", "Waiting (1)", "Failed (1)", "Finished (1)"):
-        assert heading in said
-    assert "Cancelled" not in [one.value for one in opened(jobs_script).subheader]
-    assert "3 of at most 30 epochs · 400 lists/s · at most " in said
-    assert "validation NDCG@10 0.612" in said
-    assert "train.txt:7: no label. Add one." in said
-    assert waits.id
-
-
 def test_cancel_and_try_again(table):
     job = table.train("dlcm")
     page = opened(jobs_script)
@@ -171,36 +154,6 @@ def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
     measured = [Step(1, 10, "epochs", 10.0, {}), Step(2, 10, "epochs", 12.0, {})]
     later = replace(running, progress=told | {"done": 2})
     assert jobs.job_progress(later, measured).words.endswith("at most 15 s more")
-
-
-@pytest.mark.parametrize(
-    ("kind", "given", "name"),
-    [
-        ("ingest", {"upload": "u", "name": "mine"}, "Import mine"),
-        (
-            "initial-ranking",
-            {"data": "d", "rankers": ["a", "b"]},
-            "Disturb the initial ranking of a, b on d",
-        ),
-        ("invariance", {"data": "d", "rankers": ["a"]}, "Shuffle lists for a on d"),
-        ("set-size", {"data": "d"}, "Vary the set size on d"),
-        ("set-size", {"data": "d", "rankers": ["a"]}, "Vary the set size of a on d"),
-        ("benchmark", {"data": "d", "rankers": ["a"]}, "Benchmark a on d"),
-        (
-            "train",
-            {
-                "data": "d",
-                "ranker": "dlcm",
-                "preset": "small",
-                "changes": {"seed": "1"},
-                "lists": {"initial": ["random"]},
-            },
-            "Train dlcm@small seed=1 on random on d",
-        ),
-    ],
-)
-def test_names_of_jobs(kind, given, name):
-    assert jobs.name(Job("0", kind, given)) == name
 
 
 def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):

@@ -8,7 +8,6 @@ import pytest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.received_files import in_words
 from shuffleproof.app.views.library import chosen_entries as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core import job_kinds, jobs
@@ -100,20 +99,6 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
 def test_filters_narrow_what_is_shown(shown, wanted, names):
     found = doors.filter_entries(doors.entries(), wanted)
     assert {entry.name for entry in found} == names
-
-
-def test_every_name_is_shown_and_found(own):
-    store, data, *_ = own
-    for name in ("zz second", "aa first"):
-        store.set_name(name, data.key)
-    for word in ("second", "aa", tables.DATA):
-        (row,) = opened(kind="data", find=word).dataframe[0].value.to_dict("records")
-        assert row["name"].split(", ") == sorted(["zz second", "aa first", tables.DATA])
-    test = opened(chosen=keys(data))
-    test.button(key="delete").click().run()
-    told = words(test).replace("\\", "")
-    assert f"aa first, {tables.DATA}, zz second**, {in_words(data.size)}, is removed" in told
-    assert "0.0 MB" not in told
 
 
 def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
@@ -241,25 +226,6 @@ def shown_archive(home, tmp_path):
     chosen = [entry.artefact for entry in library.with_dependencies(every, [studies[0].key])]
     run_to_end(archive.write(store, chosen, tmp_path / "elsewhere.zip"))
     return (tmp_path / "elsewhere.zip").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("ending", "said"),
-    [
-        ({"state": "failed", "reason": "study is damaged"}, "Refused. study is damaged"),
-        ({"state": "done", "result": '{"artefact": "a", "artefacts": ["a", "b"]}'},
-         "2 entries taken in"),
-        ({"state": "cancelled"}, "cancelled."),
-    ],
-)  # fmt: skip
-def test_what_became_of_an_archive_is_said(own, ending, said):
-    store, *_ = own
-    upload = uploads.spool(store, [("a.zip", io.BytesIO(b"no archive"))])
-    job = jobs.submit(store, view.IMPORT, {"upload": upload, "name": "a.zip"})
-    test = opened(**{view.MINE: job.id})
-    assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
-    state_of(store, job, finished=2.0, **ending)
-    assert said in words(opened(**{view.MINE: job.id}))
 
 
 def test_the_store_says_its_size_and_is_cleaned_when_asked(own):

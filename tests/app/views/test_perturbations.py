@@ -8,15 +8,11 @@ import pytest
 
 from shuffleproof.app import rescoring
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.study import per_query
-from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import perturbations as view
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import signed
 from tests import app_disturbed as made
 
 CHAIN = "shuffle:1+shuffle-shown"
@@ -44,18 +40,6 @@ def desk(workbench, stored, monkeypatch):
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
 
-def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatch):
-    made.desk_of(Store(tmp_path), monkeypatch)
-    page = made.opened("perturbations")
-    assert view.FORM.question.title in made.words(page)
-    assert page.button(key="new.run").label == "Run this study"
-    listed = [name for table in page.dataframe for name in table.value["family"]]
-    assert sorted(listed) == sorted(PERTURBATIONS), "every family, once"
-    said = dict(zip(page.dataframe[0].value["family"], page.dataframe[0].value["what happens"],
-                    strict=True))  # fmt: skip
-    assert said["shuffle-shown"] == PERTURBATIONS["shuffle-shown"].summary
-
-
 def test_losses_are_from_the_lists_as_they_are(result):
     frame = sections.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
     start = result.per_query(INITIAL, "cut", 0.0, "NDCG@10").mean()
@@ -65,18 +49,6 @@ def test_losses_are_from_the_lists_as_they_are(result):
     assert frame.loc[INITIAL, CHAIN, 0.0]["loss"] > 0, "a chain's first level is disturbed too"
     assert abs(frame.loc["feature:1", "shuffle", 1.0]["loss"]) < 1e-6
     assert frame.loc["feature:1", "shuffle", 1.0]["answer-tau"] == pytest.approx(1)
-
-
-def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
-    point = (INITIAL, "distractors", 3.0)
-    worst = compute(str(stored.key), per_query.changes, per_query.unchanged_lists, point, "NDCG@10")
-    query = worst["query"][0]
-    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
-    said = made.words(page)
-    assert f"query {query} loses most: {signed(worst['change'][0])}" in said
-    assert "0 documents left the list, 3 joined it" in said
-    page.selectbox(key="family").set_value("cut").run()
-    assert "6 documents left the list, 0 joined it" in made.words(page)
 
 
 def test_a_chain_is_played_again_too(desk, stored):
@@ -130,20 +102,6 @@ def test_attacks_are_told_by_network_attacked_and_ranker_hit():
     assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
     assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transfer_text(wide, "RR"))
     assert sections.transfer(frame[frame["family"] == "cut"]).empty
-
-
-def test_one_query_shows_all_rankers_under_all_perturbations_by_level(desk, stored, result):
-    page = made.opened("query")
-    query = sections.most_changed(result)
-    frame = sections.of_query(result, query, "NDCG@10")
-    sections.at_step(frame, 1.0)
-    assert query in page.query_params["query"]
-    page.slider(key="step").set_value(0).run()
-    assert "no ranker loses NDCG@10" in made.words(page)
-    page.slider(key="step").set_value(2)
-    page.selectbox(key="family").set_value("shuffle")
-    page.selectbox(key="point").set_value("initial ranking").run()
-    assert not page.exception
 
 
 def test_the_values_of_one_query_are_those_of_the_study(result):

@@ -65,15 +65,6 @@ def chosen(page, *names):
     return page
 
 
-def test_an_empty_store_says_what_will_appear_and_what_it_costs(table):
-    page = opened(train_script)
-    said = words(page)
-    assert "Nothing has been trained from here on this data set yet" in said
-    assert "None yet." in said
-    assert "8 trainings, time unknown, the candidate lists included." in said
-    assert train_button(page).label == "Train 2 rankers"
-
-
 def test_the_button_hands_in_one_job_a_ranker(table):
     page = chosen(opened(train_script), "mart", "setrank-msab")
     train_button(page).click().run()
@@ -116,13 +107,6 @@ def test_a_preset_that_was_tuned_stands_behind_its_ranker_and_is_trained(table):
     assert given == {"lambdamart@mine": {"trees": "3"}, "lambdamart@tuned": None}
 
 
-def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
-    page = opened(train_script)
-    said = words(page)
-    assert "is best on the validation part, with NDCG@10 0." in said
-    assert page.multiselect(key="initial").value == ["lambdamart@small"]
-
-
 def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(table):
     lists = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
     asked = tuning.Tuning("ranksvm", trials=6)
@@ -154,17 +138,6 @@ def test_running_trainings_show_curves_progress_and_cancel(table):
     cancel = [one for one in page.button if one.label == "Cancel"]
     cancel[-1].click().run()
     assert {job.state for job in table.jobs.list()} == {"running", "cancelled"}
-
-
-def test_a_failed_training_says_why_and_can_be_tried_again(table):
-    job = table.train("dlcm")
-    table.end(table.run(job, 1), "failed", reason="the loss is no number in epoch 2\ntrace")
-    page = opened(train_script)
-    said = words(page)
-    assert "Train dlcm@small on sample failed: the loss is no number in epoch 2" in said
-    assert "trace" not in said
-    next(one for one in page.button if one.label == "Try again").click().run()
-    assert table.jobs.get(job.id).state == "waiting"
 
 
 def test_pressing_train_tries_a_failed_one_again(table):
@@ -216,10 +189,6 @@ def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tm
     assert own.to_dict() == pytest.approx(means[own.index].to_dict(), abs=1e-6)
     frame = runs.table(training.trained_rankers(training.fit_size("sample")), found)
     assert frame.loc[(frame["ranker"] == "dlcm"), "test"].notna().any()
-
-
-def plain(said):
-    return said.replace("\\", "")
 
 
 def test_what_is_trained_already_is_found_at_once(own):
