@@ -5,7 +5,7 @@ Train and Jobs say the same words.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -102,6 +102,29 @@ def remembered_job(own: str) -> Job | None:
     except ShuffleproofError:  # it was removed from the list in another tab
         del st.session_state[own]
         return None
+
+
+def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
+    """Draw what became of the job that this session remembers; whether it is still under way.
+
+    Args:
+        own: the name under which it is remembered.
+        done: draws its result.
+        hint: of what can be done where it failed.
+    """
+    job = remembered_job(own)
+    if job is None:
+        return False
+    if not job.ended:
+        watch(job, name(job))
+    elif job.state == "done":
+        done(job)
+    elif job.state == "failed":
+        st.error(refusal(f"Refused. {job.reason}"))
+        st.caption(hint)
+    else:
+        st.info(escaped_sentence(f"{name(job)}: cancelled."))
+    return not job.ended
 
 
 def watch(job: Job, words: str) -> None:
@@ -253,6 +276,8 @@ def _far(job: Job) -> str:
     report = _report(job)
     if report.spent is not None:
         return f"{report.done:,} {report.unit}, {report.spent_in_words()}"
+    if report.unit == "bytes":
+        return f"{report.done / 1e6:,.1f} of {report.total / 1e6:,.1f} MB"
     return f"{report.done:,} of at most {report.total:,} {report.unit}"
 
 

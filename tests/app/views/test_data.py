@@ -309,13 +309,11 @@ def table_of_parts(parts):
     return text.getvalue()
 
 
-@pytest.mark.parametrize("way", ["Files of each part", "One file, split by query"])
 @pytest.mark.parametrize("name", ["all.parquet", "test.parquet"])
-def test_a_table_that_names_its_parts_is_taken_as_it_says(store, way, name):
+def test_a_table_that_names_its_parts_is_taken_as_it_says(store, name):
     test = page("Add data")
     assert "Parquet" in plain(test)
     test.text_input(key="upload name").set_value("mine").run()
-    test.segmented_control(key="upload way").set_value(way).run()
     table = table_of_parts(["train"] * 3 + ["valid", "test", "test"])
     test.file_uploader[0].set_value([(name, table, "application/octet-stream")])
     test.run()
@@ -327,30 +325,6 @@ def test_a_table_that_names_its_parts_is_taken_as_it_says(store, way, name):
     app_jobs.worked(store)
     (artefact,) = store.artefacts("data")
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [3, 1, 2]
-
-
-def test_renaming_and_deleting(store, tmp_path):
-    artefact = ingested(store, tmp_path)
-    ingested(store, tmp_path, "other")
-    test = page("Manage", "mine")
-    test.text_input(key="rename mine").set_value("other")
-    rename = next(button for button in test.button if button.label == "Rename")
-    rename.click().run()
-    assert "the name is taken" in test.error[0].value
-    test.text_input(key="rename mine").set_value("new name")
-    next(button for button in test.button if button.label == "Rename").click().run()
-    assert test.session_state["data"] == "new name"
-    assert "Not found" not in plain(test), "the address says the new name"
-    assert "mine" not in store.names()
-    assert store.names()["new name"] == artefact.key
-    next(button for button in test.button if button.label == "Delete …").click().run()
-    assert "No trained ranker and no study depends on it" in plain(test)
-    assert "It is also called other" in plain(test), "the same bytes are one data set"
-    test.button(key="delete now").click().run()
-    assert not test.exception
-    assert "Not found" not in plain(test)
-    assert store.names() == {}
-    assert artefact.key not in {each.key for each in store.artefacts()}
 
 
 def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
