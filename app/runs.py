@@ -8,8 +8,6 @@ from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.result import StudyResult
 
 MEASURE = "NDCG@10"
-JOINT = "+"
-"""Between the keys of a run's trainings where an address names it."""
 
 
 def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
@@ -21,12 +19,12 @@ def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
 
     Returns:
         Beside the columns of `trained`: seeds, valid and test (means), valid_sd and test_sd
-        (n - 1; NaN for one seed), seconds (mean), and `keys`, of all trainings.
+        (n - 1; NaN for one seed), and seconds (mean).
     """
     frame = trained.assign(test=trained["key"].map(tested).astype(float))
     rows = []
     for _, seeds in frame.groupby("alike", sort=False):
-        folded = seeds.iloc[0].to_dict() | {"seeds": len(seeds), "keys": JOINT.join(seeds["key"])}
+        folded = seeds.iloc[0].to_dict() | {"seeds": len(seeds)}
         for name in ("valid", "test", "seconds"):
             values = seeds[name].astype(float)
             folded |= {name: values.mean(), f"{name}_sd": values.std()}

@@ -29,9 +29,6 @@ SHOWN, LISTED = 4, 50
 RUNS, COMPARED = train_form.RUNS, "compared"
 """In addresses: trainings whose curves are shown, and rankers that stand side by side."""
 
-PAIR, TWO = "pair", 2
-"""In addresses: two runs that are compared."""
-
 DIGITS = train_form.DIGITS
 
 

@@ -19,7 +19,6 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from tests import app_pages
-from tests import app_sizes as made
 from tests import app_tables as tables
 from tests.app_jobs import state_of
 from tests.app_pages import words
@@ -39,7 +38,7 @@ def filled(folder, fold):
     store = Store(folder)
     data = tables.data_set(store, fold)
     rankers = [ranker_in(store, fold, trees=trees) for trees in ("3", "4")]
-    studies = [made.sizes_in(store, fold), made.rankings_in(store, fold)]
+    studies = [tables.ablation_in(store, fold), tables.benchmark_in(store, fold)]
     return store, data, rankers, studies
 
 
@@ -79,9 +78,8 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     assert (row["name"], row["kind"], row["data"]) == ("MART", "ranker", tables.DATA)
     assert row["seconds"] == 1.5
     assert "trees 3" in row["what"]
-    cells = len(made.sizes_plan(tables.fold()).cells())
-    assert table.loc[str(studies[0].key)]["name"] == "set-size"
-    assert table.loc[str(studies[0].key)]["seconds"] == pytest.approx(cells * 0.1, rel=0.1)
+    assert table.loc[str(studies[0].key)]["name"] == "ablation"
+    assert table.loc[str(studies[0].key)]["seconds"] == pytest.approx(1.2)
     assert table.loc[str(data.key)]["needed"] == 4
     assert "5 of 5 entries" in words(test)
 
@@ -89,9 +87,9 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
-        (Filter(kind="study"), {"set-size", "initial-rankings"}),
+        (Filter(kind="study"), {"ablation", "benchmark"}),
         (Filter(text="TREES 4 ranker"), {"mart"}),
-        (Filter(text="initial-rank"), {"initial-rankings"}),
+        (Filter(text="ablat"), {"ablation"}),
         (Filter(data=tables.DATA, kind="data"), {tables.DATA}),
         (Filter(text="nothing of the kind"), set()),
     ],
@@ -107,10 +105,9 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     assert f"Made from: {tables.DATA}" in words(test)
     assert "its trials took" in words(test)
     assert any(
-        "study set-size" in code.value and "--data my_set" in code.value for code in test.code
+        "study ablation" in code.value and "--data my_set" in code.value for code in test.code
     )
-    assert any("question = SetSize(" in code.value for code in test.code)
-    assert any("Rankers of lists are trained on 3 and 6" in code.value for code in test.code)
+    assert any("question = Ablation(" in code.value for code in test.code)
     assert any("SetRank: Learning a permutation" in code.value for code in test.code)
     (link,) = test.get("page_link")
     assert f"study={studies[0].key}" in str(link.proto)

@@ -20,7 +20,7 @@ from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.words import signed
-from tests import app_disturbed, app_pages, app_sizes
+from tests import app_disturbed, app_pages
 from tests import app_folded as folded
 from tests import app_tables as tables
 
@@ -201,15 +201,6 @@ def test_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path):
     shown = next(one.value for one in page.dataframe if "slice" in one.value)
     assert shown["n"].sum() == len(frame)
     assert (shown["mean"] * shown["n"]).sum() == pytest.approx(frame["change"].sum())
-
-
-def test_a_ranker_that_is_not_stored_is_not_asked_again(dashboard, tmp_path, fold):
-    store = dashboard(tmp_path)
-    tables.data_set(store, fold)
-    artefact = app_sizes.sizes_in(store, fold)
-    query = StudyResult.open(artefact.path).query_ids[0]
-    page = opened(artefact, point="setrank-msab", family="3", at="12", of=query)
-    assert "is not stored, so it cannot be asked again here" in app_pages.words(page)
 
 
 def test_a_study_of_a_removed_data_set_says_so(dashboard, tmp_path, fold, monkeypatch):

@@ -173,7 +173,6 @@ def test_seeds_are_one_row_with_their_mean_and_spread():
     assert found.loc["dlcm", "valid"] == pytest.approx(statistics.mean([0.5, 0.7]))
     assert found.loc["dlcm", "valid_sd"] == pytest.approx(statistics.stdev([0.5, 0.7]))
     assert found.loc["dlcm", "test"] == pytest.approx(0.45)
-    assert found.loc["dlcm", "keys"] == "one+three"
     assert found.loc["mart", ["valid_sd", "test"]].isna().all()
 
 
