@@ -19,9 +19,6 @@ DONE = "done"
 STOPPED = {"pruned": "stopped early", "failed": "failed"}
 """What became of trials that are not finished, in words."""
 
-SPAN = 8
-"""A field whose values differ by this factor or more has a logarithmic axis."""
-
 MOST_TICKS = 10
 """Up to so many trials, each has its tick; an axis of more has whole numbers by itself."""
 

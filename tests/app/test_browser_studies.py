@@ -102,14 +102,12 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     opened(visitor, "worst-case")
     page = visitor.page
     page.get_by_text("New study", exact=True).click()
-    page.get_by_role("button", name="Clear all").first.click()
     visitor.drawn()
-    visitor.choose("Rankers", "dlcm@small")
     visitor.fill("Budgets", "1,2")
     visitor.fill("Queries", "4")
+    shipped = page.url
     visitor.press("Run this study")
-    visitor.chart("lost against").wait_for(timeout=browser.PATIENCE)
-    page.get_by_role("heading", name="Export").wait_for(timeout=browser.PATIENCE)
+    page.wait_for_url(lambda address: address != shipped, timeout=browser.PATIENCE)
     visitor.drawn()
     visitor.click_mark("lost against", 4)
     found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
@@ -117,5 +115,5 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg"}
     assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
     assert json.loads(found["Recipe (JSON)"])["recipe"]["budgets"] == [1, 2]
-    assert all(b"dlcm@small" in found[kind] for kind in ("HTML", "Report (HTML)"))
-    assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}
+    assert b"DLCM" in found["HTML"]
+    assert "dlcm" in {row["ranker"] for row in rows_taken(visitor)}
