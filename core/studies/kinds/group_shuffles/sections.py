@@ -1,6 +1,6 @@
 """Sections of a study of GSF's shuffles: picture, convention, errors, slopes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, listed
+from shuffleproof.core.words import counted
 
 SLOPES_TITLE = "Exponent of the error's fall with S"
 TITLE = "Equivariance error of every ranker by the number of shuffles"
@@ -62,20 +62,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "said": error_text(reference(result)),
         "slopes": records(slopes(result)),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    _, _, fixed = str(recipe["measures"][1]).partition("under ")
-    reference = f"{fixed or max(recipe['shuffles'])} shuffles"
-    return (
-        f"Groups are formed from S = {listed(recipe['shuffles'])} shuffles of each list. Each "
-        f"list is scored in {counted(recipe['orders'], 'random order')} beside its own (seed "
-        f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
-        f"deviation of its list's scores under {reference}. The slope is fitted by least "
-        "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
-        "intervals over queries."
-    )
 
 
 def error_text(reference: int) -> str:

@@ -177,7 +177,6 @@ def test_it_is_told_in_words(result):
     assert said.startswith("LSI loses most: recall@20 −")
     assert "for unseen documents where 40 % came later; " in said
     assert "0.0 % where 10 % came later" in sections.new_words(result)
-    assert "20 documents" in sections.methods_text(result.recipe, result.facts)
 
 
 def test_the_command_answers_in_json_and_is_stored(store, result, capsys):
