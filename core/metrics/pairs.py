@@ -101,8 +101,11 @@ def _by_rank(starts: np.ndarray) -> np.ndarray:
 def _tau(ranks: np.ndarray) -> float:
     """τ-b of one list."""
     starts, other_starts, size = ranks[FIRST], ranks[SECOND], ranks.shape[1]
-    ordered = (size - ranks[FIRST_SIZE]).sum() * 0.5 * (size - ranks[SECOND_SIZE]).sum() * 0.5
-    if ordered == 0.0:
+    ordered, other_ordered = 0.0, 0.0  # pairs that each ranking tells apart, counted twice
+    for i in range(size):
+        ordered += size - ranks[FIRST_SIZE, i]
+        other_ordered += size - ranks[SECOND_SIZE, i]
+    if ordered * other_ordered == 0.0:
         return np.nan
     signed, i = 0.0, 0
     order, counts = _by_rank(starts), np.zeros(size + 1)
@@ -114,7 +117,7 @@ def _tau(ranks: np.ndarray) -> float:
         for member in order[i:end]:
             _add(counts, other_starts[member], 1.0)
         i = end
-    return signed / np.sqrt(ordered)
+    return 2.0 * signed / np.sqrt(ordered * other_ordered)
 
 
 @no_type_check
