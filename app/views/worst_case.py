@@ -110,7 +110,7 @@ def _certificates(artefact: Artefact, rankers: Sequence[str]) -> None:
 FEW = 100
 """Queries that a first search takes; all take as much longer as there are more."""
 
-FIELDS = ("unit", "method", "places", "width", "candidates", "chains", "rounds", "hot", "cold")
+FIELDS = ("unit", "method", "places", "width", "candidates")
 
 
 @job_panel.picture_so_far
