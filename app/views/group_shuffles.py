@@ -68,8 +68,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notes:
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
-        reading = sections.error_text(compute(key, sections.reference))
-        parts.convention(reading, intervals, "one training")
+        parts.convention(sections.ERROR, intervals, "one training")
     st.subheader("Every way to form groups")
     ways = Table(frame, sections.COLUMNS, sections.TITLE)
     data_frame(ways, "ways")

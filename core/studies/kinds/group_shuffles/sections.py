@@ -50,7 +50,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = table(result)
     yield Picture("group shuffles", (frame,))
-    yield Convention(error_text(reference(result)))
+    yield Convention(ERROR)
     yield Table(frame, COLUMNS, TITLE)
     yield Table(slopes(result), SLOPES, SLOPES_TITLE)
 
@@ -59,19 +59,16 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
         "table": records(table(result)),
-        "said": error_text(reference(result)),
+        "said": ERROR,
         "slopes": records(slopes(result)),
     }
 
 
-def error_text(reference: int) -> str:
-    """What the error is, in words."""
-    return (
-        "The trained network scores groups from S shuffles of each list. Error: "
-        "root mean square change of a document's score when its list is shown in another order, "
-        "divided by the deviation of that list's scores under "
-        f"{counted(reference, 'shuffle')}"
-    )
+ERROR = (
+    "The trained network scores groups from S shuffles of each list. Error: root mean square "
+    "change of a document's score when its list is shown in another order, divided by the "
+    f"deviation of that list's scores under {REFERENCE} shuffles"
+)
 
 
 LEAST_POINTS = 3
@@ -136,15 +133,6 @@ def table(result: StudyResult) -> pd.DataFrame:
         )
     frame = pd.concat(frames, ignore_index=True).astype({"shuffles": int})
     return frame[tables.keys(COLUMNS)]
-
-
-def reference(result: StudyResult) -> int:
-    """Under how many shuffles the deviation is taken that changes are divided by.
-
-    Always REFERENCE; in studies stored before that was fixed, the most that were asked for.
-    """
-    fixed = result.recipe["measures"][1] == MEASURES[1]
-    return REFERENCE if fixed else int(max(result.recipe["shuffles"]))
 
 
 def slope(result: StudyResult, ranker: str) -> Slope:
