@@ -19,7 +19,7 @@ from shuffleproof.core.studies.result import StudyResult
 FEW = 100
 """Queries that a first search takes; all take as much longer as there are more."""
 
-FIELDS = ("unit", "method", "places", "width", "candidates", "chains", "rounds", "hot", "cold")
+FIELDS = ("unit", "method", "places", "width", "candidates")
 
 
 def search_fields(_declared: Parameter, _now: Any) -> Any:

@@ -191,11 +191,7 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
 
 
 class SectionsModule(Protocol):
-    """How a kind of study tells what it found: the module `sections` of the kind.
-
-    Beside these three it may have `methods_text(recipe, facts)`: what is done, as a paper would say
-    it, where that is more than disturbing lists by families (`core.studies.methods`).
-    """
+    """The module `sections` of a kind: headline, sections for people, answer in JSON."""
 
     def headline(self, result: "StudyResult", view: View, /) -> Headline:
         """The answer in one sentence."""

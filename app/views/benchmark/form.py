@@ -125,7 +125,7 @@ def printed_table(
         measures: the columns.
     """
     names, rows, called = [], [], display_names(labels)
-    groups, tuned = benchmark_rows.groups_of(facts), benchmark_rows.tuned_in_words(facts)
+    groups, tuned = facts["groups"], benchmark_rows.tuned_in_words(facts)
     for group in GROUPS:
         of_group = [label for label in labels if groups[label] == group]
         if of_group:

@@ -18,7 +18,6 @@ from shuffleproof.core.studies.workbench import run_to_end
         (Search(places=6), 3),
         (Search(unit="exchanges", places=6, candidates=8), 3),
         (Search(method="beam", places=5, width=2), 3),
-        (Search(method="annealing", chains=2, rounds=5), 2),
     ],
 )
 def test_the_cost_said_is_never_below_what_is_scored(search, budget):
@@ -29,7 +28,7 @@ def test_the_cost_said_is_never_below_what_is_scored(search, budget):
         values = (orders % 3 == 0) @ weights
         return values[:, None], values[:, None]
 
-    work = worst_order(offsets, objective, replace(search, budget=budget), np.random.default_rng(0))
+    work = worst_order(offsets, objective, replace(search, budget=budget))
     assert 1 < run_to_end(work).evaluated <= search.orders(budget) + 1
 
 

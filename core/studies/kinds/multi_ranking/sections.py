@@ -1,6 +1,6 @@
 """Sections of a study of initial rankings: headline, picture, claim, table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import listed
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -81,14 +80,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "finding": headline(result, View()).text,
         "convention": Measure.parse(measure).convention(),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
-    text = "At test time initial rankings are left out one by one and all together"
-    text += f", and the first is exchanged for {listed(swaps)}" if swaps else ""
-    return f"{text}; candidates and the order shown stay the same."
 
 
 COLUMNS = (

@@ -15,7 +15,7 @@ from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
-from shuffleproof.core.studies import methods, tables
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.perturbations.applicability import (
     in_words,
@@ -107,14 +107,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "said": _notes(facts, {family for family, _ in result.recipe["perturbations"]}),
         "convention": _convention(result, measure),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it, and which rankers are left out of what."""
-    families = dict.fromkeys(str(family) for family, _ in recipe["perturbations"])
-    return " ".join(
-        filter(None, (methods.disturbance_text(recipe), omission_text(facts, families)))
-    )
 
 
 def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:

@@ -36,7 +36,6 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import listed
 
 MAPS = {
     "quality": ("mean", "{} on lists of N1"),
@@ -162,15 +161,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "shorter": result.facts["shorter"],
         "left_out": result.facts["left_out"],
     }
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
-    training = f"Rankers of lists are trained on {listed(trained)} candidates; " if trained else ""
-    tested = f"all are tested on {listed(recipe['sizes'])}"
-    text = f"{training}{tested} candidates, and a list with fewer documents stays as it is."
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def curves(result: StudyResult, measure: str) -> pd.DataFrame:
