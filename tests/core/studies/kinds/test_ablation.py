@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.app.figures import ablation as figure
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import MissingRankingError, UsageError
 from shuffleproof.core.metrics.significance import holm
