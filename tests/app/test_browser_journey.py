@@ -93,7 +93,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     page.get_by_role("link", name="Stress tests").click()
     visitor.drawn()
     page.get_by_role("link", name="Invariance").click()
-    page.locator(browser.PICTURE).nth(1).wait_for(timeout=PATIENCE)
+    page.get_by_role("option", name="place 1 of").first.wait_for(timeout=PATIENCE)
     visitor.drawn()
     page.get_by_role("button", name="Shuffle", exact=True).click()
     page.wait_for_url("**order=shuffled%3A2**")
