@@ -152,7 +152,7 @@ class FrameRows:
     Attributes:
         features: of the rows.
         feature_ids: of the columns of features.
-        names: of the columns of features; None: they say no more than the ids.
+        columns: of the features, as the frame calls them.
         labels: of the rows.
         queries: the query id of every row.
         comments: what follows `#` in LETOR text, with the document's id; None: neither is there.
@@ -160,10 +160,15 @@ class FrameRows:
 
     features: Float32[np.ndarray, "docs features"]
     feature_ids: tuple[int, ...]
-    names: tuple[str, ...] | None
+    columns: tuple[str, ...]
     labels: Float32[np.ndarray, " docs"]
     queries: list[str]
     comments: list[bytes] | None
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns are called by more than their ids."""
+        return self.columns != names_of_ids(self.feature_ids)
 
 
 def rows_of_frame(
@@ -231,7 +236,7 @@ def rows_of_frame(
     return FrameRows(
         features,
         ids,
-        None if called == names_of_ids(ids) else called,
+        called,
         labels,
         [str(query) for query in queries],
         comments,
@@ -256,7 +261,7 @@ def dataset_of(
         tuple(queries.tolist()),
         rows.feature_ids,
         comments=comments or None,
-        feature_names=rows.names,
+        feature_names=rows.columns if rows.named else None,
     )
 
 

@@ -30,7 +30,7 @@ from jaxtyping import Float32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.document_tables import ANY_PART, TableReading, is_table, rows_of
+from shuffleproof.core.data.document_tables import TableReading, is_table, rows_of
 from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.letor.chunks import (
     ABSENT,
@@ -139,13 +139,12 @@ def read(
     return table.to_dataset()
 
 
-def check_start(  # noqa: PLR0913 (how a file is read, by name)
+def check_start(
     source: Source,
     name: str,
     missing: MissingCells | str,
     *,
     with_query: bool,
-    all_parts: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
@@ -155,7 +154,6 @@ def check_start(  # noqa: PLR0913 (how a file is read, by name)
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
-        all_parts: whether a column `part` of a table may say several parts.
         columns: names of a table's columns, where they are none of the usual ones.
 
     Raises:
@@ -164,8 +162,7 @@ def check_start(  # noqa: PLR0913 (how a file is read, by name)
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
     if is_table(source, name):
-        reading = TableReading(part=ANY_PART if all_parts else None)
-        with closing(table.adding(source, name=name, reading=reading)) as read:
+        with closing(table.adding(source, name=name)) as read:
             next(read, None)
         return
     with closing(blocks(source, name, table.limits, documents=True)) as start:
@@ -201,6 +198,7 @@ class LetorTable:
         self._decoded = self.rows = self._missing = self._clipped = 0
         self._commented = self._left_out = False
         self._names: dict[int, str] = {}
+        self.columns_by_table: dict[str, tuple[str, ...]] = {}
         self._queries: dict[bytes, int] = {}
         self._scattered, self._last_query = set[bytes](), -1
         self._called, self.lacking = "", 0
@@ -232,7 +230,7 @@ class LetorTable:
             yield from self._add_table(source, called, reading or TableReading())
         else:
             yield from self.add_text(source, called, with_query=groups is None)
-        if self.rows == first_row and not (reading and reading.only):
+        if self.rows == first_row:
             raise _no_documents(called)
         if groups is not None:
             sizes = group_sizes(groups, self.rows - first_row, called, self.limits)
@@ -266,15 +264,16 @@ class LetorTable:
         reading = replace(reading, columns=self.columns, gaps=gaps)
         with ExitStack() as stack:
             path = source if isinstance(source, Path) else _copied(source, stack)
-            for chunk, names, stored in rows_of(path, name, reading):
+            for chunk, columns, named, stored in rows_of(path, name, reading):
+                self.columns_by_table[name] = columns
                 ids = chunk.feature_ids.tolist()
                 if ids[-1] > self.limits.feature_id:
                     finding = f"a feature id above {self.limits.feature_id:,}"
                     raise DataError(name, finding, "Number the features from 1, or name them.")
                 self._decoded += chunk.cells.nbytes
                 self._take(chunk, name)
-                if names is not None:
-                    self._names |= dict(zip(ids, names, strict=True))
+                if named:
+                    self._names |= dict(zip(ids, columns, strict=True))
                 yield stored
 
     def _take(self, chunk: Chunk, name: str) -> None:
