@@ -6,11 +6,11 @@ f(a, b) and f(b, a) are two answers and are kept apart; else one answer tells bo
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import no_type_check
+from typing import TYPE_CHECKING, no_type_check
 from zipfile import BadZipFile
 
 import numpy as np
@@ -18,6 +18,9 @@ from jaxtyping import Bool, Float32, Float64, Int8, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE = "preferences.npz"
 ROWS = ("a", "b", "value", "votes", "judge", "first")
@@ -134,6 +137,24 @@ class Preferences:
         """The judgments of a query."""
         return slice(int(self.bounds[query]), int(self.bounds[query + 1]))
 
+    def table(self) -> "pd.DataFrame":
+        """The judgments by name: see `of_table`."""
+        import pandas as pd  # noqa: PLC0415 (only who extends them pays for it)
+
+        queries = np.repeat(np.arange(self.queries), np.diff(self.bounds)).tolist()
+        names = ["", *self.judges]  # a judge that is not known has place −1
+        return pd.DataFrame(
+            {
+                "query": [self.query_ids[query] for query in queries],
+                "a": [self.items[query][at] for query, at in zip(queries, self.a, strict=True)],
+                "b": [self.items[query][at] for query, at in zip(queries, self.b, strict=True)],
+                "value": self.value,
+                "votes": self.votes,
+                "judge": [names[judge + 1] for judge in self.judge],
+                "first": self.first,
+            }
+        )
+
     def pairs(self, query: int) -> Pairs:
         """The preferences of a query as a matrix: n² numbers for n items."""
         if self.rankings:
@@ -152,6 +173,58 @@ class Preferences:
         with np.errstate(invalid="ignore"):
             values = np.where(count > 0, total / count, np.nan)
         return Pairs(np.where(np.isnan(values), 1.0 - values.T, values), count)
+
+
+def of_table(
+    table: "pd.DataFrame",
+    items: Mapping[str, Sequence[str]],
+    grades: Mapping[str, Mapping[str, float]],
+    judges: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Preferences:
+    """Preferences of a table of judgments.
+
+    Args:
+        table: query, a, b, value, votes, judge and first of each, by name; no judge is "".
+        items: of each query.
+        grades: of items, by query; empty: nobody judged any.
+        judges: those that come first.
+        notes: what a person should know.
+    """
+    names = {
+        name: at for at, name in enumerate(filter(None, dict.fromkeys([*judges, *table["judge"]])))
+    }
+    numbers = {query: at for at, query in enumerate(items)}
+    places = {(query, name): at for query in items for at, name in enumerate(items[query])}
+    columns = ["query", "a", "b", "value", "votes", "judge", "first"]
+    rows = [
+        (
+            numbers[query],
+            places[query, a],
+            places[query, b],
+            value,
+            votes,
+            names.get(by, UNKNOWN),
+            first,
+        )
+        for query, a, b, value, votes, by, first in table[columns].itertuples(index=False)
+    ]
+    return built(
+        list(items), list(items.values()), rows, list(names),
+        labels=labels_of(items, grades), notes=tuple(notes),
+    )  # fmt: skip
+
+
+def labels_of(
+    items: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, float]]
+) -> tuple[Float64[np.ndarray, " items"], ...]:
+    """The grade of every item, by query; empty where nobody judged any."""
+    if not grades:
+        return ()
+    return tuple(
+        np.array([grades.get(query, {}).get(name, np.nan) for name in names], float)
+        for query, names in items.items()
+    )
 
 
 def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:

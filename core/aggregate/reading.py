@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, labels_of, of_table
 from shuffleproof.core.data import tables, trec
 from shuffleproof.core.data.letor.read import LetorTable, MissingCells
 from shuffleproof.core.data.letor.stream import (
@@ -295,35 +295,7 @@ def _read_judgments(
     if malformed:
         examples = ", ".join(malformed[:5]) + (" …" if len(malformed) > 5 else "")
         notes.append(f"{counted(len(malformed), 'malformed answer')} left out ({examples}).")
-    judges = {name: at for at, name in enumerate(filter(None, dict.fromkeys(frame["judge"])))}
-    numbers = {query: at for at, query in enumerate(items)}
-    places = {(query, name): at for query in items for at, name in enumerate(items[query])}
-    judged = [
-        (
-            numbers[query],
-            places[query, a],
-            places[query, b],
-            value,
-            votes,
-            judges.get(by, -1),
-            first,
-        )
-        for query, a, b, value, votes, by, first in frame.iloc[:, :7].itertuples(index=False)
-    ]
-    return built(
-        list(items), list(items.values()), judged, list(judges),
-        labels=_labels_of(items, grades), notes=tuple(notes),
-    )  # fmt: skip
-
-
-def _labels_of(items: Mapping[str, Sequence[str]], grades: Grades) -> tuple[np.ndarray, ...]:
-    """The grade of every item, by query; empty: nobody judged any."""
-    if not grades:
-        return ()
-    return tuple(
-        np.array([grades.get(query, {}).get(name, np.nan) for name in names], float)
-        for query, names in items.items()
-    )
+    return of_table(frame, items, grades, notes=notes)
 
 
 def _refuse(row: Any, finding: str, remedy: str) -> NoReturn:
@@ -651,7 +623,7 @@ def _read_rankings(
     notes = (f"Items that no ranker ranks, never compared: {empty:,}.",) if empty else ()
     return built(
         list(items), list(items.values()), (), rankers,
-        rankings=tuple(rankings), labels=_labels_of(items, grades), notes=notes,
+        rankings=tuple(rankings), labels=labels_of(items, grades), notes=notes,
     )  # fmt: skip
 
 
