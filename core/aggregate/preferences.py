@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, no_type_check
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int8, Int32, Int64
 
-from shuffleproof.core.compiled import compiled
 from shuffleproof.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -233,8 +232,14 @@ def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
     >>> pairs_of_rankings(np.array([[3, 2], [1, np.nan], [1, 1]], np.float32)).values[0, 1]
     np.float64(0.75)
     """
-    values, votes = _wins_and_votes(np.ascontiguousarray(rankings))
-    return Pairs(values, votes, weigh=True)
+    known = (~np.isnan(rankings)).astype(float)
+    votes = known.T @ known
+    np.fill_diagonal(votes, 0.0)
+    wins = np.zeros_like(votes)
+    for scores in rankings:
+        wins += (scores[:, None] > scores) + 0.5 * (scores[:, None] == scores)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Pairs(np.where(votes > 0, wins / votes, np.nan), votes, weigh=True)
 
 
 def pairs_of_matrix(values: Float64[np.ndarray, "items items"]) -> Pairs:
@@ -246,35 +251,6 @@ def pairs_of_matrix(values: Float64[np.ndarray, "items items"]) -> Pairs:
     whole = np.where(np.isnan(values), 1 - values.T, values)
     np.fill_diagonal(whole, np.nan)
     return Pairs(whole, np.isfinite(whole).astype(float))
-
-
-@compiled()
-@no_type_check
-def _wins_and_votes(rankings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rankers, items = rankings.shape
-    wins, votes = np.zeros((items, items)), np.zeros((items, items))
-    for ranker in range(rankers):
-        scores = rankings[ranker]
-        for item in range(items):
-            if np.isnan(scores[item]):
-                continue
-            for opponent in range(items):
-                if np.isnan(scores[opponent]):
-                    continue
-                votes[item, opponent] += 1.0
-                if scores[item] > scores[opponent]:
-                    wins[item, opponent] += 1.0
-                elif scores[item] == scores[opponent]:
-                    wins[item, opponent] += 0.5
-    for item in range(items):
-        votes[item, item] = 0.0
-        for opponent in range(items):
-            wins[item, opponent] = (
-                wins[item, opponent] / votes[item, opponent]
-                if votes[item, opponent] > 0
-                else np.nan
-            )
-    return wins, votes
 
 
 def save(preferences: Preferences, directory: Path) -> None:
