@@ -40,13 +40,13 @@ class DocumentRows(NamedTuple):
     Attributes:
         chunk: the rows; values beyond float32 are its largest.
         columns: of the features, as the table calls them.
-        named: whether these are more than numbers.
+        has_names: whether these are more than numbers.
         stored: bytes of the file that have been read so far.
     """
 
     chunk: Chunk
     columns: tuple[str, ...]
-    named: bool
+    has_names: bool
     stored: int
 
 
@@ -142,7 +142,7 @@ def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRo
                 clipped=facts["clipped"],
             )
             stored = int(size * min(facts["share"], 1.0))
-            yield DocumentRows(chunk, tuple(facts["columns"]), facts["named"], stored)
+            yield DocumentRows(chunk, tuple(facts["columns"]), facts["has_names"], stored)
 
 
 # What follows runs in the guarded process.
@@ -169,7 +169,7 @@ def read_rows(
                 frame = frame[(_parts_of(whole, place) == how.part).to_numpy()]
         if not len(frame):
             continue
-        some = rows_of_frame(place, frame, how.columns or {}, text=True, gaps=how.gaps)
+        some = rows_of_frame(place, frame, how.columns or {}, gaps=how.gaps)
         beyond = np.isinf(some.features)
         largest = np.finfo(np.float32).max
         some.features[beyond] = np.copysign(largest, some.features[beyond])
@@ -186,7 +186,7 @@ def read_rows(
             arrays["comment_lengths"] = np.array([*map(len, some.comments)], dtype=np.uint32)
         facts = {
             "columns": some.columns,
-            "named": some.named and LISTS not in whole.attrs,
+            "has_names": some.has_names and LISTS not in whole.attrs,
             "queries": [some.queries[at] for at in starts],
             "clipped": int(beyond.sum()),
             "share": share,
