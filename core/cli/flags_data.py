@@ -76,7 +76,6 @@ def _ingest_preferences(commands: flags.Commands) -> None:
     add("--columns", metavar="OURS=THEIRS,…", help="names of our columns in the table")
     values = "values of words in the column preference, from 0 (b) to 1 (a): win=1,loss=0"
     add("--values", metavar="WORD=NUMBER,…", help=values)
-    add("--items", type=Path, help="a file of query and item: all that there are")
     add("--qrels", type=Path, help="judgments (TREC): labels of items")
 
 
