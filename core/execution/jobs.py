@@ -185,15 +185,6 @@ class Jobs:
             )
         return self.get(digest)
 
-    def prioritise(self, identifier: str, priority: int) -> Job:
-        """Let a waiting job run before (higher) or after others; from -1000 to 1000."""
-        digest = self.get(identifier).id
-        with self._database.transaction() as table:
-            table.execute(
-                "UPDATE job SET priority = ? WHERE id = ?", (_checked_priority(priority), digest)
-            )
-        return self.get(digest)
-
     def forget(self, identifier: str) -> None:
         """Remove an ended job, its log and history from the list; what it made stays in the store.
 

@@ -79,7 +79,7 @@ def test_only_known_kinds_are_taken(tmp_path):
 def test_priority_then_age_decides(jobs):
     for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", -1)):
         jobs.submit("k", {"name": name}, priority)
-    jobs.prioritise(jobs.submit("k", {"name": "c"}).id, 9)
+    jobs.submit("k", {"name": "c"}, 9)
     shown = [job.parameters["name"] for job in jobs.list("waiting")]
     names = []
     for _ in range(4):

@@ -164,11 +164,13 @@ def _agreements(
     return float(level), undisturbed.reindex(disturbed.index), disturbed
 
 
-def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = summary(result)
     yield as_given(result)
     for family in families(result):
+        if view.family not in {"", family}:
+            continue
         entry = DISTURBANCES[family]
         curves = people(frame, family)
         yield Picture(

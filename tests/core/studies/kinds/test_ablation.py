@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.app.figures import ablation as figure
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import MissingRankingError, UsageError
 from shuffleproof.core.metrics.significance import holm
@@ -263,26 +262,6 @@ def test_an_undefined_convention_is_said(result):
     skipped = sections.table(result, "NDCG(empty=skip)@10").set_index("variant")
     zero = sections.table(result).set_index("variant")
     assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
-
-
-@pytest.mark.parametrize("effect", ["quality", "robustness"])
-def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
-    variant = "paper + loss softmax-ce"
-    frame = sections.by_query(result, variant, effect, "NDCG(empty=skip)@10")
-    row = sections.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
-    wanted = row.change if effect == "quality" else -row.loss_change
-    assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
-    assert len(frame) == 37
-    assert frame.difference.is_monotonic_decreasing
-    text = sections.query_finding(frame, variant, effect, "NDCG@10")
-    lost = int((frame.difference < 0).sum())
-    assert f"{variant} against paper: " in text
-    assert f"falls on {lost} of 37 queries and rises on {37 - lost}; query" in text
-    assert f"query {frame['query'].iloc[-1]} loses most: −" in text
-    gains, others = figure.queries(frame, variant, effect, "NDCG@10").data
-    assert [*gains.y, *others.y] == list(frame.difference)
-    assert all(value > 0 for value in gains.y)
-    assert all(value <= 0 for value in others.y)
 
 
 def test_the_telling_variant_is_the_largest_single_difference(result):
