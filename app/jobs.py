@@ -20,8 +20,7 @@ from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.core import jobs as work
 from shuffleproof.core import tuning
 from shuffleproof.core.errors import JobError, ShuffleproofError
-from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
-from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.execution.jobs import Job, Jobs, Step
 from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
@@ -389,9 +388,7 @@ def act(verb: str, identifier: str) -> None:
     """
     jobs = table()
     if verb in {"sooner", "later"}:
-        waiting = [job.priority for job in jobs.list("waiting") if job.id != identifier] or [0]
-        wanted = max(waiting) + 1 if verb == "sooner" else min(waiting) - 1
-        jobs.prioritise(identifier, min(max(wanted, LOWEST), HIGHEST))
+        jobs.move(identifier, verb)
         return
     {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)
     if verb == "retry":

@@ -34,7 +34,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import Executor, configured, executor
-from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.machine import cores
 from shuffleproof.core.execution.tasks import WORKERS, Errors
 from shuffleproof.core.execution.work import Failure
 from shuffleproof.core.progress import Progress, run_to_end

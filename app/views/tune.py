@@ -19,7 +19,7 @@ from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core import search_space, tuning, workers
-from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.execution.jobs import Step
 from shuffleproof.core.experiment.trainings import time_of
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry

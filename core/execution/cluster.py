@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.jobs_slots import THREADS
+from shuffleproof.core.execution.machine import THREADS
 from shuffleproof.core.execution.work import Failure
 
 RETRIES = 3

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shuffleproof.core.execution.early_end import end_with_parent
-from shuffleproof.core.execution.jobs_slots import cores, threads_allowed, threads_set
+from shuffleproof.core.execution.machine import cores, threads_allowed, threads_set
 from shuffleproof.core.execution.work import Failure
 
 ATTEMPTS = 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.jobs_slots import threads_allowed, threads_set
+from shuffleproof.core.execution.machine import threads_allowed, threads_set
 from shuffleproof.core.execution.work import Failure
 
 ARRAY = 500

@@ -12,7 +12,7 @@ from shuffleproof.core.execution.executor import (
     ExecutorSettings,
     configured,
 )
-from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.machine import cores
 from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.jobs import PROGRAM, jobs_of, start_waiting, submit
 from shuffleproof.core.progress import run_to_end

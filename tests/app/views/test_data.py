@@ -14,7 +14,7 @@ from shuffleproof.app.plain import JOINER
 from shuffleproof.core import jobs
 from shuffleproof.core.data import catalogue, display_texts
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.execution.jobs import Jobs, transaction
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.store.artefacts import Store
@@ -87,7 +87,7 @@ def _end(store, job, ending):
     import json
 
     state, result, reason = ending
-    with Jobs(store.root)._database.transaction() as table:
+    with transaction(Jobs(store.root).folder) as table:
         table.execute(
             "UPDATE job SET state = ?, result = ?, reason = ?, finished = 1.0 WHERE id = ?",
             (state, json.dumps(result), reason, job.id),

@@ -13,7 +13,7 @@ from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views import outside as view
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.execution.jobs import Jobs, transaction
 from shuffleproof.core.job_kinds import FILE, QRELS, RUNS
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.name import with_display_names
@@ -57,7 +57,7 @@ def worked(store, job):
 
 
 def ended(store, job, **values):
-    with Jobs(store.root)._database.transaction() as table:
+    with transaction(Jobs(store.root).folder) as table:
         for name, value in (values | {"finished": 2.0}).items():
             table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names above)
     return jobs.jobs_of(store).get(job.id)

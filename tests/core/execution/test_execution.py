@@ -18,7 +18,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     UsageError,
 )
-from shuffleproof.core.execution import devices, jobs_slots, processes
+from shuffleproof.core.execution import devices, machine, processes
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.processes import Processes
@@ -145,7 +145,7 @@ if __name__ == "__main__":
 
 def test_workers_share_the_threads_of_who_started_them(monkeypatch):
     monkeypatch.setattr(processes, "cores", lambda: 8)
-    monkeypatch.setattr(jobs_slots, "cores", lambda: 8)
+    monkeypatch.setattr(machine, "cores", lambda: 8)
     for allowed, workers, each in (("1", 1, "1"), ("6", 2, "4")):
         monkeypatch.setenv("OMP_NUM_THREADS", allowed)
         found = outcomes(Processes(workers), threads, "", [b""] * workers)
