@@ -28,11 +28,10 @@ def do_job(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
     Raises:
         UsageError: the executor that is configured is none, or cannot be reached.
     """
-    place = configured() if kind in BY_WORKERS else None
-    where, count = (place.where, place.workers) if place else (None, None)
-    with workers_of(store, where, count):
+    where = configured() if kind in BY_WORKERS else ""
+    with workers_of(store, where):
         result = yield from KINDS[kind](store, **parameters)
-    if place and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
+    if where and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
         return {**result, "cached": False}
     return result
 

@@ -18,7 +18,8 @@ from shuffleproof.app.figures.tuning import (
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.picture import chart
-from shuffleproof.core import search_space, tuning, workers
+from shuffleproof.core import search_space, tuning
+from shuffleproof.core.execution.executor import configured, executor
 from shuffleproof.core.execution.jobs import Step
 from shuffleproof.core.experiment.trainings import time_of
 from shuffleproof.core.metrics.measure import Measure
@@ -230,7 +231,7 @@ def _form(data: str, names: Sequence[str]) -> None:
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": called,
-        "at_once": workers.jobs_workers(),
+        "at_once": executor(place).at_once if (place := configured()) else 1,
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)

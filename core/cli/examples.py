@@ -36,7 +36,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "doctor-collection": ("doctor-collection cranfield", "doctor-collection cranfield --json"),
     "search": ('search cranfield "heated slabs"', 'search cranfield "flow" --by bm25,lsi -k 5'),
     "doctor": ("doctor sample", "doctor clicks.txt --part train --json"),
-    "list": ("list rankers", "list recipe dlcm@paper", "list stored --all --json"),
+    "list": ("list rankers", "list recipe dlcm@paper"),
     "train": (
         "train lambdamart",
         "train dlcm@tuned --data mq2008 --set learning_rate=0.01 epochs=20",

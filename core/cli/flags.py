@@ -168,11 +168,9 @@ def dry_run(command: argparse.ArgumentParser, answer: str) -> None:
 
 
 def workers(command: argparse.ArgumentParser) -> None:
-    """Add the flags that say who makes what is missing."""
+    """Add the flag that says who makes what is missing."""
     help_ = "runs trainings and cells: processes:4, ray[:ADDRESS], slurm[:PARTITION]"
     command.add_argument("--executor", metavar="WHERE", help=help_)
-    help_ = "with --executor: how many (default: the cores; 8 elsewhere)"
-    command.add_argument("--workers", type=count, help=help_)
 
 
 def jobs(command: argparse.ArgumentParser) -> None:

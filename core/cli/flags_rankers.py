@@ -12,7 +12,7 @@ RUNS = "NDCG@10,AP,P@10,RR"
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 KINDS = (
     "rankers", "recipe", "losses", "measures", "conventions", "perturbations", "studies",
-    "aggregators", "retrievers", "answers", "stored",
+    "aggregators", "retrievers",
 )  # fmt: skip
 
 
@@ -23,9 +23,6 @@ def add(commands: flags.Commands) -> None:
     names.add_argument("kind", choices=KINDS)
     of = "of `recipe`: the ranker whose fields are listed, as dlcm@paper, snrm@tuned"
     names.add_argument("of", nargs="?", metavar="RANKER", help=of)
-    names.add_argument(
-        "--all", action="store_true", help="of `stored`: parts of cross-fittings too"
-    )
     _train(commands)
     _tune(commands)
     _certify(commands)

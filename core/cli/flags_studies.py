@@ -11,12 +11,7 @@ from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, STUDIES
 
-ANSWERS = {
-    "benchmark": "study_kinds:benchmark",
-    "initial-rankings": "study_kinds:initial_rankings",
-    "card": "check:card",
-    "worst-case": "study_kinds:worst_case",
-}
+ANSWERS = {"benchmark": "studies:benchmark", "card": "check:card"}
 """What answers a question whose answer takes more than its sections."""
 
 ANY = "studies:study"
@@ -112,11 +107,6 @@ def _of_benchmark(command: argparse.ArgumentParser) -> None:
     flags.baselines(command)
 
 
-def _of_worst_case(command: argparse.ArgumentParser) -> None:
-    help_ = "also the cost of each single exchange in this query"
-    command.add_argument("--map", metavar="QUERY", help=help_)
-
-
 def _of_card(command: argparse.ArgumentParser) -> None:
     help_ = "also write values by query, for `shuffleproof check --baseline card.json`"
     command.add_argument("--out", type=Path, metavar="card.json", help=help_)
@@ -127,6 +117,5 @@ def _of_card(command: argparse.ArgumentParser) -> None:
 MORE: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "benchmark": _of_benchmark,
     "card": _of_card,
-    "worst-case": _of_worst_case,
 }
 """Flags of an answer that its question does not have."""

@@ -11,10 +11,10 @@ from shuffleproof.core.aggregate.judge_questions import Plan
 from shuffleproof.core.aggregate.judge_sets import AskingOutcome, Target
 from shuffleproof.core.aggregate.judges import judge_of
 from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.progress_bar import ProgressBar
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.progress_bar import bar
 from shuffleproof.studies import open as open_
 
 FILE_ORDER = "file-order"
@@ -82,5 +82,5 @@ def judge(  # noqa: PLR0913 (the flags of the command)
         bench.test_lists(queries), bench.fold.fingerprint, bench.store
     )
     work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, plan)
-    with closing(bar("judge", progress=progress)) as watch:
+    with closing(ProgressBar("judge", shown=progress)) as watch:
         return run_to_end(work, watch)

@@ -11,6 +11,7 @@ import pandas as pd
 from shuffleproof.command import answer, arguments_for_flags, takes_flags
 from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.open import initial_rankers
+from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -35,7 +36,6 @@ from shuffleproof.core.studies.user_names import ranker_name, stored_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
 from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
-from shuffleproof.progress_bar import bars
 from shuffleproof.result import WIDEST, Result
 
 __all__ = ["Studies", "ask", "ingest", "open"]
