@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.flags import question_of
 from shuffleproof.core.cli.progress_bar import ProgressBar
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import ShuffleproofError, UsageError

@@ -10,8 +10,7 @@ from subprocess import run
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.flags import DIGITS
-from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.flags import DIGITS, question_of
 from shuffleproof.core.cli.open import (
     answer_question,
     asked_question,
