@@ -388,7 +388,7 @@ def act(verb: str, identifier: str) -> None:
     """
     jobs = table()
     if verb in {"sooner", "later"}:
-        jobs.move(identifier, verb)
+        jobs.move(identifier, sooner=verb == "sooner")
         return
     {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)
     if verb == "retry":

@@ -273,8 +273,7 @@ def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
     times = most if limit == TRIALS else 1
     takes = time_of([plan.seconds and times * plan.seconds])
     what = counted(most, "trial") if limit == TRIALS else "one trial"
-    ends = " Those that fall behind stop early." if tuning.can_stop_early(base) else ""
-    return escaped_sentence(f"{words}{what} like @{base.preset}: {takes}{each}.{ends}")
+    return escaped_sentence(f"{words}{what} like @{base.preset}: {takes}{each}.")
 
 
 def _command(parameters: dict[str, Any], limit: str, most: int) -> str:

@@ -307,10 +307,10 @@ class Jobs:
         )  # fmt: skip
         return self.get(digest)
 
-    def move(self, identifier: str, place: Literal["sooner", "later"]) -> Job:
+    def move(self, identifier: str, *, sooner: bool) -> Job:
         """Let a waiting job run before or after all others that wait."""
         digest = self.get(identifier).id
-        end = "max(priority) + 1" if place == "sooner" else "min(priority) - 1"
+        end = "max(priority) + 1" if sooner else "min(priority) - 1"
         others = f"SELECT {end} FROM job WHERE state = 'waiting' AND id != ?"  # noqa: S608 (constants)
         change = f"UPDATE job SET priority = coalesce(({others}), 0) WHERE id = ?"  # noqa: S608 (likewise)
         self._change(change, digest, digest)

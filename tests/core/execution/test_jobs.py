@@ -78,8 +78,8 @@ def test_only_known_kinds_are_taken(tmp_path):
 
 def test_priority_then_age_decides(jobs):
     made = {name: jobs.submit("k", {"name": name}) for name in "abcd"}
-    jobs.move(made["c"].id, "sooner")
-    jobs.move(made["a"].id, "later")
+    jobs.move(made["c"].id, sooner=True)
+    jobs.move(made["a"].id, sooner=False)
     shown = [job.parameters["name"] for job in jobs.list("waiting")]
     names = []
     for _ in range(4):

@@ -105,7 +105,7 @@ def test_after_a_power_cut_every_job_goes_on(bench):
         for n, count in enumerate(steps)
     ]
     failing = bench.jobs.submit("failing", {"defect": False})
-    bench.jobs.move(failing.id, "sooner")
+    bench.jobs.move(failing.id, sooner=True)
     bench.until(lambda: bench.state(failing) == "failed")
     bench.until(lambda: bench.done(handed_in[0]) > 3)
     kill(bench.processes())

@@ -226,7 +226,7 @@ def test_damaged_names_and_old_tags_stop_nothing(poisonable, capsys):
         assert main([*command, "--store", str(poisonable.root)]) == 0
     told = capsys.readouterr().out
     assert len(damaged_entries(poisonable)) == 5
-    assert "Damaged, 5 in all" in told
+    assert "clean --yes` (5):" in told
 
 
 # --- forged and damaged archives ----------------------------------------------------------------
