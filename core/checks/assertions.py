@@ -16,8 +16,8 @@ from shuffleproof.core.checks import counterexample
 from shuffleproof.core.checks.list_forms import as_judged_lists, ranker_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
-from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.experiment.score_reuse import source_of
+from shuffleproof.core.gate.check import noise_floor
 from shuffleproof.core.gate.comparison import LEAST, Pair, Tier, compare
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -139,12 +139,12 @@ def assert_no_worse(
         )
     base, wanted = as_judged_lists(lists), Measure.parse(measure)
     asked = ranker_of(ranker)
-    own, noise = measure_ranker(asked, base, wanted)
+    own, noise = _measured(asked, base, wanted)
     if isinstance(baseline, np.ndarray | list | tuple):
         other, name, more = np.asarray(baseline, dtype=np.float64), "the baseline", 0.0
     else:
         compared_with = ranker_of(baseline)
-        (other, more), name = measure_ranker(compared_with, base, wanted), compared_with.name
+        (other, more), name = _measured(compared_with, base, wanted), compared_with.name
     (told,) = compare([Pair(other, own, max(noise, more))], least)
     if told.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
         found = f"whether {asked.name} is worse than {name} cannot be told: {told.because}"
@@ -158,33 +158,13 @@ def assert_no_worse(
         )
 
 
-def measure_ranker(
+def _measured(
     ranker: Ranker, base: JudgedLists, measure: Measure
 ) -> tuple[Float64[np.ndarray, " lists"], float]:
-    """A ranker's value of every list, and how far its mean moves though nothing changed.
-
-    The lists are scored again as they are, in other company, and with features that are up to four
-    float32 steps off; the largest change of the mean that is seen is what it may move by itself.
-    """
-    lists = base.lists
-
-    def values(scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
-        return evaluate([measure], base.dataset, lists, scores.astype(np.float32))[0].astype(float)
-
-    own = values(ranker.score(base.dataset, lists))
-    others = [
-        values(ranker.score(base.dataset, lists)),
-        values(score_floor.in_other_company(ranker, base)),
-    ]
-    for draw in range(score_floor.DRAWS):
-        shaken = score_floor.shake_features(
-            base.dataset, np.unique(lists.rows), generator(draw, "testing")
-        )
-        try:
-            others.append(values(ranker.score(shaken, lists)))
-        except DataError:  # scores of a file: nothing else can be asked
-            break
-    return own, max(abs(float(np.nanmean(other - own))) for other in others) if len(own) else 0.0
+    """A ranker's value of every list, and its own noise in the mean (`gate.check.noise_floor`)."""
+    scores = ranker.score(base.dataset, base.lists).astype(np.float32)
+    values = evaluate([measure], base.dataset, base.lists, scores)[0].astype(float)
+    return values, noise_floor(ranker, base, [measure])[1][0]
 
 
 def _worst(base: JudgedLists, own: np.ndarray, other: np.ndarray) -> str:

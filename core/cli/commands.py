@@ -117,8 +117,6 @@ aggregate preferences:show_orders : orders made of preferences, and their cost
     --with as aggregators in NAMES =goa,kemeny : of `list aggregators` (default goa,kemeny)
     --calls whole : pairs that may be asked a query
     --top count : ranks that are wanted (default: all)
-    --measures =NDCG@10 : comma-separated (default NDCG@10)
-    @conventions
     --seed whole =0 : of pivots and of pairs bought
     $ aggregate judged --with goa,quicksort,kemeny
     $ aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json
@@ -344,10 +342,6 @@ demo work:demo : the main job on the sample set, in minutes
     --out path =reports/demo.html : the report
     $ demo
     $ demo --out report.html
-
-sample sample:sample : make what sample_data ships
-    folder path : the folder sample_data
-    $ sample sample_data
 
 app work:app : open the dashboard
     --host =127.0.0.1 : address to listen on

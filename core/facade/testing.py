@@ -61,8 +61,8 @@ def assert_no_worse(
 
     It fails where `shuffleproof check` calls it a regression: the mean over lists dropped by
     `least` or more, a paired t test finds that at level .05, and it is more than the mean moves
-    when nothing changes (the lists scored again, in other company, with features changed in their
-    last bits). Of builds that are as good as the baseline one in 20 fails at most.
+    when nothing changes (the lists scored again, and scores moved within rounding). Of builds that
+    are as good as the baseline one in 20 fails at most.
 
     Args:
         ranker: what is tested.
