@@ -101,16 +101,13 @@ class StoreWorkers:
     executor: Executor
     modules: tuple[str, ...] = ()
 
-    @property
-    def elsewhere(self) -> bool:
-        """Even a single task is theirs."""
-        return self.executor.elsewhere
-
     def run_tasks(
         self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
     ) -> Generator[Progress, None, Errors]:
         """Run a function on every item; see `core.execution.tasks.run_tasks`."""
         errors: Errors = [None] * len(items)
+        if len(items) < (1 if self.executor.elsewhere else 2):
+            return errors
         try:
             pickled, needed = _pickled(function, self.store)
             texts = [_pickled(item, self.store)[0] for item in items]
@@ -201,7 +198,7 @@ def workers_of(store: Store, where: str | None, modules: Sequence[str] = ()) -> 
         yield
         return
     logs = store.root / "jobs" / "slurm" / uuid.uuid4().hex
-    token = WORKERS.set(StoreWorkers(store, executor(where, logs), tuple(modules)))
+    token = WORKERS.set(StoreWorkers(store, executor(where, logs), tuple(modules)).run_tasks)
     try:
         yield
         shutil.rmtree(logs, ignore_errors=True)  # after an error they say why

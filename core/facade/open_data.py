@@ -12,7 +12,6 @@ from shuffleproof.command import answer, arguments_for_flags
 from shuffleproof.core.cli.open import with_conventions
 from shuffleproof.core.cli.progress_bar import ProgressBar, bars
 from shuffleproof.core.errors import UnknownNameError, UsageError
-from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress, run_to_end
@@ -65,13 +64,11 @@ class OpenData:
         with closing(ProgressBar(title, shown=self.progress)) as watch:
             return run_to_end(work, watch)
 
-    @interruptible()
     def _command(self, command: str, /, *places: str, **flags: Any) -> Any:
         """What a command of the shell answers in this store, as `--json` has it."""
         with bars(progress=self.progress):
             return answer(command, places, {"store": self.scope.store.root, **flags}).json
 
-    @interruptible()
     @arguments_for_flags()
     def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
         """The answer to a question of a kind, from values as a person writes them."""
