@@ -29,16 +29,6 @@ WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 
 def run_tasks(
-    self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
-) -> Generator[Progress, None, Errors]:
-    """Run a function on every item, each to its end; see `run_tasks`."""
-
-
-WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
-"""The workers of the command or job that runs; None: it does all tasks itself."""
-
-
-def run_tasks(
     function: Callable[[Item], Generator[Progress, None, Any]], items: Sequence[Item]
 ) -> Generator[Progress, None, Errors]:
     """Let the workers, if there are any, run a function on every item.

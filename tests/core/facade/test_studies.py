@@ -41,7 +41,7 @@ def results(every_study):
 
 
 def names_of(kind):
-    return kind.replace("-", "_"), STUDIES[kind].__module__.split(".")[-2]
+    return (kind.replace("-", "_"),)
 
 
 @pytest.mark.parametrize("kind", STUDIES)
