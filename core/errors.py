@@ -48,7 +48,7 @@ class MissingPackageError(ShuffleproofError):
     EXTRAS: ClassVar[dict[str, str]] = {
         "Stemmer": "train", "lightgbm": "train", "torch": "train", "optuna": "tune",
         "kaleido": "app", "plotly": "app", "streamlit": "app", "ray": "cluster",
-        "submitit": "slurm", "xgboost": "xgboost", "hypothesis": "testing",
+        "submitit": "slurm", "xgboost": "xgboost",
     }  # fmt: skip
     """The extra of pyproject.toml that installs a package, by the name it is imported by."""
 
