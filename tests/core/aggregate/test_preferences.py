@@ -206,7 +206,7 @@ def test_preferences_travel_in_archives_and_damaged_ones_are_refused(tmp_path, c
         open_(tmp_path)
 
 
-def test_orders_of_labelled_items_are_told_with_their_ndcg(tmp_path, capsys):
+def test_orders_of_labelled_items_are_told(tmp_path, capsys):
     path, here = tmp_path / "votes.txt", ["--store", str(tmp_path / "store")]
     lines = [
         "2 qid:7 1:3 2:3 #docid = x",
@@ -220,6 +220,3 @@ def test_orders_of_labelled_items_are_told_with_their_ndcg(tmp_path, capsys):
     assert main(["aggregate", "votes", "--with", "goa", "--json", *here]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows"][0]["order"] == ["y", "z", "x"]
-    expected = (1 / np.log2(3) + 3 / 2) / (3 + 1 / np.log2(3))  # gains 0, 1, 3 at ranks 1, 2, 3
-    assert found["rows"][0]["NDCG@10"] == pytest.approx(expected)
-    assert found["summary"][0]["NDCG@10"] == pytest.approx(expected)
