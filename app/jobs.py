@@ -20,8 +20,7 @@ from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.core import jobs as work
 from shuffleproof.core import tuning
 from shuffleproof.core.errors import JobError, ShuffleproofError
-from shuffleproof.core.execution.jobs import Job, Jobs
-from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.execution.jobs import Job, Jobs, Step
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName

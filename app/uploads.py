@@ -49,22 +49,14 @@ def _has_parts(path: Path, changed: int) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _fault(  # noqa: PLR0913 (what the first lines of a file are read by)
-    path: Path,
-    changed: int,
-    name: str,
-    reading: tuple[str, str],
-    *,
-    with_query: bool,
-    alone: bool,
+def _fault(
+    path: Path, changed: int, name: str, reading: tuple[str, str], *, with_query: bool
 ) -> str:
     """The fault in the first lines of a file, remembered until it changes; empty: none."""
     del changed
     try:
         missing, columns = reading[0], columns_named(reading[1])
-        letor.check_start(
-            path, name, missing, with_query=with_query, all_parts=alone, columns=columns
-        )
+        letor.check_start(path, name, missing, with_query=with_query, columns=columns)
     except ShuffleproofError as error:
         return str(error)
     return ""
@@ -195,9 +187,8 @@ class Draft:
             changed = path.stat().st_mtime_ns
         except OSError:  # taken out meanwhile
             return ""
-        with_query, alone = group_file(path) is None, file == self.only_file
-        reading = missing, columns
-        return _fault(path, changed, file.name, reading, with_query=with_query, alone=alone)
+        with_query = group_file(path) is None
+        return _fault(path, changed, file.name, (missing, columns), with_query=with_query)
 
     def path(self, file: DraftFile) -> Path:
         """Where a file of the draft lies."""

@@ -48,7 +48,7 @@ class MissingPackageError(ShuffleproofError):
     EXTRAS: ClassVar[dict[str, str]] = {
         "Stemmer": "train", "lightgbm": "train", "torch": "train", "optuna": "tune",
         "kaleido": "app", "plotly": "app", "streamlit": "app", "ray": "cluster",
-        "submitit": "slurm", "xgboost": "xgboost", "hypothesis": "testing",
+        "submitit": "slurm", "xgboost": "xgboost",
     }  # fmt: skip
     """The extra of pyproject.toml that installs a package, by the name it is imported by."""
 
@@ -222,14 +222,9 @@ class DivergedError(ShuffleproofError):
 
 
 class JobError(ShuffleproofError):
-    """The table of jobs cannot be used, or has no such job.
+    """The table of jobs cannot be used, or has no such job."""
 
-    Attributes:
-        busy: another process held the table too long; trying again may help.
-    """
-
-    def __init__(self, place: str, finding: str, remedy: str, *, busy: bool = False) -> None:
-        self.busy = busy
+    def __init__(self, place: str, finding: str, remedy: str) -> None:
         super().__init__(f"{place}: {finding}. {remedy}")
 
 

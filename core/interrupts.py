@@ -7,8 +7,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 PATIENCE = 5.0
@@ -16,25 +14,6 @@ PATIENCE = 5.0
 AGAIN = 0.05
 DEAF = ("<frozen importlib", f"{os.sep}numba{os.sep}", f"{os.sep}llvmlite{os.sep}")
 """Parts of the files whose code loses an exception that somebody else raises in it, or aborts."""
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Within this block Ctrl-C waits for imports, where it means what Python has it mean.
-
-    Other handlers than Python's own are left alone, and so is every thread but the main one.
-    """
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
-        yield
-        return
-    signal.signal(signal.SIGINT, Interrupt())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class TerminatedError(KeyboardInterrupt):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.execution import jobs_worker
+from shuffleproof.core.execution import job_run
 from shuffleproof.core.execution.early_end import EarlyEnd
 from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.job_kinds import KINDS, Reports
@@ -28,17 +28,16 @@ def do_job(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
     Raises:
         UsageError: the executor that is configured is none, or cannot be reached.
     """
-    place = configured() if kind in BY_WORKERS else None
-    where, count = (place.where, place.workers) if place else (None, None)
-    with workers_of(store, where, count):
+    where = configured() if kind in BY_WORKERS else ""
+    with workers_of(store, where):
         result = yield from KINDS[kind](store, **parameters)
-    if place and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
+    if where and isinstance(result, dict) and result.get("cached"):  # found here, but made for it
         return {**result, "cached": False}
     return result
 
 
-def _work(kind: str) -> Callable[[Path, Mapping[str, Any]], jobs_worker.Work]:
-    def work(root: Path, parameters: Mapping[str, Any]) -> jobs_worker.Work:
+def _work(kind: str) -> Callable[[Path, Mapping[str, Any]], job_run.Work]:
+    def work(root: Path, parameters: Mapping[str, Any]) -> job_run.Work:
         return do_job(kind, store_at(root), parameters)
 
     return work
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     """Do a job, then start the next one; returns the exit code."""
     root, digest, lock = arguments
     kinds = {name: _work(name) for name in KINDS}
-    if jobs_worker.work(Path(root), digest, int(lock), kinds):
+    if job_run.run(Path(root), digest, int(lock), kinds):
         start_waiting(store_at(root))
     return 0
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
-from shuffleproof.core.execution import jobs_start
-from shuffleproof.core.execution.jobs import Job, Jobs
+from shuffleproof.core.execution.jobs import Job, Jobs, places
 from shuffleproof.core.job_kinds import KINDS, SHORT, StudyJob, text_of
 from shuffleproof.core.store import names as names_of_store
 from shuffleproof.core.store.artefacts import Store
@@ -25,7 +24,7 @@ LATER: Mapping[str, Mapping[str, Any]] = {"tune": {"at_once": 1}}
 """Parameters that a kind took later, and what it did before: that value is no part of an id."""
 
 
-def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int = 0) -> Job:
+def submit(store: Store, kind: str, parameters: Mapping[str, Any]) -> Job:
     """Hand in work, or find the job that does the same; call `start_waiting` after it.
 
     What is left out takes its default and the data set's name is pinned to what it means now, so
@@ -54,7 +53,7 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
             complete["preset"] = complete["preset"] or preset_of(complete["data"])
         _check(store, kind, complete)
     jobs = jobs_of(store)
-    job = jobs.submit(kind, complete, priority)
+    job = jobs.submit(kind, complete)
     return jobs.retry(job.id) if job.state == "done" and not _is_there(store, job) else job
 
 
@@ -71,7 +70,7 @@ def start_waiting(store: Store) -> None:
     Raises:
         JobError: the table of jobs cannot be used.
     """
-    jobs_start.start_waiting(store.root, PROGRAM, short=SHORT)
+    jobs_of(store).start_waiting(PROGRAM, places(short=SHORT))
 
 
 def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:

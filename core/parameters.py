@@ -174,63 +174,8 @@ def _read(recipe: Any, values: Mapping[str, str]) -> dict[str, Any]:
     known = {declared.name: declared for declared in parameters(recipe)}
     for name in values:
         if name not in known:
-            raise unknown_field(name, known)
+            raise UnknownNameError("field", name, known)
     return {name: value_of(known[name], text) for name, text in values.items()}
-
-
-ELSEWHERE: Mapping[str, tuple[str, ...]] = {
-    "learning_rate": ("lr", "eta", "shrinkage_rate", "init_lr"),
-    "leaves": ("num_leaves", "max_leaves", "n_leaves", "max_leaf_nodes"),
-    "trees": (
-        "n_estimators", "num_trees", "num_iterations", "num_boost_round", "num_round", "n_rounds",
-        "max_iter", "epochs", "rounds",
-    ),
-    "rounds": (
-        "n_estimators", "num_iterations", "num_boost_round", "num_round", "max_iter", "epochs",
-        "trees",
-    ),
-    "steps": ("max_iter", "num_iterations", "epochs", "rounds"),
-    "epochs": ("num_epochs", "n_epochs", "max_epochs", "max_iter", "trees", "rounds"),
-    "batch_lists": ("batch_size", "batch", "train_batch_size"),
-    "width": ("hidden_size", "hidden_dim", "d_model", "embed_dim", "embedding_dim"),
-    "hidden": ("hidden_size", "hidden_dim", "rnn_size"),
-    "layers": ("hidden_size", "hidden_sizes", "hidden_dim", "hidden_layers", "num_layers"),
-    "depth": ("num_layers", "n_layers", "num_blocks", "num_stacked_blocks"),
-    "heads": ("num_heads", "n_heads", "nhead"),
-    "feed_forward": ("d_ff", "dim_feedforward", "ffn_dim", "intermediate_size"),
-    "leaf_documents": ("min_data_in_leaf", "min_child_samples", "min_samples_leaf"),
-    "feature_share": ("feature_fraction", "colsample_bytree", "max_features"),
-    "truncation": ("lambdarank_truncation_level",),
-    "bins": ("max_bin", "max_bins"),
-    "l2": ("lambda_l2", "reg_lambda", "reg_alpha"),
-    "patience": (
-        "early_stopping", "early_stopping_rounds", "early_stopping_patience", "n_iter_no_change",
-    ),
-    "optimiser": ("optimizer", "optim"),
-    "schedule": ("scheduler", "lr_scheduler", "lr_schedule"),
-    "clip": ("max_grad_norm", "grad_clip", "clip_norm", "gradient_clip"),
-    "weight_decay": ("l2", "wd"),
-    "hidden_features": ("dropout", "dropout_rate", "feature_dropout"),
-    "normalisation": ("normalization", "scaler", "norm_features"),
-    "loss": ("objective", "loss_fn", "criterion"),
-    "steepness": ("sigma",),
-    "cost": ("c", "reg"),
-    "tolerance": ("tol", "eps"),
-    "cutoff": ("k", "ndcg_at", "eval_at"),
-    "seed": ("random_state", "random_seed"),
-}  # fmt: skip
-"""What other libraries call the fields of recipes."""
-
-
-def unknown_field(name: str, known: Iterable[str]) -> UnknownNameError:
-    """That a recipe has no such field, with the one that other libraries call so or that is near.
-
-    >>> print(unknown_field("num_leaves", ["trees", "leaves"]))
-    no field is called 'num_leaves' (did you mean leaves?); known: leaves, trees
-    """
-    letters, fields = name.strip().casefold().replace("-", "_"), sorted(known)
-    meant = [field for field in fields if letters in ELSEWHERE.get(field, ())]
-    return UnknownNameError("field", name, fields, next(iter(meant), ""))
 
 
 def choice_named(choices: Iterable[str], text: str) -> str:

@@ -117,7 +117,7 @@ def with_words(
     return with_reports(work, lambda report: replace(report, unit=f"{report.unit} {what}"))
 
 
-class TimeLimitReached(BaseException):
+class TimeLimitReached(Exception):  # noqa: N818 (no error: work that has something returns it)
     """Thrown into work whose time is up; who has something finished catches it and returns that.
 
     Attributes:

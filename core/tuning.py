@@ -15,6 +15,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,6 @@ from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker, FitGivenUp, quality
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.named_presets import NamedPreset
-from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.search_space import (
     Choices,
     Range,
@@ -131,21 +131,14 @@ class Search:
         return f"{self.base.base}@{self.tuning.name or name_for(self.scope.data)}"
 
     @property
-    def search_facts(self) -> dict[str, Any]:
-        """The part of `identity` that no data set is needed for."""
-        choices = [name for name, ends in self.space.items() if isinstance(ends, Choices)]
-        return {
-            "ranker": registry.spec(self.base).recipe(),
-            "search": {name: list(ends) for name, ends in self.space.items()},
-            "seed": self.tuning.seed,
-            "choices": choices,
-        }
-
-    @property
     def identity(self) -> dict[str, Any]:
         """Facts that determine the trials, apart from their number."""
         spec, workbench = registry.spec(self.base), self.folds[0]
-        return self.search_facts | {
+        return {
+            "ranker": spec.recipe(),
+            "search": {name: list(ends) for name, ends in self.space.items()},
+            "seed": self.tuning.seed,
+            "choices": [name for name, ends in self.space.items() if isinstance(ends, Choices)],
             "lists": {} if spec.fits_documents else workbench.recipe.learning_fields(),
             "folds": [
                 [part.fingerprint for part in (one.fold.train, one.fold.valid)]
@@ -262,33 +255,14 @@ def _watched(
         yield progress
 
 
-def can_stop_early(base: RankerName) -> bool:
-    """Whether trials that fall behind are stopped: those that measure validation on their way.
-
-    >>> [can_stop_early(RankerName.parse(text)) for text in ("dlcm", "mart", "mart@tuned")]
-    [True, False, True]
-    """
-    spec = registry.spec(base)
-    return isinstance(spec, NeuralSpec) or getattr(spec, "patience", None) is not None
-
-
 def refuse(tuning: Tuning, scope: Scope) -> None:
     """Refuse a search that cannot be made, before any work.
 
     Raises:
-        UsageError: a ranker that is not trained by a recipe, or a name that is taken.
+        UsageError: a ranker that is not trained by a recipe.
         ParameterError: a field that is not searched so.
     """
-    base = _named(tuning.ranker, scope.usual_preset)
-    space, before = space_of(base, tuning.search), stored_search(tuning, scope)
-    if before is not None:
-        _refuse_other(before, Search(tuning, scope, base, space, ()).search_facts)
-
-
-def stored_search(tuning: Tuning, scope: Scope) -> NamedPreset | None:
-    """What a search of the same ranker and name came to, which this one goes on from."""
-    base = _named(tuning.ranker, scope.usual_preset).base
-    return named_presets.find(scope.store, base, tuning.name or name_for(scope.data))
+    space_of(_named(tuning.ranker, scope.usual_preset), tuning.search)
 
 
 def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
@@ -300,11 +274,11 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     Raises:
         UsageError: a ranker that is not trained by a recipe, or a name that is taken.
     """
-    refuse(tuning, scope)
     base = _named(tuning.ranker, scope.usual_preset)
-    name, before = tuning.name or name_for(scope.data), stored_search(tuning, scope)
+    space, name = space_of(base, tuning.search), tuning.name or name_for(scope.data)
     folds = yield from in_turn(fold.open_workbench() for fold in scope.folds())
-    search = Search(tuning, scope, base, space_of(base, tuning.search), folds)
+    search = Search(tuning, scope, base, space, folds)
+    before = named_presets.find(scope.store, base.base, name)
     if before is not None:
         _refuse_other(before, search.identity)
     wanted = tuning.trials or (TRIALS if tuning.budget is None else None)
@@ -377,82 +351,77 @@ def _searched(
     declared = fields_with_values(registry.spec(search.base))
     drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
     tuning, search.start = search.tuning, time.monotonic()
-    end = None if tuning.budget is None else search.start + tuning.budget
-    yield from _presets(search, study, wanted, drawn)
+    end = float("inf") if tuning.budget is None else search.start + tuning.budget
+    entry, made = registry.entry(search.base.base), {row["of"] for row in _history(study)}
+    presets = dict.fromkeys(name for name in (*FIRST, search.base.preset) if name in entry.presets)
+    missing = [
+        (Proposal(name, replace(search.base, preset=name)), None)
+        for name in presets
+        if name not in made
+    ]
+    yield from _round(search, study, wanted, missing, drawn)
     while wanted is None or len(_history(study)) < wanted:
         trials = [  # of a process that was killed
             Trial(study, one._trial_id)  # noqa: SLF001 (Optuna opens none otherwise)
             for one in study.get_trials(states=(TrialState.RUNNING,))
         ]
-        if not trials and (end is None or time.monotonic() < end):
+        if time.monotonic() >= end:
+            return
+        if not trials:
             # A sampler a round: one that was stopped and goes on draws as one that was not.
             seed, several = tuning.seed + len(study.trials), tuning.at_once > 1
             study.sampler = TPESampler(seed=seed, constant_liar=several)
             room = tuning.at_once if wanted is None else wanted - len(_history(study))
             trials = [study.ask(drawn) for _ in range(min(tuning.at_once, room))]
-        if end is not None and time.monotonic() >= end:
-            return
         proposals = [
-            Proposal(SEARCH, search.base, {name: _short(of) for name, of in trial.params.items()})
+            (Proposal(SEARCH, search.base, {name: _short(of) for name, of in trial.params.items()}),
+             trial)
             for trial in trials
-        ]
-        yield from search.by_workers(proposals)
-        for trial, proposal in zip(trials, proposals, strict=True):
-            if end is not None and time.monotonic() >= end:
-                return
-            stops = None if len(trials) > 1 else trial
-            work = search.run_trial(proposal, stops)
-            outcome = yield from _counted(search, len(_history(study)), wanted, work)
-            for name, value in outcome.facts.items():
-                trial.set_user_attr(name, value)
-            states = {PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
-            study.tell(trial, outcome.value, states.get(outcome.state))
-            yield _reported(search, _history(study), wanted)
+        ]  # fmt: skip
+        yield from _round(search, study, wanted, proposals, drawn, end)
 
 
-def _presets(
-    search: Search, study: "Study", wanted: int | None, drawn: Mapping[str, Any]
-) -> Generator[Progress, None, None]:
-    """Train the presets that are always tried; Optuna learns from those within the ranges."""
+def _round(  # noqa: PLR0913, PLR0917 (a search, and what is made of it)
+    search: Search, study: "Study", wanted: int | None,
+    proposals: "Sequence[tuple[Proposal, Trial | None]]", drawn: Mapping[str, Any],
+    end: float = float("inf"),
+) -> Generator[Progress, None, None]:  # fmt: skip
+    """Train what is proposed; Optuna learns from presets too where they lie within the ranges."""
     from optuna.trial import TrialState, create_trial  # noqa: PLC0415 (only who tunes pays for it)
 
-    entry, made = registry.entry(search.base.base), {row["of"] for row in _history(study)}
-    names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
-    missing = [
-        Proposal(name, replace(search.base, preset=name))
-        for name in dict.fromkeys(names)
-        if name not in made
-    ]
-    yield from search.by_workers(missing)
-    for proposal in missing:
-        work = search.run_trial(proposal, None)
-        outcome = yield from _counted(search, len(_history(study)), wanted, work)
-        declared = fields_with_values(registry.spec(proposal.name))
-        values = {name: declared[name][1] for name in drawn}
-        inside = all(can_draw(drawn[name], value) for name, value in values.items())
-        study.add_trial(
-            create_trial(
-                state=TrialState.COMPLETE if outcome.state == DONE else TrialState.FAIL,
-                value=outcome.value,
-                params=values if inside else {},
-                distributions=dict(drawn) if inside else {},
-                user_attrs=dict(outcome.facts),
-            )
+    yield from search.by_workers([proposal for proposal, _ in proposals])
+    states = {DONE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
+    for proposal, trial in proposals:
+        if time.monotonic() >= end:
+            return
+        done = len(_history(study))
+        outcome = yield from with_reports(
+            search.run_trial(proposal, trial if len(proposals) == 1 else None),
+            partial(_within, done, wanted or done + 1, search),
         )
+        if trial is not None:
+            for name, value in outcome.facts.items():
+                trial.set_user_attr(name, value)
+            study.tell(trial, outcome.value, states[outcome.state])
+        else:
+            declared = fields_with_values(registry.spec(proposal.name))
+            values = {name: declared[name][1] for name in drawn}
+            inside = all(can_draw(drawn[name], value) for name, value in values.items())
+            study.add_trial(
+                create_trial(
+                    state=states[outcome.state],
+                    value=outcome.value,
+                    params=values if inside else {},
+                    distributions=dict(drawn) if inside else {},
+                    user_attrs=dict(outcome.facts),
+                )
+            )
         yield _reported(search, _history(study), wanted)
 
 
-def _counted(
-    search: Search, done: int, wanted: int | None, work: Generator[Progress, None, Outcome]
-) -> Generator[Progress, None, Outcome]:
-    """A trial's reports as reports of the whole search."""
-    total = wanted or done + 1
-    return with_reports(
-        work,
-        lambda report: Progress(
-            done, total, "trials", {}, min(report.share, 0.99), search.spent_share
-        ),
-    )
+def _within(done: int, total: int, search: Search, report: Progress) -> Progress:
+    """A trial's report as one of the whole search."""
+    return Progress(done, total, "trials", {}, min(report.share, 0.99), search.spent_share)
 
 
 def _reported(search: Search, rows: Sequence[Mapping[str, Any]], wanted: int | None) -> Progress:

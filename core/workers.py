@@ -33,8 +33,7 @@ from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution.cluster import Ray
-from shuffleproof.core.execution.executor import Executor, configured, executor
-from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.executor import Executor, executor
 from shuffleproof.core.execution.tasks import WORKERS, Errors
 from shuffleproof.core.execution.work import Failure
 from shuffleproof.core.progress import Progress, run_to_end
@@ -47,9 +46,6 @@ from shuffleproof.core.user_code import import_module_of_user
 
 COMPUTES = ("lightgbm", "numba", "numpy", "scipy", "torch")
 UNIT = "tasks by workers"
-ON_A_CLUSTER = 8
-"""Workers on a cluster where nobody says how many."""
-
 SENT = ("artefacts", "records")
 """The folders of a store whose files are sent back from another machine."""
 
@@ -105,16 +101,13 @@ class StoreWorkers:
     executor: Executor
     modules: tuple[str, ...] = ()
 
-    @property
-    def elsewhere(self) -> bool:
-        """Even a single task is theirs."""
-        return self.executor.elsewhere
-
     def run_tasks(
         self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
     ) -> Generator[Progress, None, Errors]:
         """Run a function on every item; see `core.execution.tasks.run_tasks`."""
         errors: Errors = [None] * len(items)
+        if len(items) < (1 if self.executor.elsewhere else 2):
+            return errors
         try:
             pickled, needed = _pickled(function, self.store)
             texts = [_pickled(item, self.store)[0] for item in items]
@@ -190,55 +183,27 @@ class StoreWorkers:
 
 
 @contextmanager
-def workers_of(
-    store: Store, where: str | None, count: int | None = None, modules: Sequence[str] = ()
-) -> Iterator[None]:
+def workers_of(store: Store, where: str | None, modules: Sequence[str] = ()) -> Iterator[None]:
     """Let the workers of an executor do the tasks of this block.
 
     Args:
         store: where everything is kept; for Slurm on a disk that all nodes see.
         where: an executor, as `core.execution.executor.executor` reads it; None: no workers.
-        count: how many workers; by default as `workers_by_default`.
         modules: of the user.
 
     Raises:
         UsageError: no such executor.
     """
-    if where is None:
+    if not where:
         yield
         return
     logs = store.root / "jobs" / "slurm" / uuid.uuid4().hex
-    chosen = executor(where, workers_by_default(where, count), logs)
-    token = WORKERS.set(StoreWorkers(store, chosen, tuple(modules)))
+    token = WORKERS.set(StoreWorkers(store, executor(where, logs), tuple(modules)).run_tasks)
     try:
         yield
         shutil.rmtree(logs, ignore_errors=True)  # after an error they say why
     finally:
         WORKERS.reset(token)
-
-
-def workers_by_default(where: str, workers: int | None = None) -> int:
-    """The number of workers of an executor where nobody says it.
-
-    >>> workers_by_default("processes:3"), workers_by_default("ray"), workers_by_default("ray", 2)
-    (3, 8, 2)
-    """
-    if workers is not None:
-        return workers
-    name, _, more = where.partition(":")
-    if name == "processes":
-        return int(more) if more.isdecimal() and int(more) else cores()
-    return ON_A_CLUSTER
-
-
-def jobs_workers() -> int:
-    """The number of workers that jobs have: 1 where no executor is configured.
-
-    Raises:
-        UsageError: what is configured is none.
-    """
-    place = configured()
-    return 1 if place is None else workers_by_default(place.where, place.workers)
 
 
 class _Pickler(pickle.Pickler):

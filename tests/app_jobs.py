@@ -9,16 +9,15 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import services
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution import jobs_history
-from shuffleproof.core.execution.jobs import Jobs
-from shuffleproof.core.execution.jobs_worker import JobRow
+from shuffleproof.core.execution.job_run import JobRun
+from shuffleproof.core.execution.jobs import Jobs, transaction
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress, run_to_end
 
 
 def state_of(store, job, **values):
     """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
+    with transaction(Jobs(store.root).folder) as table:
         for name, value in values.items():
             table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
 
@@ -66,12 +65,12 @@ class Desk:
             self.store, job, state="running", lease=lease, started=time.time(),
             attempts=self.jobs.get(job.id).attempts + 1, reason="",
         )  # fmt: skip
-        row = JobRow(self.store.root, job.id)
+        row = JobRun(self.store.root, job.id)
         for epoch in range(1, epochs + 1):
             values = {"loss": loss / epoch, "valid": 0.5 + epoch / 100, "lists_per_second": 400.0}
             report = Progress(epoch, total, "epochs", values)
-            jobs_history.add(jobs_history.history_path(self.jobs.folder, job.id), report)
-            row.report({"done": epoch, "total": total, "unit": "epochs", "values": values})
+            row.note(report)
+            row.set()
         return row
 
     def end(self, row, state="done", result=None, reason=""):

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from shuffleproof.core.execution.jobs_start import HOME
+from shuffleproof.core.execution.jobs import HOME
 from tests.job_watch import kill, processes, until
 
 FLAGS = (

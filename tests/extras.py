@@ -52,7 +52,7 @@ SMOKE: dict[str, tuple[str, ...]] = {
         f"python -c 'import {', '.join(DEV)}'",
     ),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
-    "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
+    "testing": ("python -c 'from shuffleproof.testing import assert_invariant'",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),
 }
 """By extra, what it is for; `core` is none of them."""

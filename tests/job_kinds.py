@@ -10,9 +10,8 @@ from pathlib import Path
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.early_end import EarlyEnd
-from shuffleproof.core.execution.jobs_slots import slots
-from shuffleproof.core.execution.jobs_start import start_waiting
-from shuffleproof.core.execution.jobs_worker import work
+from shuffleproof.core.execution.job_run import run
+from shuffleproof.core.execution.jobs import Jobs, places
 from shuffleproof.core.progress import Progress
 
 
@@ -84,8 +83,7 @@ KINDS = {
 
 if __name__ == "__main__":
     end = EarlyEnd()
-    if work(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), KINDS):
-        start_waiting(
-            Path(sys.argv[1]), [sys.executable, __file__], slots(int(os.environ["SLOTS"]))
-        )
+    if run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), KINDS):
+        room = places(int(os.environ["SLOTS"]))
+        Jobs(Path(sys.argv[1])).start_waiting([sys.executable, __file__], room)
     end.status = 0

@@ -12,8 +12,7 @@ from shuffleproof.app import jobs, services, state, study_access, uploads
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
-from shuffleproof.core import workers
-from shuffleproof.core.execution.executor import configured
+from shuffleproof.core.execution.executor import configured, executor
 from shuffleproof.core.execution.jobs import STATES, Job
 from shuffleproof.core.words import counted
 
@@ -62,9 +61,9 @@ def page() -> None:
 def _where() -> None:
     """Who makes what trainings, searches and studies need, where that is not this machine alone."""
     place = configured()
-    if place is not None:
-        count = counted(workers.jobs_workers(), "worker")
-        parts.note(f"Trainings, searches and studies are made by {count} of {place.where}.")
+    if place:
+        count = counted(executor(place).at_once, "worker")
+        parts.note(f"Trainings, searches and studies are made by {count} of {place}.")
 
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:

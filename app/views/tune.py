@@ -17,8 +17,9 @@ from shuffleproof.app.figures.tuning import (
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.picture import chart
-from shuffleproof.core import search_space, tuning, workers
-from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core import search_space, tuning
+from shuffleproof.core.execution.executor import configured, executor
+from shuffleproof.core.execution.jobs import Step
 from shuffleproof.core.experiment.trainings import time_of
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
@@ -222,7 +223,7 @@ def _form(data: str, names: Sequence[str]) -> None:
         "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": called,
-        "at_once": workers.jobs_workers(),
+        "at_once": executor(place).at_once if (place := configured()) else 1,
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=not fields):
         _handed_in(job)
@@ -264,8 +265,7 @@ def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
     times = most if limit == TRIALS else 1
     takes = time_of([plan.seconds and times * plan.seconds])
     what = counted(most, "trial") if limit == TRIALS else "one trial"
-    ends = " Those that fall behind stop early." if tuning.can_stop_early(base) else ""
-    return escaped_sentence(f"{words}{what} like @{base.preset}: {takes}{each}.{ends}")
+    return escaped_sentence(f"{words}{what} like @{base.preset}: {takes}{each}.")
 
 
 def _command(parameters: dict[str, Any], limit: str, most: int) -> str:

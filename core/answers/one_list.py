@@ -9,7 +9,6 @@ import pandas as pd
 from shuffleproof.core import words
 from shuffleproof.core.answers.scoring import answered_order, documents_moved
 from shuffleproof.core.answers.shown_order import Documents
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.words import counted
 
@@ -139,84 +138,28 @@ def amount(number: float) -> str:
 
 
 def explanation(answer: Answer, moved: pd.DataFrame) -> str:
-    """Why the answer changed, or why it can't, in plain words and with the numbers."""
-    ranker, reads, count = (
-        RankerName.of(answer.ranker),
-        set(answer.reads),
-        int(moved["moved"].sum()),
-    )
-    name, change = ranker.display, amount(answer.deviation)
-    if count and "order" in reads:
-        entry = registry.RANKERS.get(ranker.base)
-        default = "reads the order in which documents are shown."
-        how = _BY_ORDER.get(entry.group if entry else "", default)
+    """Cause of a changed answer, or the reason why nothing moved, with the numbers."""
+    name, change = RankerName.of(answer.ranker).display, amount(answer.deviation)
+    count, rounding = int(moved["moved"].sum()), amount(answer.tolerance)
+    if "order" in answer.reads and count:
         far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
         return (
-            f"{name} {how} Another order is another input: scores changed by "
-            f"up to {change}, and {far['document']} went from place {far['answered_before']} to "
-            f"{far['answered']}."
+            f"{name} reads the input order: scores changed by up to {change}, and "
+            f"{far['document']} went from rank {far['answered_before']} to {far['answered']}."
         )
+    if "order" in answer.reads:
+        return f"{name} reads the input order. No rank changed; scores changed by up to {change}."
     if count:
         return (
-            f"{name} declares not to read the order shown, yet {count} "
-            f"document{'' if count == 1 else 's'} moved and a score changed by {change}; rounding "
-            f"stays below {amount(answer.tolerance)}. The declaration or the code is wrong."
+            f"{name} declares not to read the input order, yet {counted(count, 'document')} moved "
+            f"and a score changed by {change}; rounding explains {rounding}. The declaration or "
+            "the code is wrong."
         )
-    if "order" in reads:
-        return (
-            f"{name} reads the list in the order shown, so another order may change its answer. "
-            f"Here no document passed another: scores changed by at most {change}."
-        )
-    return f"{_why_it_cannot(ranker, reads)} {_rounding(answer)}"
-
-
-_BY_ORDER = {
-    "DLCM": "reads the list one document after the other in the order shown, and what it has read "
-    "so far changes how it scores the next.",
-    "Groups of documents": "scores documents together with others of their groups, and the order "
-    "shown decides who is in a group with whom.",
-    "SetRank": "gives documents that tie in the initial ranking ranks by where they are shown.",
-}
-"""How rankers that read the order shown do so, by their heading in the registry."""
-
-
-_BY_ROW = {
-    "random": "draws a score for every place of the query in the data set, from its seed and the "
-    "query's id, and reads no feature",
-    "file-order": "scores every document by its place in the file, and reads no feature",
-    "ideal": "scores every document by its judgment, and reads no feature",
-}
-"""How the rankers score that know a document by its row alone."""
-
-
-def _why_it_cannot(ranker: RankerName, reads: Collection[str]) -> str:
-    name = ranker.display
-    if "neighbours" not in reads:
-        how = _BY_ROW.get(ranker.base, "scores every document by itself, from its features")
-        return f"{name} {how}. It sees no other document and no order, so nothing can move."
-    ranks = (
-        " It also reads each document's rank in the initial ranking, which goes with the document "
-        "wherever it is shown."
-        if "ranks" in reads
-        else ""
-    )
-    if ranker.base == "gsf":
-        return (
-            f"{name} scores every document beside each of the others and takes the mean, and a "
-            "mean does not depend on the order of its terms."
-        )
-    return (
-        f"{name} lets every document attend to the whole set, and attention is a sum over the set: "
-        f"a sum does not depend on the order of its terms.{ranks}"
-    )
-
-
-def _rounding(answer: Answer) -> str:
     if not answer.deviation:
-        return "No score changed in any digit."
+        return f"{name} does not read the input order. No score changed in any digit."
     return (
-        f"The largest difference of a score, {amount(answer.deviation)}, is rounding: the same "
-        f"terms added in another order (up to {amount(answer.tolerance)} counts as rounding)."
+        f"{name} does not read the input order. The largest difference of a score, {change}, is "
+        f"rounding (up to {rounding})."
     )
 
 

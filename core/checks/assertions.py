@@ -4,9 +4,7 @@ No tolerance is set by hand. The effect of rounding on scores is measured on the
 in certificates (`core.experiment.score_floor`); means are compared by a paired test over queries.
 """
 
-import sys
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,9 @@ from jaxtyping import Float64
 from shuffleproof.core.checks import counterexample
 from shuffleproof.core.checks.list_forms import as_judged_lists, ranker_of
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import DataError, UsageError
-from shuffleproof.core.experiment import score_floor
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.experiment.score_reuse import source_of
+from shuffleproof.core.gate.check import noise_floor
 from shuffleproof.core.gate.comparison import LEAST, Pair, Tier, compare
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -41,40 +39,23 @@ STATE = ("unstable", "company", "padding", "state")
 """Facts of an examination that say that something else than the order changes scores."""
 
 
-def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
-    ranker: Any, lists: Any, *, permutations: int = 20, seed: int = 0, strict: bool = False,
-    examples: int = 50,
-) -> None:  # fmt: skip
+def assert_invariant(
+    ranker: Any, lists: Any, *, permutations: int = 20, seed: int = 0, strict: bool = False
+) -> None:
     """See `shuffleproof.testing.assert_invariant`."""
     __tracebackhide__ = True
-    asked = ranker_of(ranker)
-    if _is_strategy(lists):
-        _for_all(
-            lists, examples, seed,
-            lambda one, whole: _invariant(
-                asked, as_judged_lists(one), permutations, seed, whole=whole
-            ),
-        )  # fmt: skip
-        return
-    for texts in _invariant(asked, as_judged_lists(lists), permutations, seed, strict=strict):
-        for text in texts:
-            warnings.warn(text, stacklevel=3)
+    for text in _invariant(ranker_of(ranker), as_judged_lists(lists), permutations, seed, strict):
+        warnings.warn(text, stacklevel=3)
 
 
-def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
-    ranker: Ranker, base: JudgedLists, permutations: int, seed: int, *, strict: bool = False,
-    whole: bool = True,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+def _invariant(
+    ranker: Ranker,
+    base: JudgedLists,
+    permutations: int,
+    seed: int,
+    strict: bool,  # noqa: FBT001 (as `assert_invariant` has it)
+) -> tuple[str, ...]:
     """Warnings: of an inconclusive verdict, and of what the verdict says beside it.
-
-    Args:
-        ranker: that is tested.
-        base: the lists.
-        permutations: random orders of every list.
-        seed: of the orders.
-        strict: an inconclusive verdict fails too.
-        whole: with processes of its own for an importable function, and the smallest list in the
-            message.
 
     Raises:
         AssertionError: it is not invariant, or something else than the order changes its scores.
@@ -87,19 +68,19 @@ def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
         disturb(shuffle, base, generator(seed, shuffle.family, shuffle.level, draw)).lists
         for draw in range(permutations)
     ]
-    seen = examination.examine(ranker, base, variants, processes=whole)
+    seen = examination.examine(ranker, base, variants)
     names = tuple(base.dataset.query_ids[query] for query in base.lists.queries)
     theorem = theorem_of(ranker)
     verdict, reasons = verdict_of(seen, names, theorem.plain() if theorem else None)
     beside = tuple(f"{ranker.name}: {note}" for note in notes(pd.DataFrame([seen.facts]), verdict))
     if verdict == INVARIANT:
-        return (), beside
+        return beside
     noticed = any(seen.facts[name] for name in STATE)
     if verdict != NOT and not noticed and not strict:
-        return (f"{ranker.name} is inconclusive: {'; '.join(reasons)}",), beside
+        return (f"{ranker.name} is inconclusive: {'; '.join(reasons)}", *beside)
     found = "is not invariant to the input order" if verdict == NOT else "is inconclusive"
     message = ". ".join([f"{ranker.name} {found}: {'; '.join(reasons)}", *beside]) + "."
-    example = _shown(as_returned(ranker), base, seen, variants) if whole and not noticed else ""
+    example = _shown(as_returned(ranker), base, seen, variants) if not noticed else ""
     raise AssertionError(f"{message}\n{example}" if example else message)
 
 
@@ -132,19 +113,14 @@ def assert_no_worse(
 ) -> None:
     """See `shuffleproof.testing.assert_no_worse`."""
     __tracebackhide__ = True
-    if _is_strategy(lists):
-        raise UsageError(
-            "assert_no_worse compares means over given lists: give arrays, a frame or a data set "
-            "instead of a strategy"
-        )
     base, wanted = as_judged_lists(lists), Measure.parse(measure)
     asked = ranker_of(ranker)
-    own, noise = measure_ranker(asked, base, wanted)
+    own, noise = _measured(asked, base, wanted)
     if isinstance(baseline, np.ndarray | list | tuple):
         other, name, more = np.asarray(baseline, dtype=np.float64), "the baseline", 0.0
     else:
         compared_with = ranker_of(baseline)
-        (other, more), name = measure_ranker(compared_with, base, wanted), compared_with.name
+        (other, more), name = _measured(compared_with, base, wanted), compared_with.name
     (told,) = compare([Pair(other, own, max(noise, more))], least)
     if told.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
         found = f"whether {asked.name} is worse than {name} cannot be told: {told.because}"
@@ -158,33 +134,13 @@ def assert_no_worse(
         )
 
 
-def measure_ranker(
+def _measured(
     ranker: Ranker, base: JudgedLists, measure: Measure
 ) -> tuple[Float64[np.ndarray, " lists"], float]:
-    """A ranker's value of every list, and how far its mean moves though nothing changed.
-
-    The lists are scored again as they are, in other company, and with features that are up to four
-    float32 steps off; the largest change of the mean that is seen is what it may move by itself.
-    """
-    lists = base.lists
-
-    def values(scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
-        return evaluate([measure], base.dataset, lists, scores.astype(np.float32))[0].astype(float)
-
-    own = values(ranker.score(base.dataset, lists))
-    others = [
-        values(ranker.score(base.dataset, lists)),
-        values(score_floor.in_other_company(ranker, base)),
-    ]
-    for draw in range(score_floor.DRAWS):
-        shaken = score_floor.shake_features(
-            base.dataset, np.unique(lists.rows), generator(draw, "testing")
-        )
-        try:
-            others.append(values(ranker.score(shaken, lists)))
-        except DataError:  # scores of a file: nothing else can be asked
-            break
-    return own, max(abs(float(np.nanmean(other - own))) for other in others) if len(own) else 0.0
+    """A ranker's value of every list, and its own noise in the mean (`gate.check.noise_floor`)."""
+    scores = ranker.score(base.dataset, base.lists).astype(np.float32)
+    values = evaluate([measure], base.dataset, base.lists, scores)[0].astype(float)
+    return values, noise_floor(ranker, base, [measure])[1][0]
 
 
 def _worst(base: JudgedLists, own: np.ndarray, other: np.ndarray) -> str:
@@ -201,44 +157,3 @@ def _worst(base: JudgedLists, own: np.ndarray, other: np.ndarray) -> str:
         f"{counted(len(labels), 'document')}, {int((labels > 0).sum())} of them relevant: "
         f"{number(float(own[at]))} against {number(float(other[at]))}."
     )
-
-
-def _is_strategy(lists: Any) -> bool:
-    """Whether it is a Hypothesis strategy; where Hypothesis was never loaded nothing is."""
-    found = sys.modules.get("hypothesis.strategies")
-    return found is not None and isinstance(lists, found.SearchStrategy)
-
-
-def _for_all(strategy: Any, examples: int, seed: int, check: Callable[..., Any]) -> None:
-    """Check what a strategy draws; Hypothesis finds the smallest lists that fail.
-
-    The longest lists that pass are checked once more with processes of their own.
-    """
-    __tracebackhide__ = True
-    import hypothesis  # noqa: PLC0415 (an optional extra; the strategy has loaded it)
-
-    failed, longest = [], list[Any]()
-
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        deadline=None, database=None, max_examples=examples,
-        suppress_health_check=list(hypothesis.HealthCheck),
-        phases=[hypothesis.Phase.generate, hypothesis.Phase.shrink],
-    )  # fmt: skip
-    @hypothesis.given(strategy)
-    def holds(lists: Any) -> None:
-        try:
-            check(lists, whole=False)
-        except AssertionError:
-            failed.append(lists)
-            raise
-        longest[:] = [max((*longest, lists), key=lambda one: len(as_judged_lists(one).lists.rows))]
-
-    try:
-        holds()
-    except AssertionError:
-        check(failed[-1], whole=True)  # Hypothesis ends with the smallest
-        raise
-    for lists in longest:
-        for text in check(lists, whole=True)[1]:
-            warnings.warn(text, stacklevel=4)

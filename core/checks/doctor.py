@@ -5,7 +5,7 @@ order shown does to answers is not told here but by certificates.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
 from typing import Any
@@ -23,7 +23,6 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError, DataError, FixedScoresError
 from shuffleproof.core.experiment.score_floor import difference, of_scores
 from shuffleproof.core.metrics import rounding, segments
-from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import paired_t
@@ -31,7 +30,6 @@ from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.kinds.invariance.scoring import as_in
 from shuffleproof.core.words import counted, duration, number, p_value, signed
 
 MEASURES = ("NDCG@10", "AP")
@@ -60,9 +58,6 @@ SURE = 1e-3
 
 TELLING = 20
 """Pairs of documents that an ordering must agree in before it is called the same."""
-
-FOLLOWED = 0.9
-"""Share of planted pairs that must be ordered by their place, and of agreement elsewhere."""
 
 NAMED = 3
 Kinds = Int64[np.ndarray, " candidates"]
@@ -384,14 +379,14 @@ def _broken(
 
 
 def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
-    """What the same question, other orders, other ranks and planted twins show."""
+    """Findings of the same question, other orders and other ranks."""
     usual = max(float(np.median(seen.seconds)), 1e-9)
     most = int(np.clip(SECONDS / PASSES / usual, 3, len(seen.places)))
     chosen = np.arange(most)
     base = JudgedLists(seen.judged.dataset, seen.judged.lists.select(chosen))
     scores = seen.scores[: base.lists.offsets[-1]]
     found: list[Finding] = []
-    for ask in (_unsteady, _handed_on, _by_place):
+    for ask in (_unsteady, _handed_on):
         try:
             found += ask(ranker, base, scores, generator(seed, "doctor", ask.__name__))
         except FixedScoresError:  # scores of a file
@@ -445,56 +440,6 @@ def _handed_on(
     after = _score(ranker, JudgedLists(base.dataset, reranked))
     if _follows(offsets, after, reranked.prior[:, 0]):
         yield _passed_on(base, scores, "the initial ranking")
-
-
-def _by_place(
-    ranker: Ranker, base: JudgedLists, scores: np.ndarray, chance: np.random.Generator
-) -> Iterator[Finding]:
-    """Two documents of each list are made equal: which of them is shown first must not matter."""
-    lists, offsets = base.lists, base.lists.offsets
-    if "order" in ranker.reads and type(ranker).__module__.startswith(
-        "shuffleproof.core.rankers.n"
-    ):
-        return  # a network of ours that says so
-    mixed = lists.shown_as(ragged.order_within(offsets, chance.random(len(lists.rows))))
-    after = as_in(lists, mixed, _score(ranker, JudgedLists(base.dataset, mixed)))
-    same = kendall_tau(offsets, scores, after)
-    if (
-        not np.nan_to_num(same).mean() > FOLLOWED
-    ):  # the order matters everywhere, which certificates tell
-        return
-    long = np.flatnonzero(lists.lengths > 2)
-    first, second = (offsets[long], offsets[long] + lists.lengths[long] - 1)
-    features, prior = base.dataset.features.copy(), lists.prior.copy()
-    features[lists.rows[second]] = features[lists.rows[first]]
-    prior[second] = prior[first]
-    ranks = np.array(lists.ranks)
-    ranks[second] = ranks[first]
-    absent = base.dataset.absent
-    if absent is not None:  # a twin lacks the same cells
-        absent = absent.copy()
-        absent[lists.rows[second]] = absent[lists.rows[first]]
-    dataset = replace(base.dataset, features=features, absent=absent, fingerprint="")
-    twins = replace(lists, prior=prior, ranks=ranks)
-    order = np.arange(len(lists.rows))
-    order[first], order[second] = second, first
-    gaps = []
-    for shown in (twins, twins.shown_as(order)):
-        own = _score(ranker, JudgedLists(dataset, shown))
-        gaps.append(np.sign(own[first] - own[second]))
-    for sign, words in ((1, "first"), (-1, "last")):
-        by_place = (gaps[0] == sign) & (gaps[1] == sign)
-        if by_place.sum() < max(3, FOLLOWED * len(long)):
-            continue
-        mask = np.zeros(len(lists), dtype=bool)
-        mask[long[by_place]] = True
-        message = (
-            f"Of two documents with the same features and ranks the one shown {words} gets the "
-            f"higher score in {_of(mask)}, in either order, and hardly anything else follows the "
-            "order: ties are resolved by it. Return equal scores for them: no sorted positions, "
-            "nothing added by place; measures average over ties."
-        )
-        yield _finding("ties-by-order", "problem", message, base, _shortest(base, mask), mask)
 
 
 def _score(ranker: Ranker, judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:

@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int32
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
@@ -19,42 +17,13 @@ from shuffleproof.core.words import counted
 
 TAKEN = (
     "(features, labels, offsets) with ranks as a fourth if there are some, a frame of pandas with "
-    "a column `query`, (dataset, lists), a data set, RankingList or a sequence of them, "
-    "the name `sample`, or a Hypothesis strategy"
+    "a column `query`, (dataset, lists), a data set, or the name `sample`"
 )
 QUERY, LABEL, DOCUMENT = (
     ("query", "qid", "query_id"), ("label", "relevance", "rel", "grade", "y"),
     ("document", "doc", "doc_id", "docno", "docid"),
 )  # fmt: skip
 """What columns of a frame are called; columns `rank`, `rank_1`, … are ranks from 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class RankingList:
-    """One list of documents, in the order in which they are shown.
-
-    Attributes:
-        features: one row a document.
-        labels: graded relevance, 0 = not relevant.
-        ranks: from 0 under each initial ranking; documents that tie share the best rank.
-    """
-
-    features: Float32[np.ndarray, "docs features"]
-    labels: Float32[np.ndarray, " docs"]
-    ranks: Int32[np.ndarray, "docs rankings"] = field(
-        default_factory=lambda: np.zeros((0, 0), np.int32)
-    )
-
-    def __len__(self) -> int:
-        """The number of documents."""
-        return len(self.labels)
-
-    def __repr__(self) -> str:
-        """As it is written in Python."""
-        parts = (
-            f"{name}={getattr(self, name).tolist()}" for name in ("features", "labels", "ranks")
-        )
-        return f"RankingList({', '.join(parts)})"
 
 
 def ranker_of(thing: Any) -> Ranker:
@@ -72,7 +41,7 @@ def ranker_of(thing: Any) -> Ranker:
     return with_copy(UserRanker(getattr(thing, "__name__", "") or type(thing).__name__, thing))
 
 
-def as_judged_lists(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
+def as_judged_lists(lists: Any) -> JudgedLists:
     """Lists in any of the forms TAKEN as judged lists, shown in the order given.
 
     Raises:
@@ -87,15 +56,11 @@ def as_judged_lists(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
         return lists
     if isinstance(lists, RankingDataset):
         return JudgedLists(lists, CandidateLists.all_documents(lists))
-    if isinstance(lists, RankingList):
-        return _together([lists])
     if isinstance(lists, str) and lists == "sample":
         return sample()
     if hasattr(lists, "columns") and hasattr(lists, "to_numpy"):
         return _of_frame(lists)
     several = list(lists) if isinstance(lists, Iterable) and not isinstance(lists, str) else []
-    if several and all(isinstance(item, RankingList) for item in several):
-        return _together(several)
     if [type(item) for item in several] == [RankingDataset, CandidateLists]:
         return JudgedLists(*several)
     if len(several) in {3, 4}:
@@ -111,22 +76,6 @@ def sample(depth: int = 40) -> JudgedLists:
     dataset = resolve(SAMPLE, default_store()).test
     scores = dataset.feature(3)[:, None]
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores, depth))
-
-
-def _together(several: Sequence[RankingList]) -> JudgedLists:
-    widths = {item.features.shape[1] for item in several} | {0}
-    rankings = {item.ranks.shape[1] for item in several if item.ranks.size}
-    if len(widths - {0}) > 1 or len(rankings) > 1:
-        problem = f"lists of {sorted(widths - {0})} features and {sorted(rankings)} rankings"
-        raise ShapeError("lists", problem, "as many in all of them")
-    width = rankings.pop() if rankings else 0
-    ranks = [item.ranks if item.ranks.size else np.zeros((len(item), width)) for item in several]
-    return _of_arrays(
-        np.concatenate([item.features for item in several]),
-        np.concatenate([item.labels for item in several]),
-        ragged.offsets_of(np.array([len(item) for item in several], dtype=np.int64)),
-        np.concatenate(ranks),
-    )
 
 
 def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)

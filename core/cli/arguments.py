@@ -11,15 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-from shuffleproof.core.cli import (
-    examples,
-    flags_data,
-    flags_library,
-    flags_rankers,
-    flags_studies,
-)
 from shuffleproof.core.cli.answer import Answer, show, unfinished, warn
-from shuffleproof.core.cli.flags import FoldedHelp
+from shuffleproof.core.cli.flags import FoldedHelp, add_commands
 from shuffleproof.core.errors import MissingPackageError, ShuffleproofError, UnfinishedError
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
@@ -34,6 +27,10 @@ CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 MOST_CHOICES = 30
+EXAMPLES = """examples:
+  shuffleproof demo
+  shuffleproof study initial-ranking --rankers lambdamart,dlcm
+  shuffleproof library list"""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -188,13 +185,11 @@ def parser() -> argparse.ArgumentParser:
             f"What is made is kept in {default_store().root} and never made twice; "
             "SHUFFLEPROOF_HOME names another folder, --store one for a command. "
             "SHUFFLEPROOF_DEVICE=cpu|cuda says where networks compute, --device for a command."
-            f"\n\n{examples.help_lines('')}"
+            f"\n\n{EXAMPLES}"
         ),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
-    commands = root.add_subparsers(required=True, metavar="COMMAND")
-    for area in (flags_data, flags_rankers, flags_studies, flags_library):
-        area.add(commands)
+    add_commands(root.add_subparsers(required=True, metavar="COMMAND"))
     return root
 
 

@@ -57,14 +57,11 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         )
         return artefacts
 
-    before = store.names()
     artefacts = named_once(arguments.name, store, work)
-    renewed = {key for text, key in store.names().items() if before.get(text, key) != key}
     notes = [
         (
             *_unused(arguments, artefact),
             *_beside(artefact, store_of(arguments), beside),
-            *(_renewed(artefact) if artefact.key in renewed else ()),
         )
         for artefact in artefacts
     ]
@@ -102,12 +99,6 @@ def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
     if not given or "whole" in artefact.recipe["files"]:
         return []
     return [f"{' and '.join(f'--{name}' for name in given)} not used: the data come in parts"]
-
-
-def _renewed(artefact: Artefact) -> list[str]:
-    """A note on a name that meant what an earlier version stored of the same files."""
-    kept = ", ".join(artefact.facts[catalogue.KEEPS])
-    return [f"An earlier version stored these files without {kept}; they were read again."]
 
 
 def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:

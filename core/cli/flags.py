@@ -1,18 +1,33 @@
-"""The flags that commands share, and how a command is added."""
+"""Parsers made of the table of commands, the types of flags, and the questions that flags ask."""
 
 import argparse
-from functools import partial
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from shuffleproof.core.cli import examples
+from shuffleproof.core.cli.commands import EXIT_STATUS, GROUPS, TABLE
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import choice_named, parameters
-from shuffleproof.core.studies.question import syntax_of
+from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
+from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
+from shuffleproof.core.studies.figure_size import WIDTHS
+from shuffleproof.core.studies.question import Question, syntax_of
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, LISTLESS, STUDIES
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 (argparse names it nowhere else)
 DIGITS = 3
+SIZES = {"column": (480, 420), "page": (840, 400)}
+"""Pixels: letters stay readable where the figure is as wide as a column or the page."""
+
+LEAST_SIZE, MOST_SIZE = 100, 10_000
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+FLAG = re.compile(
+    r"(?P<name>\S+?)(?P<many>[?+*!]?)(?: (?!as |in |=)(?P<type>.*?))?(?: as (?P<dest>\w+))?"
+    r"(?: in (?P<metavar>\S+))?(?: =(?P<default>.*))?"
+)
 
 
 def count(text: str) -> int:
@@ -23,9 +38,85 @@ def count(text: str) -> int:
     return int(text)
 
 
-def _place(text: str) -> Path | str:
-    """A folder, or an address."""
-    return text if "://" in text or not text else Path(text)
+def duration(text: str, units: Mapping[str, float] = UNITS) -> float:
+    """A length of time: seconds, or with a unit.
+
+    >>> duration("90"), duration("10m"), duration("1.5h")
+    (90.0, 600.0, 5400.0)
+    """
+    match = re.fullmatch(r"([0-9.]+)([a-z]?)", text.strip())
+    try:
+        value = number(match[1]) * units[match[2]] if match else 0.0
+    except (ValueError, KeyError):
+        value = 0.0
+    if value <= 0:
+        kind = "length of time, such as 90s, 10m or 2h" if len(units) > 1 else "number of seconds"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}, above 0")
+    return value
+
+
+def size(text: str) -> tuple[int, int]:
+    """Width and height of a figure.
+
+    >>> size("640x360"), size("column")
+    ((640, 360), (480, 420))
+    """
+    width, _, height = text.partition("x")
+    if text in SIZES:
+        return SIZES[text]
+    if is_count(width) and is_count(height):
+        pixels = int(width), int(height)
+        if min(pixels) >= LEAST_SIZE and max(pixels) <= MOST_SIZE:
+            return pixels
+    reason = f"is not WIDTHxHEIGHT of {LEAST_SIZE} to {MOST_SIZE} pixels, column or page"
+    raise argparse.ArgumentTypeError(f"{text!r} {reason}")
+
+
+TYPES: Mapping[str, Mapping[str, Any]] = {
+    "": {"type": str},
+    "path": {"type": Path},
+    "count": {"type": count},
+    "whole": {"type": whole},
+    "number": {"type": number},
+    "seconds": {"type": partial(duration, units={"": 1.0})},
+    "duration": {"type": duration},
+    "size": {"type": size},
+    "port": {"type": whole, "choices": range(1, 65_536)},
+    "digit": {"type": whole, "choices": range(1, 10)},
+    "bundle": {"type": partial(choice_named, BUNDLES), "choices": tuple(BUNDLES)},
+    "yes": {"action": "store_true"},
+    "module": {"action": "append"},
+}
+"""Types of the table of commands, as argparse takes them."""
+
+DECLARED = {"CollectionFormat": CollectionFormat, "Analysis": Analysis}
+
+
+class Command(NamedTuple):
+    """A command, or a group of flags, as the table has it."""
+
+    answer: str
+    settings: Mapping[str, str]
+    summary: str
+    lines: list[str]
+
+
+@cache
+def table() -> dict[str, Command]:
+    """The table of commands, by name."""
+    found: dict[str, Command] = {}
+    name = ""
+    for line in filter(str.strip, TABLE.replace("{widths}", "|".join(WIDTHS)).splitlines()):
+        if line.startswith(" "):
+            found[name].lines.append(line.strip())
+            continue
+        head, _, summary = line.partition(" : ")
+        words = head.split()
+        settings = dict(word.split("=", 1) for word in words if "=" in word)
+        answer = next((word for word in words if ":" in word and "=" not in word), "")
+        name = " ".join(word for word in words if not {":", "="} & set(word))
+        found[name] = Command(answer, settings, summary, [])
+    return found
 
 
 class FoldedHelp(argparse.HelpFormatter):
@@ -33,68 +124,109 @@ class FoldedHelp(argparse.HelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Paragraphs, apart by an empty line; one of examples stays as it is."""
-        parts = text.split("\n\n")
-        paragraphs = (
-            part
-            if part.startswith("examples:")
-            else super(FoldedHelp, self)._fill_text(part, width, indent)
-            for part in parts
+        fold = super()._fill_text
+        return "\n\n".join(
+            part if part.startswith("examples:") else fold(part, width, indent)
+            for part in text.split("\n\n")
         )
-        return "\n\n".join(paragraphs)
 
 
-def command(
-    commands: Commands,
-    name: str,
-    answer: str,
-    summary: str,
-) -> argparse.ArgumentParser:
-    """Add a command, with the flags that all have.
+def add_commands(root: Commands) -> None:
+    """Add every command of the table, and one for every kind of study."""
+    groups: dict[str, Commands] = {}
+    for name, command in table().items():
+        group, _, rest = name.partition(" ")
+        if name.startswith("@") or (group == "study" and group in groups):
+            continue
+        if rest and group not in groups:
+            added = root.add_parser(group, help=GROUPS[group])
+            metavar = "STUDY" if group == "study" else "DOING"
+            groups[group] = added.add_subparsers(required=True, metavar=metavar)
+        if group == "study":
+            for kind, question in EVERY.items():
+                _add_study(groups[group], kind, question)
+        else:
+            _add(groups.get(group, root), name, command)
 
-    Args:
-        commands: of the program, or of a group.
-        name: of the command.
-        answer: `module:function` below `core.cli` that answers it.
-        summary: what it does, in a sentence.
-    """
-    added = commands.add_parser(name, help=summary, description=summary, formatter_class=FoldedHelp)
-    called = added.prog.partition(" ")[2]
-    added.set_defaults(answer=answer, command=called)
-    added.epilog = examples.help_lines(called)
+
+def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentParser:
+    """Add a command with the flags that all have, and its own."""
+    added = commands.add_parser(
+        name.rpartition(" ")[2], help=command.summary, description=command.summary,
+        formatter_class=FoldedHelp,
+    )  # fmt: skip
+    lines = "\n".join(["examples:", *(f"  shuffleproof {line}" for line in examples_of(name))])
+    status = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE)
+    added.epilog = f"{status}\n\n{lines}" if status else lines
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     store = "folder of the store (default: your own)"
     added.add_argument("--store", type=_place, metavar="FOLDER", help=store)
+    _add_lines(added, command.lines)
+    added.set_defaults(answer=command.answer, command=name, **command.settings)
     return added
 
 
-def modules(command: argparse.ArgumentParser) -> None:
-    """Add `--with`: modules of the user."""
-    help_ = "import your module that registers rankers, measures or perturbations"
-    command.add_argument("--with", dest="modules", action="append", metavar="MODULE", help=help_)
+def _add_study(commands: Commands, kind: str, question: type[Question]) -> None:
+    """Add a kind of study: the fields of its question, its own lines, and those of all studies."""
+    usual = "studies:listless" if kind in LISTLESS else "studies:study"
+    own = table().get(f"study {kind}", Command(usual, {}, "", []))
+    settings = {} if kind in LISTLESS else {"first": "open:look_over"}
+    command = own._replace(summary=question.summary, settings=settings, lines=[])
+    added = _add(commands, f"study {kind}", command)
+    add_fields(added, question)
+    if kind in STUDIES and any(field.names == "measures" for field in parameters(question)):
+        _add_lines(added, table()["@conventions"].lines)
+    _add_lines(added, own.lines)
+    data = "collection's name, a key, a folder"
+    if kind not in COLLECTION_STUDIES:
+        data = "set of preferences or a ranking data set, a file"
+    shared, value = (
+        ("@listless", data) if kind in LISTLESS else ("@study", ",".join(question.initial))
+    )
+    _add_lines(added, table()[shared].lines, value)
 
 
-def workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
-    """Add the flags that say which data and lists.
+def _add_lines(command: argparse.ArgumentParser, lines: Iterable[str], value: str = "") -> None:
+    """Add flags and groups of flags.
 
     Args:
         command: the command.
-        initial: its usual initial rankers, for the help.
+        lines: as the table has them.
+        value: of the group that they are, for `{}`.
     """
-    modules(command)
-    command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
-    lists(command, initial)
+    for line in lines:
+        group, _, given = line.replace("{}", value).partition(" ")
+        if group == "@fields":
+            add_fields(command, DECLARED[given])
+        elif group.startswith("@"):
+            _add_lines(command, table()[group].lines, given)
+        elif group != "$" and group not in command._option_string_actions:  # noqa: SLF001 (argparse tells them nowhere else)
+            _add_flag(command, line.replace("{}", value))
 
 
-def lists(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
-    """Add the flags that say how candidate lists are made; arguments as those of `workbench`."""
-    command.add_argument("--initial", help=f"initial rankers, comma-separated (default {initial})")
-    command.add_argument("--depth", type=count, default=40, help="candidates a query (default 40)")
-    command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
-    command.add_argument("--preset", help="preset of rankers named without one")
-    command.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")
+def _add_flag(command: argparse.ArgumentParser, line: str) -> None:
+    text, _, help_ = line.partition(" : ")
+    match = FLAG.fullmatch(text)
+    if match is None:
+        raise ValueError(f"no flag: {line!r}")
+    parts = match.groupdict()
+    name, kind, many = parts["name"], parts["type"] or "", parts["many"]
+    is_flag = name.startswith("-")
+    how = dict(TYPES.get(kind, {"choices": tuple(kind.split("|"))}))
+    if kind.startswith("answer="):
+        how = {"action": "store_const", "dest": "answer", "const": kind.removeprefix("answer=")}
+    if many == "!":
+        how["required"] = True
+    elif many:
+        how["nargs"] = "+" if many == "*" and is_flag else many
+        how |= {"default": []} if many == "*" and is_flag else {}
+    if parts["default"] is not None:
+        how["default"] = how.get("type", str)(parts["default"])
+    how |= {key: parts[key] for key in ("dest", "metavar") if parts[key]}
+    command.add_argument(name, help=help_ or None, **how)
 
 
-def fields(command: argparse.ArgumentParser, declared: type) -> None:
+def add_fields(command: argparse.ArgumentParser, declared: type) -> None:
     """Add the flags of what declares its fields: a question, or how files are read."""
     for field in parameters(declared):
         for flag in syntax_of(field).flags(field):
@@ -108,74 +240,35 @@ def fields(command: argparse.ArgumentParser, declared: type) -> None:
             )
 
 
-def measures(command: argparse.ArgumentParser, default: str | None = "NDCG@10") -> None:
-    """Add --measures and what goes with it.
+def _place(text: str) -> Path | str:
+    """A folder, or an address."""
+    return text if "://" in text or not text else Path(text)
 
-    Args:
-        command: the command.
-        default: its measures; none: those that a stored study was asked for.
+
+def examples_of(command: str) -> tuple[str, ...]:
+    """Lines to try, without the program's name.
+
+    >>> examples_of("study set-size")
+    ('study set-size', 'study set-size --data mq2008 --preset small --queries 100')
     """
-    usual = "default: those of the study" if default is None else f"default {default}"
-    command.add_argument("--measures", default=default, help=f"comma-separated ({usual})")
-    conventions(command, None if default is None else DIGITS)
+    kind = command.partition(" ")[2]
+    if command in table():
+        return tuple(line[2:] for line in table()[command].lines if line.startswith("$"))
+    if kind in COLLECTION_STUDIES:
+        return command, f"{command} --data cranfield --seeds 4"
+    flags = [flag for field in parameters(EVERY[kind]) for flag in syntax_of(field).flags(field)]
+    line = " ".join([command, *(f"--{flag.name} dlcm" for flag in flags if flag.required)])
+    return line, f"{line} --data mq2008 --preset small --queries 100"
 
 
-def conventions(command: argparse.ArgumentParser, digits: int | None = DIGITS) -> None:
-    """Add the flags of how measures are meant and printed.
+def question_of(kind: type[Question], arguments: argparse.Namespace, preset: str) -> Question:
+    """The question that flags ask.
 
-    Args:
-        command: the command.
-        digits: decimals of its tables; none: each table's own.
+    Raises:
+        ParameterError: a text that is none of its values.
     """
-    named = partial(choice_named, BUNDLES)
-    help_ = "of measures that do not state their own; `list conventions`"
-    command.add_argument("--conventions", choices=tuple(BUNDLES), type=named, help=help_)
-    help_ = f"decimals of printed tables (default {digits or 'the table’s own'})"
-    command.add_argument(
-        "--digits", type=whole, choices=range(1, 10), metavar="DIGITS", default=digits, help=help_
+    values = {name.replace("_", "-"): value for name, value in vars(arguments).items()}
+    given = {name: value for name, value in values.items() if value is not None}
+    return kind(
+        **{field.name: syntax_of(field).value(field, given, preset) for field in parameters(kind)}
     )
-
-
-def baselines(command: argparse.ArgumentParser) -> None:
-    """Add the flags that say how rows of a table are compared with its baselines."""
-    tests, marks = ("paired t", "randomisation"), ("letters", "daggers")
-    command.add_argument("--test", default=tests[0], choices=tests, help="of the marks")
-    help_ = "a b c (default), or + † ‡ as in the paper"
-    command.add_argument("--marks", default=marks[0], choices=marks, help=help_)
-
-
-def max_seconds(command: argparse.ArgumentParser, more: str = "") -> None:
-    """Add `--max-seconds`, with what else its help says."""
-    help_ = f"begin nothing after so many seconds and answer from what is finished{more}"
-    command.add_argument("--max-seconds", type=seconds, help=help_)
-
-
-def seconds(text: str) -> float:
-    """A number of seconds above 0."""
-    try:
-        value = number(text)
-    except ValueError:
-        value = 0.0
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return value
-
-
-def dry_run(command: argparse.ArgumentParser, answer: str) -> None:
-    """Add `--dry-run`, which another function answers, named as in `command`."""
-    help_ = "print what would be made and how long that takes; make nothing"
-    command.add_argument("--dry-run", action="store_const", dest="answer", const=answer, help=help_)
-
-
-def workers(command: argparse.ArgumentParser) -> None:
-    """Add the flags that say who makes what is missing."""
-    help_ = "runs trainings and cells: processes:4, ray[:ADDRESS], slurm[:PARTITION]"
-    command.add_argument("--executor", metavar="WHERE", help=help_)
-    help_ = "with --executor: how many (default: the cores; 8 elsewhere)"
-    command.add_argument("--workers", type=count, help=help_)
-
-
-def jobs(command: argparse.ArgumentParser) -> None:
-    """Add the flag that says how many calls of a function may be under way."""
-    help_ = "calls of a module:function at the same time, a process each (default 1)"
-    command.add_argument("--jobs", type=count, help=help_)

@@ -2,7 +2,7 @@
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,6 @@ from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.library import cleaning, imports
 from shuffleproof.core.library import entries as library
-from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
@@ -23,18 +22,14 @@ from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.damaged_entries import remove as remove_damaged
 from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
-from shuffleproof.core.studies.aligned_text import aligned
 from shuffleproof.core.studies.user_names import key_or_name
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, cut
 
-MOST_LETTERS = 44
-"""Of a cell in a table; --json tells everything."""
-
-MOST_FIELD = 100
-"""Of a field's value in `library show`."""
+WIDEST, MOST_FIELD = 44, 100
+"""Letters of a cell in the list, and of a field in `library show`; --json tells everything."""
 
 MOST_NAMED = 12
-"""Entries that `library show` names; --json names all."""
+"""Entries that are named in a text; --json names all."""
 
 
 def listing(arguments: argparse.Namespace) -> Answer:
@@ -48,34 +43,17 @@ def listing(arguments: argparse.Namespace) -> Answer:
     broken = library.damaged_entries(store)
     rows = [_row(entry) for entry in entries]
     rows += [_damaged_row(entry) | {"bytes": entry.size} for entry in broken]
-    lines = [_line(entry) for entry in entries]
-    silent = {name for name in RARE if not any(line[name] for line in lines)}
-    lines = [{name: line[name] for name in line if name not in silent} for line in lines]
-    text = "\n\n".join([_aligned(lines), *_stale(entries)])
-    return Answer(rows, "\n\n".join([text, _damaged(broken)]) if broken else text)
-
-
-RARE = ("from", "stale")
-"""Columns that are left out where no line has anything to say."""
-
-
-def _stale(entries: Sequence[Entry]) -> list[str]:
-    """Entries whose recipe changed since, as a paragraph; empty list: none."""
-    stale = [entry for entry in entries if entry.stale]
-    lines = _beginning(f"{entry.name} ({entry.key}): {entry.stale}" for entry in stale)
-    remedy = "They open as ever; nothing is added to them. Train or run them again for today's."
-    return ["\n".join([f"Stale, {len(stale):,} in all:", *lines, remedy])] if stale else []
+    parts = [table([_line(entry) for entry in entries])]
+    if stale := [f"{entry.name} ({entry.key}): {entry.stale}" for entry in entries if entry.stale]:
+        parts.append(_named("Stale; train or run them again for today's recipe", stale))
+    if broken:
+        lines = [f"{entry.name}: {entry.found}" for entry in broken]
+        parts.append(_named("Damaged; `library delete NAME` or `library clean --yes`", lines))
+    return Answer(rows, "\n\n".join(parts))
 
 
 def _damaged_row(entry: DamagedEntry) -> dict[str, Any]:
     return {"name": entry.name, "damaged": entry.what, "found": entry.found}
-
-
-def _damaged(broken: Sequence[DamagedEntry]) -> str:
-    """Unreadable files of the store, and their removal."""
-    lines = _beginning(f"{entry.name}: {entry.found}" for entry in broken)
-    remedy = "`library delete NAME` removes an entry, `library clean --yes` names."
-    return "\n".join([f"Damaged, {len(broken):,} in all:", *lines, remedy])
 
 
 def show(arguments: argparse.Namespace) -> Answer:
@@ -97,13 +75,12 @@ def show(arguments: argparse.Namespace) -> Answer:
         answer["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
         answer["references"] = methods.references(artefact.recipe, artefact.facts)
     answer |= {"recipe": dict(artefact.recipe), "facts": dict(artefact.facts)}
+    needed = [one for one in entries if one.key in entry.needs]
     shown = answer | {
-        "needs": _named([needed for needed in entries if needed.key in entry.needs]),
-        "needed_by": _named(dependents),
-        "seconds": _took(entry),
-        "imported": str(artefact.imported or "no"),
-        "stale": entry.stale or "no",
+        name: _named("", [f"{one.name} ({one.key})" for one in several])
+        for name, several in (("needs", needed), ("needed_by", dependents))
     }
+    shown |= {"imported": str(artefact.imported or "no"), "stale": entry.stale or "no"}
     return Answer(answer, "\n".join(_field(name, value) for name, value in shown.items()))
 
 
@@ -112,89 +89,49 @@ def _line(entry: Entry) -> dict[str, str]:
     return {
         "name": entry.name,
         "key": str(entry.key),
-        "what": short(entry.summary, MOST_LETTERS),
+        "what": cut(entry.summary, WIDEST),
         "made": f"{datetime.fromisoformat(entry.artefact.created):%Y-%m-%d %H:%M}",
         "MB": f"{entry.artefact.size / 1e6:.2f}",
-        "seconds": f"{entry.seconds:.1f}" if entry.seconds else "–",
-        "needs": str(len(entry.needs)),
         "from": str(entry.artefact.imported or ""),
-        "stale": "stale" if entry.stale else "",
     }
 
 
-def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
-    """Lines as a table, words to the left; two blanks between columns.
-
-    >>> print(_aligned([{"name": "mart", "needs": "1"}, {"name": "set-size", "needs": "7"}]))
-    name      needs
-    mart      1
-    set-size  7
-    """
-    if not lines:
-        return "nothing"
-    names = list(lines[0])
-    rows = [[line[name] for name in names] for line in lines]
-    return aligned(names, rows, [False] * len(names))
-
-
-def _beginning(lines: Iterable[str]) -> list[str]:
-    """The first of some lines, set in, and how many more there are."""
-    every = list(lines)
-    more = len(every) - MOST_NAMED
+def _named(head: str, lines: Sequence[str]) -> str:
+    """Number of lines, the first of them, and how many more there are."""
+    more = len(lines) - MOST_NAMED
     rest = [f"  and {more:,} more (--json names all)"] if more > 0 else []
-    return [*(f"  {line}" for line in every[:MOST_NAMED]), *rest]
-
-
-def _named(entries: Sequence[Entry]) -> str:
-    """Number of entries, and the first by name and key."""
-    lines = _beginning(f"{entry.name} ({entry.key})" for entry in entries)
-    return "\n".join([counted(len(entries), "entry"), *lines]) if entries else "none"
-
-
-def _took(entry: Entry) -> str:
-    if entry.seconds is None:
-        return "–"
-    added = ", its trials added up" if entry.key.kind == "study" else ""
-    return f"{entry.seconds:.1f}{added}"
+    first = f"{head} ({len(lines):,}):" if head else counted(len(lines), "entry")
+    return "\n".join([first, *(f"  {line}" for line in lines[:MOST_NAMED]), *rest])
 
 
 def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
     """Command and Python lines that make it again; the reason where there are none."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
+    writers: dict[str, Callable[[], str]] = {}
     if entry.key.kind == "ranker":
-        return {
-            "command": _or_why(reproduce.ranker_command, recipe, library.data_of(entry, entries))
-        }
+        data = library.data_of(entry, entries)
+        writers = {"command": lambda: reproduce.ranker_command(recipe, data)}
     if entry.key.kind == "study":
-        writers = {"command": reproduce.study_command, "python": reproduce.study_python}
-        return {name: _or_why(write, recipe, facts) for name, write in writers.items()}
-    return {}
-
-
-def _or_why(write: Callable[..., str], *given: Any) -> str:
-    try:
-        return write(*given)
-    except UsageError as error:
-        return f"# {error}"
+        writers = {
+            "command": lambda: reproduce.study_command(recipe, facts),
+            "python": lambda: reproduce.study_python(recipe, facts),
+        }
+    again = {}
+    for name, write in writers.items():
+        try:
+            again[name] = write()
+        except UsageError as error:
+            again[name] = f"# {error}"
+    return again
 
 
 def _field(name: str, value: Any) -> str:
     """A field and its value; what has lines or parts stands below its name, a line each."""
     if isinstance(value, dict):
-        parts = [f"  {field}: {short(part, MOST_FIELD)}" for field, part in value.items()]
+        parts = [f"  {field}: {cut(str(part), MOST_FIELD)}" for field, part in value.items()]
         return "\n".join([name, *parts])
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{name}\n{text}" if "\n" in text else f"{name}: {text}"
-
-
-def short(value: Any, most: int) -> str:
-    """A value in one line of at most so many characters.
-
-    >>> short(["dlcm", "mart"], 12), short(0.123456789, 9)
-    ("['dlcm', 'm…", '0.123457')
-    """
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def export(arguments: argparse.Namespace) -> Answer:
@@ -323,7 +260,13 @@ def clean(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     whole, waste = cleaning.size(store), cleaning.waste(store)
     freed = sum(item.size for item in waste)
-    rows = _by_kind(waste)
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for item in waste:
+        sizes[item.what].append(item.size)
+    rows = [
+        {"what": what, "files": len(each), "MB": f"{sum(each) / 1e6:.2f}"}
+        for what, each in sizes.items()
+    ]
     if arguments.yes:
         cleaning.clean(waste, store)
     answer = {"store": whole, "freed": freed, "removed": arguments.yes, "waste": rows}
@@ -333,13 +276,3 @@ def clean(arguments: argparse.Namespace) -> Answer:
     last = "" if arguments.yes else "\nNothing was removed: say --yes to do it."
     head = f"{verb} {freed / 1e6:,.1f} of {whole / 1e6:,.1f} MB."
     return Answer(answer, f"{table(rows)}\n{head}{last}")
-
-
-def _by_kind(waste: Sequence[Waste]) -> list[dict[str, object]]:
-    sizes: dict[str, list[int]] = defaultdict(list)
-    for item in waste:
-        sizes[item.what].append(item.size)
-    return [
-        {"what": what, "files": len(bytes_), "MB": f"{sum(bytes_) / 1e6:.2f}"}
-        for what, bytes_ in sizes.items()
-    ]

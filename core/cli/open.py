@@ -2,17 +2,15 @@
 
 import argparse
 import os
-import sys
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.flags import question_of
+from shuffleproof.core.cli.progress_bar import ProgressBar
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution import devices
@@ -28,7 +26,6 @@ from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown, stored_name
-from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
@@ -36,22 +33,6 @@ if TYPE_CHECKING:
     from shuffleproof.core.studies.workbench import Workbench
 
 Value = TypeVar("Value")
-
-
-class ShowsProgress(Protocol):
-    """What shows the progress of one piece of work, until it is closed."""
-
-    def __call__(self, progress: Progress, /) -> None:
-        """Show one report."""
-        ...
-
-    def close(self) -> None:
-        """Take it away."""
-        ...
-
-
-SHOWN_BY: ContextVar[Callable[[str], ShowsProgress] | None] = ContextVar("shown_by", default=None)
-"""What makes of a title what shows progress; none: a line on stderr."""
 
 
 def store_of(arguments: argparse.Namespace) -> Store:
@@ -80,7 +61,7 @@ def run_shown(
     dry: Callable[[], "DryRun"] | None = None,
     stored: Callable[["DryRun"], Value | None] | None = None,
 ) -> Value:
-    """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says.
+    """Run work to its end with its progress on stderr.
 
     Args:
         title: before the progress.
@@ -88,13 +69,13 @@ def run_shown(
         dry: what that will make; said before the first report, so not of what is stored.
         stored: the value, where what it would make is there though what it is made from is not.
     """
-    line = (SHOWN_BY.get() or ProgressLine)(title)
+    bar = ProgressBar(title)
     if dry is not None:
         work = _announced(work, dry, stored)
     try:
-        return run_to_end(work, line)
+        return run_to_end(work, bar)
     finally:
-        line.close()
+        bar.close()
 
 
 def _announced(
@@ -215,9 +196,6 @@ def look_over(arguments: argparse.Namespace) -> None:
     check_workers(arguments)
     if group == "study":
         arguments.asked = _asked(kind, arguments)
-        query = getattr(arguments, "map", None)  # of `study worst-case`
-        if query is not None:
-            _check_query(query, arguments.asked[1])
     elif not trains_retriever(arguments):
         if arguments.command == "train" and RankerName.of(arguments.ranker).kind in NOT_TRAINED:
             raise UsageError(
@@ -227,36 +205,18 @@ def look_over(arguments: argparse.Namespace) -> None:
 
 
 def check_workers(arguments: argparse.Namespace) -> None:
-    """Refuse what is no executor, and a number of workers where none is named.
+    """Refuse what is no executor.
 
     Raises:
         UnknownNameError, UsageError: see `core.execution.executor.executor`.
     """
-    if "executor" not in arguments:
-        return
-    if arguments.executor is not None:
+    if getattr(arguments, "executor", None) is not None:
         from shuffleproof.core.execution.executor import executor  # noqa: PLC0415 (few name one)
 
-        executor(arguments.executor, arguments.workers)
-    elif arguments.workers is not None:
-        raise UsageError("--workers is of --executor: name that too, such as processes")
+        executor(arguments.executor)
 
 
 NOT_TRAINED = {Kind.FUNCTION, Kind.FILE}
-
-
-def _check_query(query: str, scope: Scope) -> None:
-    """Refuse a query that the test part does not have, before lists are made.
-
-    Raises:
-        UsageError: there is none of that id.
-    """
-    from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (which loads NumPy)
-
-    ids = resolve(scope.pinned or scope.data, scope.store).test.query_ids
-    if query not in ids:
-        known = f"name one of its {len(ids)}, such as {ids[0]}" if ids else "name another data set"
-        raise UsageError(f"the test part of {scope.data} has no query {query}; {known}")
 
 
 def trains_retriever(arguments: argparse.Namespace) -> bool:
@@ -331,7 +291,7 @@ def workers_of_command(
     from shuffleproof.core.workers import workers_of  # noqa: PLC0415 (who has work to do)
 
     modules = getattr(arguments, "modules", None) or ()
-    with workers_of(store, arguments.executor, arguments.workers, modules):
+    with workers_of(store, arguments.executor, modules):
         yield True
 
 
@@ -372,73 +332,6 @@ def workbench_of(
     recipe, preset = recipe_of(arguments)
     data = one_fold(arguments.data, store)
     return run_shown("lists", Workbench.open(data, recipe, store, preset), dry)
-
-
-EVERY = 0.2
-FEW, EARLY = 3, 0.05
-"""Units and the share of all before which no end is foretold: the first warm up and train."""
-
-
-class ProgressLine:
-    """A line that is rewritten on a terminal, and printed now and then elsewhere."""
-
-    def __init__(self, title: str) -> None:
-        """Start a line under a title; prints nothing until the first report."""
-        self.title = title
-        self.start = self.shown = time.monotonic()
-        self.unit = ""
-        self.first = 0.0
-        self.live = sys.stderr.isatty()
-
-    def __call__(self, progress: Progress) -> None:
-        """Show one report; at most five a second on a terminal, one in five seconds elsewhere."""
-        now = time.monotonic()
-        if progress.unit != self.unit:
-            self.unit, self.start = progress.unit, now
-            self.first = progress.done + progress.part
-        if now - self.shown < (EVERY if self.live else 25 * EVERY):
-            return
-        self.shown = now
-        self._print(self._text(progress, now - self.start))
-
-    def _text(self, progress: Progress, seconds: float) -> str:
-        done = progress.done + progress.part
-        rate = (done - self.first) / seconds if seconds > 0 else 0.0
-        known = progress.part > 0 or done - self.first >= max(FEW, EARLY * progress.total)
-        open_ = progress.total - done
-        known = known and progress.spent is None
-        left = f", {duration(open_ / rate)} left" if rate > 0 and known and open_ else ""
-        values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
-        begun = "starting" if open_ else "done"
-        pace = f"{_rate(rate)}{left}" if rate > 0 else begun
-        far = f"{done:.1f}" if progress.part else f"{progress.done}"
-        if progress.spent is not None:
-            far = f"{far} {progress.unit}, {progress.spent_in_words()}"
-        else:
-            far = f"{far}/{progress.total} {progress.unit}"
-        return f"{self.title}: {far} ({pace})  {values}"
-
-    def _print(self, text: str) -> None:
-        if self.live:
-            sys.stderr.write("\r\x1b[2K" + text[:150])
-        else:
-            sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self.live and self.unit:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-
-
-def _rate(rate: float) -> str:
-    """Units a second, or seconds a unit where one takes longer than ten.
-
-    >>> _rate(12.34), _rate(0.02)
-    ('12.3/s', '50 s each')
-    """
-    return f"{rate:.1f}/s" if rate >= 0.1 else f"{duration(1 / rate)} each"
 
 
 ENDINGS = {

@@ -14,12 +14,8 @@ from shuffleproof.core.aggregate.reading import PreferenceFormat
 from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import named_once
-from shuffleproof.core.cli.open import measures_of, run_shown, store_of
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.errors import ParameterError, UsageError
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.progress import Progress
@@ -38,7 +34,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
             raise ParameterError("--values", f"{word}={text}", form) from error
     reading = PreferenceFormat(
         arguments.format or "", arguments.direction or "", arguments.nulls or "", arguments.repeats,
-        arguments.malformed, columns, values, arguments.items, arguments.qrels,
+        arguments.malformed, columns, values, arguments.qrels,
     )  # fmt: skip
     (artefact,) = named_once(
         arguments.name,
@@ -86,9 +82,8 @@ def show_orders(arguments: argparse.Namespace) -> Answer:
     for name in names:
         registry.aggregator_named(name)
     terms = Terms(arguments.calls, arguments.seed, arguments.top)
-    measures = [Measure.parse(text) for text in measures_of(arguments)]
     preferences = preference_store.find(arguments.preferences, store_of(arguments))
-    rows = run_shown("aggregate", _orders(preferences, names, terms, measures))
+    rows = run_shown("aggregate", _orders(preferences, names, terms))
     summary: list[dict[str, Any]] = [
         {
             "aggregator": name,
@@ -97,18 +92,13 @@ def show_orders(arguments: argparse.Namespace) -> Answer:
         }
         for name in names
     ]
-    if preferences.labels:
-        for name, means in zip(names, summary, strict=True):
-            for measure in map(str, measures):
-                values = [row[measure] for row in rows if row["aggregator"] == name]
-                means[measure] = _mean(values)
     most = _mean([row["agreement_bound"] for row in rows if row["aggregator"] == names[0]])
     text = f"{table(summary)}\n\nNo order agrees with more than {most:.3f} on average."
     return Answer({"summary": summary, "rows": rows}, text)
 
 
 def _orders(
-    preferences: Preferences, names: Sequence[str], terms: Terms, measures: Sequence[Measure]
+    preferences: Preferences, names: Sequence[str], terms: Terms
 ) -> Generator[Progress, None, list[dict[str, Any]]]:
     """A row a query and aggregator."""
     rows: list[dict[str, Any]] = []
@@ -126,25 +116,9 @@ def _orders(
                 "complete": aggregation.complete,
                 "order": [items[item] for item in aggregation.order.tolist()],
             }  # fmt: skip
-            if preferences.labels:
-                row |= _relevance(measures, preferences.labels[query], aggregation.order)
             rows.append(row | _bounds(pairs.means, best, agreement))
     yield Progress(preferences.queries, preferences.queries, "queries")
     return rows
-
-
-def _relevance(
-    measures: Sequence[Measure], labels: np.ndarray, order: np.ndarray
-) -> dict[str, float]:
-    """Measures of an order; an item without a label counts as not relevant."""
-    grades = np.nan_to_num(labels).astype(np.float32)
-    bounds, row = np.array([0, len(grades)]), np.empty((len(grades), 0), np.float32)
-    scores = np.empty(len(grades), np.float32)
-    scores[order] = np.arange(len(grades))[::-1]
-    dataset = RankingDataset(row, grades, bounds, ("0",), ())
-    lists = CandidateLists.all_documents(dataset)
-    values = evaluate(measures, dataset, lists, scores)[:, 0].tolist()
-    return dict(zip(map(str, measures), values, strict=True))
 
 
 def _bounds(weights: np.ndarray, best: Kemeny, agreement: float | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from shuffleproof.core.aggregate.registry import AGGREGATORS
-from shuffleproof.core.cli.answer import ANSWERS, Answer, table
+from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import (
     changes_of,
     dry_answer,
@@ -15,7 +15,6 @@ from shuffleproof.core.cli.open import (
     fold_scope_of,
     run_shown,
     scope_of,
-    store_of,
     trains_retriever,
     use_device,
     use_jobs,
@@ -25,7 +24,6 @@ from shuffleproof.core.cli.open import (
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import refuse
-from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
@@ -36,11 +34,9 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
-from shuffleproof.core.rankers.preset_differences import from_preset
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.retrieval.name import is_trained
 from shuffleproof.core.retrieval.registry import RETRIEVERS, retriever_entry
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import certificate_of
@@ -52,14 +48,10 @@ from shuffleproof.core.words import duration
 
 def names(arguments: argparse.Namespace) -> Answer:
     """`list`: names, one sentence each, and where they come from."""
-    if arguments.kind == "stored":
-        return _stored(arguments)
     if arguments.kind == "recipe":
         return _recipe(arguments)
     if arguments.of is not None:
         raise UsageError(f"{arguments.of}: leave it out; only `list recipe RANKER` takes a name")
-    if arguments.kind == "answers":
-        return Answer([{"command": name, "keys": dict(keys)} for name, keys in ANSWERS.items()])
     if arguments.kind == "aggregators":
         return _aggregators()
     registries: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
@@ -126,57 +118,6 @@ def _values(entry: Any, field: str) -> Any:
     if field == "default_levels":
         return [int(level) if level == int(level) else level for level in value]
     return [value] if isinstance(value, str) else value
-
-
-def _stored(arguments: argparse.Namespace) -> Answer:
-    """List the store: the user's entries, then those that ship, each part newest first.
-
-    Parts of cross-fittings and the like are listed with --all only.
-    """
-    store = store_of(arguments)
-    entries = sorted(library.entries(store), key=lambda entry: entry.bundled)
-    names = {entry.key: entry.name for entry in entries if entry.key.kind == "data"}
-    rows = [
-        _row(entry.artefact, entry.name, entry.accepted_name)
-        | {"data": ", ".join(sorted(names[key] for key in entry.needs if key in names))}
-        for entry in entries
-        if arguments.all or not entry.part
-    ]
-    if arguments.all:
-        others = [
-            artefact for artefact in store.artefacts() if artefact.key.kind not in library.KINDS
-        ]
-        rows += [_row(one, str(one.facts.get("name", "")), str(one.key)) for one in others]
-    return Answer(rows, table([_short(row) for row in rows]))
-
-
-def _row(artefact: Artefact, name: str, accepted_name: str) -> dict[str, Any]:
-    preset, changed = "", dict[str, Any]()
-    if artefact.key.kind == "ranker":
-        preset, changed = from_preset(artefact.recipe["ranker"])
-    return {
-        "name": name,
-        "accepted_name": accepted_name,
-        "key": str(artefact.key),
-        "kind": artefact.key.kind,
-        "data": "",
-        "preset": preset,
-        "changed": {field: str(value) for field, value in changed.items()},
-        "created": str(artefact.created),
-    }
-
-
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A row for the terminal: the name that commands accept, and how many fields were changed."""
-    changed = f", {len(row['changed'])} changed" if row["changed"] else ""
-    what = row["kind"] if row["accepted_name"] == row["name"] else f"{row['kind']}: {row['name']}"
-    return {
-        "name": row["accepted_name"],
-        "what": what,
-        "data": row["data"],
-        "preset": row["preset"] + changed,
-        "created": row["created"][:16].replace("T", " "),
-    }
 
 
 def train(arguments: argparse.Namespace) -> Answer:

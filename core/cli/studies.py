@@ -10,8 +10,7 @@ from subprocess import run
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.flags import DIGITS
-from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.flags import DIGITS, question_of
 from shuffleproof.core.cli.open import (
     answer_question,
     asked_question,
@@ -22,19 +21,43 @@ from shuffleproof.core.cli.open import (
     store_of,
     workers_of_command,
 )
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import DataError, UnknownNameError
+from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.benchmark import rows, table
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import LISTLESS, study_kind
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import STOPPED, View, sections_of
 from shuffleproof.core.studies.table_text import records, terminal_text
+from shuffleproof.core.studies.user_names import ranker_name
 
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND`: a study of any kind, its sections as text or its answer as JSON."""
     question, scope = asked_question(arguments)
     return print_study(answer_question(question, scope, arguments), arguments)
+
+
+def benchmark(arguments: argparse.Namespace) -> Answer:
+    """`study benchmark`: every ranker on the same lists, over seeds and folds; Table 2."""
+    question, scope = asked_question(arguments)
+    baselines = list(dict.fromkeys(map(ranker_name, parts_of(arguments.against))))
+    symbols = table.SYMBOLS[arguments.marks]
+    view = View(digits=arguments.digits, baselines=baselines, test=arguments.test, symbols=symbols)
+    table.check_baselines(baselines, symbols)
+    known = rows.rows_of(question.names().rankers, scope.usual_preset, 1)
+    _check_rows(baselines, [row.label for row in known])
+    artefact = answer_question(question, scope, arguments)
+    result = StudyResult.open(artefact.path)
+    _check_rows(baselines, [*table.rankers_of(result), *result.facts.get("failed", {})])
+    return print_study(artefact, arguments, view=view)
+
+
+def _check_rows(baselines: Sequence[str], labels: Sequence[str]) -> None:
+    for baseline in baselines:
+        if baseline not in labels:
+            raise UnknownNameError("row of the table", baseline, labels)
 
 
 def listless(arguments: argparse.Namespace) -> Answer:

@@ -26,10 +26,9 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.at_once or 1,
     )
     if not arguments.at_once and arguments.executor is not None:
-        from shuffleproof.core.workers import workers_by_default  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.execution.executor import executor  # noqa: PLC0415 (few name one)
 
-        at_once = workers_by_default(arguments.executor, arguments.workers)
-        tuning = replace(tuning, at_once=at_once)
+        tuning = replace(tuning, at_once=executor(arguments.executor).at_once)
     with workers_of_command(arguments, scope.store):
         preset, cached = run_shown(f"tune {arguments.ranker}", tune(tuning, scope))
     return Answer(plain(preset, cached=cached), preset_lines(preset))

@@ -15,11 +15,6 @@ from jaxtyping import Int64, UInt8, UInt32
 Spans: TypeAlias = Int64[np.ndarray, " rows"] | UInt32[np.ndarray, " rows"]
 
 
-def span_type(blob_bytes: int) -> type[np.uint32 | np.int64]:
-    """The narrowest integers that hold every place of a blob of so many bytes."""
-    return np.uint32 if blob_bytes <= np.iinfo(np.uint32).max else np.int64
-
-
 @dataclass(frozen=True, eq=False)
 class TextColumn:
     """One string a row: row i is `blob[starts[i]:ends[i]]` in UTF-8."""

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.jobs_slots import THREADS
+from shuffleproof.core.execution.machine import THREADS
 from shuffleproof.core.execution.work import Failure
 
 RETRIES = 3
 PATIENCE = 5.0
+USUAL = 8
 LOOK = 0.2
 """Seconds between two looks at what has ended."""
 
@@ -39,6 +40,11 @@ class Ray:
     address: str | None = None
     cpus: int = 1
     gpus: float = 0.0
+
+    @property
+    def at_once(self) -> int:
+        """Tasks at a time; of a cluster that nobody has asked yet, 8."""
+        return self.workers or USUAL
 
     def map(
         self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]

@@ -3,12 +3,11 @@
 import importlib
 import os
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError, quoted
-from shuffleproof.core.numerals import is_count, number
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.numerals import number, whole
 
 EXECUTORS: dict[str, str] = {
     "processes": "worker processes on this machine",
@@ -17,8 +16,14 @@ EXECUTORS: dict[str, str] = {
 }
 """Every executor's name and what it is."""
 
-MOST_GPUS = 64
-MOST_PROCESSES = 1024
+SETTINGS = {"processes": set[str](), "ray": {"workers", "cpus", "gpus"}, "slurm": {"cpus", "gpus"}}
+ALLOWED = (
+    "processes:N, ray:ADDRESS or slurm:PARTITION, of which N, ADDRESS and PARTITION may be left "
+    "out; of a task of a cluster ,cpus=N ,gpus=N (of ray also a part of one), of ray ,workers=N"
+)
+MOST = 1024
+EXECUTOR = "SHUFFLEPROOF_EXECUTOR"
+"""The variable that names the executor of the jobs of a store."""
 
 
 @runtime_checkable
@@ -30,6 +35,10 @@ class Executor(Protocol):
     """
 
     elsewhere: ClassVar[bool]
+
+    @property
+    def at_once(self) -> int:
+        """Number of tasks that run at the same time, as far as it is known beforehand."""
 
     def map(
         self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
@@ -49,96 +58,52 @@ class Executor(Protocol):
         """
 
 
-def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Executor:
+def executor(text: str, folder: Path = Path()) -> Executor:
     """The executor that a text names.
 
     Args:
         text: a key of EXECUTORS; `processes:4`, `ray:ADDRESS` and `slurm:PARTITION` say more, and
-            behind a comma what each task of a cluster has: `ray:auto,cpus=4,gpus=0.5`.
-        workers: processes, or tasks at a time on a cluster; None takes what the place offers.
-        folder: where a cluster's jobs write, on a disk that they share.
+            behind commas what a cluster gives: `ray:auto,workers=8,cpus=4,gpus=0.5`.
+        folder: for the files of a cluster's jobs, on a disk that its nodes share.
 
     Raises:
         UnknownNameError: no executor has the name.
-        ParameterError: a number of processes, cores or GPUs that is none.
-        UsageError: two numbers of workers.
+        ParameterError: a setting that it does not have, or a number that is none.
     """
-    place, *of_task = text.split(",")
+    place, *settings = text.split(",")
     name, colon, argument = place.partition(":")
     if name not in EXECUTORS or (colon and not argument):
         raise UnknownNameError("executor", text, EXECUTORS)
-    if name == "processes" and of_task:
-        raise ParameterError("executor", text, "ray or slurm, whose tasks have cpus and gpus")
-    if name == "processes":
-        if colon and not (is_count(argument) and 1 <= int(argument) <= MOST_PROCESSES):
-            allowed = f"processes:N with a whole number from 1 to {MOST_PROCESSES:,}"
-            raise ParameterError("executor", text, allowed)
-        if colon and workers not in {None, int(argument)}:
-            raise UsageError(
-                f"executor {text} has {argument} workers, not {workers}: leave one out"
-            )
-        return _made("processes", "Processes")(int(argument) if colon else workers)
-    cores, gpus = _of_task(text, of_task)
-    if name == "slurm":
-        if gpus != int(gpus):
-            raise ParameterError("executor", text, "slurm with whole GPUs; ray shares them")
-        return _made("slurm", "Slurm")(folder, argument or None, cpus=cores, gpus=int(gpus))
-    return _made("cluster", "Ray")(workers, argument or None, cpus=cores or 1, gpus=gpus)
-
-
-def _of_task(text: str, given: Sequence[str]) -> tuple[int | None, float]:
-    """Cores and GPUs of each task; None: nothing is said of the cores."""
-    values = dict(setting.split("=", 1) for setting in given if "=" in setting)
-    cores, share, wrong = values.get("cpus"), 0.0, len(values) < len(given)
     try:
-        share = number(values.get("gpus", "0"))
+        given = dict(setting.split("=") for setting in settings)
+        values = {key: (number if key == "gpus" else whole)(one) for key, one in given.items()}
+        count = whole(argument) if argument and name == "processes" else None
     except ValueError:
-        wrong = True
-    wrong = wrong or not values.keys() <= {"cpus", "gpus"} or not 0 <= share <= MOST_GPUS
-    if wrong or not (cores is None or (is_count(cores) and int(cores))):
-        allowed = "ray[:ADDRESS] or slurm[:PARTITION], with ,cpus=WHOLE and ,gpus=NUMBER behind it"
-        raise ParameterError("executor", text, allowed)
-    return (None if cores is None else int(cores)), share
+        raise ParameterError("executor", text, ALLOWED) from None
+    numbers = [*values.values(), *([] if count is None else [count])]
+    has_parts = name == "slurm" and values.get("gpus", 0) % 1
+    if not values.keys() <= SETTINGS[name] or has_parts or not all(0 < n <= MOST for n in numbers):
+        raise ParameterError("executor", text, ALLOWED)
+    if name == "processes":
+        return _made("processes", "Processes")(count)
+    if name == "slurm":
+        return _made("slurm", "Slurm")(folder, argument or None, **values)
+    return _made("cluster", "Ray")(address=argument or None, **values)
 
 
-EXECUTOR, WORKERS = "SHUFFLEPROOF_EXECUTOR", "SHUFFLEPROOF_WORKERS"
-"""What says where the jobs of a store are worked (see `executor`), and by how many workers."""
-
-
-@dataclass(frozen=True)
-class ExecutorSettings:
-    """Where jobs are worked.
-
-    Attributes:
-        where: an executor's text.
-        workers: how many; None: as many as it has.
-    """
-
-    where: str
-    workers: int | None = None
-
-
-def configured() -> ExecutorSettings | None:
-    """Where the environment sends jobs; None: they are done in their own processes.
+def configured() -> str:
+    """The executor that the environment names for jobs; empty: their own processes do the work.
 
     Raises:
         UsageError: no executor has the name, or a number is none.
     """
-    where, workers = (os.environ.get(name, "").strip() for name in (EXECUTOR, WORKERS))
-    if not where and workers:
-        raise UsageError(
-            f"{WORKERS} is {quoted(workers)}, but {EXECUTOR} is not set: set that too, or leave "
-            f"{WORKERS} out"
-        )
-    if not where:
-        return None
-    if workers and not (is_count(workers) and int(workers)):
-        raise ParameterError(WORKERS, workers, "a whole number from 1 on")
+    text = os.environ.get(EXECUTOR, "").strip()
     try:
-        executor(where, count := int(workers) if workers else None)
+        if text:
+            executor(text)
     except UsageError as error:
         raise UsageError(f"{EXECUTOR}: {error}; set it anew, or leave it out") from error
-    return ExecutorSettings(where, count)
+    return text
 
 
 def _made(module: str, kind: str) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shuffleproof.core.execution.early_end import end_with_parent
-from shuffleproof.core.execution.jobs_slots import cores, threads_allowed, threads_set
+from shuffleproof.core.execution.machine import cores, threads_allowed, threads_set
 from shuffleproof.core.execution.work import Failure
 
 ATTEMPTS = 2
@@ -32,13 +32,18 @@ class Processes:
 
     workers: int | None = None
 
+    @property
+    def at_once(self) -> int:
+        """One task a process."""
+        return self.workers or cores()
+
     def map(
         self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
     ) -> Generator[tuple[int, Any] | None, None, None]:
         """Do `work(common, item)` for every item; see `core.execution.executor.Executor`."""
         left = set(range(len(items)))
         for _ in range(ATTEMPTS):
-            workers = min(self.workers or cores(), len(left))
+            workers = min(self.at_once, len(left))
             threads = min(threads_allowed(), max(1, cores() // max(1, workers)))
             with _pool(workers) as pool:
                 with threads_set(threads):  # a process starts when it is first needed

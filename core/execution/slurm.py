@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.jobs_slots import threads_allowed, threads_set
+from shuffleproof.core.execution.machine import threads_allowed, threads_set
 from shuffleproof.core.execution.work import Failure
 
 ARRAY = 500
@@ -45,7 +45,12 @@ class Slurm:
     partition: str | None = None
     minutes: int = 24 * 60
     cpus: int | None = None
-    gpus: int = 0
+    gpus: float = 0
+
+    @property
+    def at_once(self) -> int:
+        """Slurm decides; where trials are proposed several at a time, 8."""
+        return 8
 
     def map(
         self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
@@ -109,7 +114,7 @@ class Slurm:
             "cpus_per_task": self._cpus,
         }
         if self.gpus:
-            settings["gpus_per_node"] = self.gpus
+            settings["gpus_per_node"] = int(self.gpus)
         if cluster == "slurm" and self.partition:
             settings["slurm_partition"] = self.partition
         executor.update_parameters(**settings)

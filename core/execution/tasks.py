@@ -6,7 +6,7 @@ finds it in the store.
 
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.progress import Progress, in_turn
@@ -18,19 +18,11 @@ Errors = list[ShuffleproofError | None]
 """What each task failed with; None: its result is stored."""
 
 
-@runtime_checkable
-class Workers(Protocol):
-    """Processes here or on other machines that do tasks."""
-
-    @property
-    def elsewhere(self) -> bool:
-        """They run on other machines, so that even a single task is sent to them."""
-
-    def run_tasks(
-        self, function: Callable[[Any], Generator[Progress, None, Any]], items: Sequence[Any]
-    ) -> Generator[Progress, None, Errors]:
-        """Run a function on every item, each to its end; see `run_tasks`."""
-
+Workers = Callable[
+    [Callable[[Any], Generator[Progress, None, Any]], Sequence[Any]],
+    Generator[Progress, None, Errors],
+]
+"""What runs a function on every item, each to its end."""
 
 WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
 """The workers of the command or job that runs; None: it does all tasks itself."""
@@ -46,9 +38,9 @@ def run_tasks(
         items: of the tasks, in the order of work.
     """
     workers = WORKERS.get()
-    if workers is None or len(items) < (1 if workers.elsewhere else 2):
+    if workers is None:
         return [None] * len(items)
-    return (yield from workers.run_tasks(function, items))
+    return (yield from workers(function, items))
 
 
 def values_of(

@@ -18,7 +18,7 @@ from struct import pack as pack_struct
 from tempfile import TemporaryFile
 from typing import Any
 
-from shuffleproof.core.execution.jobs_slots import THREADS
+from shuffleproof.core.execution.machine import THREADS
 from shuffleproof.core.execution.work import LONGEST_DETAILS
 from shuffleproof.core.execution.worker import FAILED, METHOD, pack, unpack
 from shuffleproof.core.user_code import place

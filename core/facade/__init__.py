@@ -56,10 +56,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("shuffleproof")
     if name in PLACES:
-        from shuffleproof.core.interrupts import interruptible  # noqa: PLC0415 (the package loads nothing)
-
-        with interruptible():
-            return getattr(import_module(PLACES[name]), name)
+        return getattr(import_module(PLACES[name]), name)
     if name.startswith("_") or name not in (questions := _questions()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return questions[name]

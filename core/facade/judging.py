@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import fields
 from os import PathLike
 from typing import Any
 
@@ -11,10 +12,11 @@ from shuffleproof.core.aggregate.judge_questions import Plan
 from shuffleproof.core.aggregate.judge_sets import AskingOutcome, Target
 from shuffleproof.core.aggregate.judges import judge_of
 from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.progress_bar import ProgressBar
 from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.progress_bar import bar
 from shuffleproof.studies import open as open_
 
 FILE_ORDER = "file-order"
@@ -26,21 +28,14 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     judge: str | Callable[..., Any],
     data: str | PathLike[str] = SAMPLE,
     *,
-    pairs: str = "sampled",
-    calls: int | None = None,
-    orders: str = "both",
-    top: int | None = None,
     queries: int | None = None,
-    jobs: int = 1,
-    retries: int = 3,
-    wait: float = 0.5,
     timeout: float = 60.0,
-    seed: int = 0,
     called: str = "",
     initial: str | Sequence[str] = FILE_ORDER,
     depth: int | None = 40,
     store: str | PathLike[str] | Store | None = None,
     progress: bool = True,
+    **plan: Any,
 ) -> AskingOutcome:
     """Ask a judge for preferences between the test documents of a data set.
 
@@ -52,26 +47,23 @@ def judge(  # noqa: PLR0913 (the flags of the command)
             "tie"; each of the three is a mapping with `id` and `text`, documents with `features`;
             or an address of HTTP, or `module:function`.
         data: a stored name, a key, a folder, or `sample`.
-        pairs: `sampled`, `all`, or the name of an aggregator, which asks for those that it wants.
-        calls: answers that are wanted, those of earlier calls among them.
-        orders: `both` shows each pair twice, `one` in an order that is drawn.
-        top: ranks that an aggregator wants.
         queries: only the first so many test queries.
-        jobs: calls at the same time.
-        retries: calls that are made again where one fails.
-        wait: seconds before that, twice as many each time.
         timeout: seconds that an endpoint may take for an answer.
-        seed: of what is drawn.
         called: the name that answers are noted under.
         initial: the initial rankers of the lists.
         depth: documents of a list; None: all.
         store: where all is kept; by default the user's own.
         progress: whether bars are shown.
+        plan: fields of `core.aggregate.judge_questions.Plan`: `pairs`, `calls`, `orders`, `seed`,
+            `top`, `jobs`, `retries`, `wait`.
 
     Returns:
         What became of it: `preferences`, `asked`, `before`, `malformed`, `complete`.
     """
-    plan = Plan(pairs, calls, orders, seed, top, jobs, retries, wait)
+    unknown = sorted(set(plan) - {field.name for field in fields(Plan)})
+    if unknown:
+        raise UnknownNameError("argument of judge", unknown[0], [one.name for one in fields(Plan)])
+    asked = Plan(**plan)
     live = judge_of(judge, called, timeout)
     studies = open_(data, initial=initial, depth=depth, store=store, progress=progress)
     where = studies.scope.store
@@ -81,6 +73,6 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     material = judge_sets.material_of(
         bench.test_lists(queries), bench.fold.fingerprint, bench.store
     )
-    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, plan)
-    with closing(bar("judge", progress=progress)) as watch:
+    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, asked)
+    with closing(ProgressBar("judge", shown=progress)) as watch:
         return run_to_end(work, watch)

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from shuffleproof.command import answer, takes_flags
+from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
 from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
-from shuffleproof.progress_bar import bars
 from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 

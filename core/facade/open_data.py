@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from shuffleproof.command import answer, arguments_for_flags
 from shuffleproof.core.cli.open import with_conventions
+from shuffleproof.core.cli.progress_bar import ProgressBar, bars
 from shuffleproof.core.errors import UnknownNameError, UsageError
-from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress, run_to_end
@@ -19,7 +19,6 @@ from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies import workbench
 from shuffleproof.core.studies.by_name import LEVELS, by_name
 from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
-from shuffleproof.progress_bar import bar, bars
 from shuffleproof.result import Result
 
 Value = TypeVar("Value")
@@ -62,16 +61,14 @@ class OpenData:
         return self.scope
 
     def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
-        with closing(bar(title, progress=self.progress)) as watch:
+        with closing(ProgressBar(title, shown=self.progress)) as watch:
             return run_to_end(work, watch)
 
-    @interruptible()
     def _command(self, command: str, /, *places: str, **flags: Any) -> Any:
         """What a command of the shell answers in this store, as `--json` has it."""
         with bars(progress=self.progress):
             return answer(command, places, {"store": self.scope.store.root, **flags}).json
 
-    @interruptible()
     @arguments_for_flags()
     def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
         """The answer to a question of a kind, from values as a person writes them."""
@@ -84,7 +81,8 @@ class OpenData:
             )
         question = with_conventions(kind(**values), given.pop("conventions", None))
         scope = self.scope if kind.over_folds else self._scope
-        with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
+        title = kind.kind.replace("-", " ")
+        with closing(ProgressBar(title, shown=self.progress)) as watch:
             answer = workbench.ask(
                 question, scope.data, preset=scope.preset, store=scope.store, watch=watch,
                 **{**(scope.lists or {}), **given},

@@ -11,6 +11,7 @@ import pandas as pd
 from shuffleproof.command import answer, arguments_for_flags, takes_flags
 from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.open import initial_rankers
+from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -18,7 +19,6 @@ from shuffleproof.core.data.frames import PARTS, Frames, files_of
 from shuffleproof.core.data.layout import SAMPLE, Parts
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
-from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.progress import limit_seconds, run_to_end
 from shuffleproof.core.rankers.fit_cache import CachedRanker
@@ -35,7 +35,6 @@ from shuffleproof.core.studies.user_names import ranker_name, stored_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
 from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
-from shuffleproof.progress_bar import bars
 from shuffleproof.result import WIDEST, Result
 
 __all__ = ["Studies", "ask", "ingest", "open"]
@@ -52,9 +51,8 @@ NOTES = 4
 class Studies(OpenData):
     """A data set that is open for studies: what `shuffleproof.open` returns.
 
-    Every kind of study is a method, by the name of its command with underscores and by that of
-    its question: `initial_ranking` is `ranking_degradation`. It finds what is stored, does what is
-    missing, and returns a `Result`.
+    Every kind of study is a method, by the name of its command with underscores. It finds what is
+    stored, does what is missing, and returns a `Result`.
 
     >>> import shuffleproof as sp
     >>> sample = sp.open("sample", progress=False)
@@ -110,7 +108,6 @@ class Studies(OpenData):
         prepared = self.workbench.prepared
         return {"train": prepared.train, "valid": prepared.valid, "test": prepared.test}
 
-    @interruptible()
     @arguments_for_flags()
     def train(self, name: str, **changes: Any) -> CachedRanker:
         """Train a ranker, or find it trained.
@@ -134,7 +131,6 @@ class Studies(OpenData):
         self._check([name], texts)
         return self._done(name, workbench.train_ranker(self._scope, name, texts))
 
-    @interruptible()
     @arguments_for_flags()
     def certify(  # noqa: PLR0913 (the flags of the command)
         self,
@@ -238,13 +234,8 @@ SIZES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _named() -> dict[str, type[Question]]:
-    """The kinds by the names of their methods: the command's, and that of the code."""
-    by_command = {kind.kind.replace("-", "_"): kind for kind in STUDIES.values()}
-    return by_command | {kind.__module__.split(".")[-2]: kind for kind in STUDIES.values()}
-
-
-for _name, _kind in _named().items():
+for _kind in STUDIES.values():
+    _name = _kind.kind.replace("-", "_")
     setattr(Studies, _name, method(_kind, _name, "Studies"))
 
 

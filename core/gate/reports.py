@@ -10,7 +10,7 @@ from shuffleproof.core.gate.check import Gate, Row
 from shuffleproof.core.gate.comparison import MEANINGS, Tier
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, interval, number, one_line, p_value, signed
+from shuffleproof.core.words import counted, interval, number, one_line, signed
 
 STATUS_FAILED, STATUS_UNTOLD = 3, 4
 """Exit statuses: what fails was found; it cannot be told."""
@@ -160,20 +160,11 @@ def _notes(gate: Gate) -> list[str]:
 
 
 def _told(row: Row) -> str:
-    """All numbers of a row, a line each."""
+    """A row in words, with its interval and its ranker's noise."""
     comparison = row.comparison
-    lines = [
-        f"{row.ranker} against {row.against} of the card, {condition(row)}",
-        f"{row.tier}: {comparison.because}",
-        f"card {number(comparison.before, '.6f')}, now {number(comparison.after, '.6f')}",
-        (
-            f"difference {signed(comparison.difference, 6)} "
-            f"{interval(comparison.low, comparison.high, '+.6f')}, "
-            f"{p_value(comparison.p)} (max-T), n = {comparison.n}, "
-            f"own noise {number(comparison.noise, '.2g')}"
-        ),
-    ]
-    return _xml("\n".join(lines))
+    size = f"{signed(comparison.difference, 6)} {interval(comparison.low, comparison.high, '+.6f')}"
+    noise = f"n = {comparison.n}, own noise {number(comparison.noise, '.2g')}"
+    return _xml(f"{row.tier}: {row_text(row)}\ndifference {size} (max-T), {noise}")
 
 
 def _xml(words: str) -> str:

@@ -32,7 +32,6 @@ from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.listless.retrievers import label as retriever
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.result import TIMES
-from shuffleproof.core.studies.user_names import ranker_label
 from shuffleproof.core.words import counted
 
 KINDS = {
@@ -91,13 +90,6 @@ class Entry:
     def key(self) -> ArtefactKey:
         """The artefact's key."""
         return self.artefact.key
-
-    @property
-    def accepted_name(self) -> str:
-        """The name that commands accept: the user's own, `ranker#digits`, or the key."""
-        if self.names or self.name == SAMPLE:
-            return self.name
-        return ranker_label(self.artefact) if self.key.kind == "ranker" else str(self.key)
 
 
 def entries(store: Store) -> list[Entry]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
-from shuffleproof.core.parameters import check, parameter, parameters, unknown_field, with_changes
+from shuffleproof.core.parameters import check, parameter, parameters, with_changes
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.weak import (
@@ -90,7 +90,7 @@ class WeakLearning:
         }
         for name in changes:
             if name not in owners:
-                raise unknown_field(name, owners)
+                raise UnknownNameError("field", name, owners)
         return type(self)(**{
             name: with_changes(part, {f: v for f, v in changes.items() if owners[f] == name})
             for name, part in parts.items()

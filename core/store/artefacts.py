@@ -153,7 +153,7 @@ class Store:
     def _names_of(self, kind: str | None) -> str:
         """What could have been meant, as a sentence."""
         known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
-        shown = "`shuffleproof list stored` shows what is there."
+        shown = "`shuffleproof library list` shows what is there."
         none = f"None in {self.root} has a name; {shown}"
         return f"Names known: {', '.join(known)}; {shown}" if known else none
 

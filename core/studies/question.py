@@ -50,9 +50,6 @@ NAMED_RANKERS = (
 QUERIES = "queries"
 """The field of lists, and of some questions, that says how many test queries are studied."""
 
-CONVENTION: Mapping[str, str] = {"convention": "the measure's convention in words"}
-"""A key of many answers."""
-
 Facts = Mapping[str, Any]
 
 
@@ -161,9 +158,6 @@ class Question:
 
     sample: ClassVar[Mapping[str, Any]] = {}
     """Fields of the study that ships with the program, where they are not the defaults."""
-
-    answers: ClassVar[Mapping[str, str]] = {}
-    """The keys of its answer in JSON and what they mean, beside `result` and `summary`."""
 
     printing: ClassVar[str] = "result.summary()"
     """What prints what was found, in Python: its fields in braces, tuples as lists."""

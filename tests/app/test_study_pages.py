@@ -14,8 +14,8 @@ from shuffleproof.app import study_access as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
 from shuffleproof.core import jobs
-from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.cli.flags import question_of
 from shuffleproof.core.job_kinds import StudyJob
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.keys import key_of
@@ -97,7 +97,7 @@ def _no_study_of_no_ranker(test, kind):
 def _is_what_the_command_says(store, job, kind, command):
     flags = parser().parse_args(shlex.split(command)[1:])
     preset = flags.preset or preset_of(flags.data)
-    asked = flags_studies.question_of(STUDIES[kind], flags, preset)
+    asked = question_of(STUDIES[kind], flags, preset)
     assert job.kind == kind
     question, scope = StudyJob(STUDIES[kind]).question_of(store, job.parameters)
     assert question == asked

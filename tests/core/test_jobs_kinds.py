@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
-from shuffleproof.core.execution.jobs_slots import slots
-from shuffleproof.core.execution.jobs_start import HOME
+from shuffleproof.core.execution.jobs import HOME, places
 from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.jobs import PROGRAM, jobs_of, start_waiting, submit
 from shuffleproof.core.library import uploads
@@ -196,7 +195,7 @@ def test_a_real_training_that_was_killed_ends_as_if_it_had_not_been(folder):
     ended = jobs_of(store).get(job.id)
     assert (ended.state, ended.attempts) == ("done", 3), ended.reason
     alone, threads = Store(folder / "alone"), torch.get_num_threads()
-    as_in_its_slot = int(slots()[0].environment["OMP_NUM_THREADS"])  # more add up otherwise
+    as_in_its_slot = int(places()[0].environment["OMP_NUM_THREADS"])  # more add up otherwise
     torch.set_num_threads(as_in_its_slot)
     try:
         own = run_to_end(KINDS["train"](alone, **wanted))

@@ -193,13 +193,11 @@ def test_looks_at_the_test_part_count_under_whatever_name(whole, tmp_path):
     assert run_to_end(tune(replace(two, name="other", seed=1), scope(root)))[0].looks == 1
 
 
-def test_a_name_is_one_searchs_own(whole, tmp_path, monkeypatch):
+def test_a_name_is_one_searchs_own(whole, tmp_path):
     root, _ = whole
-    with monkeypatch.context() as patched:
-        patched.delattr(Scope, "open_workbench")  # which trains what makes the lists
-        remedy = "choose another --name, .*: `library delete ranksvm@tuned_sample`"
-        with pytest.raises(UsageError, match=remedy):
-            run_to_end(tune(replace(ASKED, seed=1), scope(root)))
+    remedy = "choose another --name, .*: `library delete ranksvm@tuned_sample`"
+    with pytest.raises(UsageError, match=remedy):
+        run_to_end(tune(replace(ASKED, seed=1), scope(root)))
     part = resolve("sample", Store(tmp_path)).test
     write(part, tmp_path / "mine.txt")  # which is read only when the search opens it
     named_presets.save(replace(whole[1], name="tuned_mine_txt"), Store(tmp_path))

@@ -44,7 +44,7 @@ def data(tmp_path_factory):
 
 
 def answered(store, data, where=None, watch=None):
-    with workers_of(store, where, 2):
+    with workers_of(store, where):
         work = Benchmark.from_plain(ASKED).answer(Scope(store, data, LISTS, "small"))
         return StudyResult.open(run_to_end(work, watch).path)
 
@@ -99,7 +99,7 @@ def two_nodes(monkeypatch):
 def where(request):
     """An executor that is there."""
     if request.param == "ray":
-        return f"ray:{request.getfixturevalue('two_nodes').address}"
+        return f"ray:{request.getfixturevalue('two_nodes').address},workers=2"
     if request.param.startswith("slurm"):
         pytest.importorskip("submitit")
     return request.param
@@ -251,8 +251,6 @@ def test_tune_with_workers_proposes_a_trial_for_each(tmp_path, capsys):
 
 def test_a_command_says_what_goes_with_workers(tmp_path, capsys):
     words = ["train", "ranksvm@small", "--store", str(tmp_path), "--initial", "feature:1"]
-    assert main([*words, "--workers", "2"]) == 2
-    assert "--executor" in capsys.readouterr().err
     assert main([*words, "--executor", "processes:2"]) == 0
     assert "trained" in capsys.readouterr().out
     assert main(["study", "benchmark", "--executor", "processes:2", "--max-seconds", "9"]) == 2

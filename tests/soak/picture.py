@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from shuffleproof.core.execution.jobs_start import HOME
+from shuffleproof.core.execution.jobs import HOME
 from tests import browser
 
 TARGET = Path(HOME) / "sample_data" / "shuffle.gif"

@@ -15,8 +15,7 @@ from shuffleproof.app.study.picture import chart
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import JobError
-from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.execution.jobs import Job, Step
 from shuffleproof.core.experiment.trainings import FitSize
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS

@@ -20,7 +20,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.execution.jobs_slots import threads_allowed
+from shuffleproof.core.execution.machine import threads_allowed
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import one_line

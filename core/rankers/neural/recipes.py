@@ -16,7 +16,7 @@ from shuffleproof.core.models.architectures import Architecture
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
 from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
-from shuffleproof.core.parameters import parameters, recipe_values, unknown_field, with_changes
+from shuffleproof.core.parameters import parameters, recipe_values, with_changes
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import PRESETS
@@ -230,7 +230,7 @@ def replaced_in(
     of_training = {declared.name for declared in parameters(training)}
     for name in changes:
         if name not in of_model | of_training:
-            raise unknown_field(name, of_model | of_training)
+            raise UnknownNameError("field", name, of_model | of_training)
     inside = {name: value for name, value in changes.items() if name in of_model}
     outside = {name: value for name, value in changes.items() if name in of_training}
     return with_changes(model, inside), with_changes(training, outside)

@@ -29,7 +29,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     UsageError,
 )
-from shuffleproof.core.execution.jobs_slots import threads_allowed
+from shuffleproof.core.execution.machine import threads_allowed
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker

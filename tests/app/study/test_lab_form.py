@@ -8,8 +8,8 @@ import pytest
 from shuffleproof.app import scoring
 from shuffleproof.core import job_kinds, jobs
 from shuffleproof.core.aggregate import preference_store as preferences
-from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.cli.flags import question_of
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import run_to_end
@@ -73,7 +73,7 @@ def test_the_button_asks_what_the_command_beside_it_asks(store, kind):
     page.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     question, scope = jobs.KINDS[kind].question_of(store, job.parameters)
-    assert question == LISTLESS[kind]() == flags_studies.question_of(LISTLESS[kind], flags, "paper")
+    assert question == LISTLESS[kind]() == question_of(LISTLESS[kind], flags, "paper")
     assert (job.kind, scope.data) == (kind, name)
     assert scope.pinned == job_kinds.text_of(store.names()[name])
     assert "Waiting for a free worker" in page.get("progress")[0].proto.text

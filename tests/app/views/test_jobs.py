@@ -10,8 +10,7 @@ import pytest
 from shuffleproof.app import jobs
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import ArtefactError
-from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.execution.jobs import Job, Step
 from shuffleproof.core.library.uploads import spool
 from shuffleproof.core.store.artefacts import Store
 from tests.app_jobs import desk, jobs_script, opened, plain, words

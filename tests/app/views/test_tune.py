@@ -8,7 +8,6 @@ import pytest
 from shuffleproof.app import study_access
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
-from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
@@ -74,11 +73,10 @@ def test_trials_appear_as_they_end(table):
     page = opened()
     click(page, "tune now")
     held = table.run(table.jobs.list()[0])
-    history = jobs_history.history_path(table.jobs.folder, held.digest)
     values = [(0.5, "done"), (0.625, "done"), (0.25, "pruned"), (math.nan, "failed")]
     for at, (valid, ended) in enumerate(values, start=1):
         told = TOLD | {"valid": valid, ended: 1.0}
-        jobs_history.add(history, Progress(at, 20, "trials", told))
+        table.jobs.add_step(held.digest, Progress(at, 20, "trials", told))
     page.run()
     assert "Trial 2 of 4 so far is best on validation, with 0.625." in app_pages.words(page)
 

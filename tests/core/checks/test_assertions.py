@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import warnings
-from itertools import pairwise
 from pathlib import Path
 
 import lightgbm
@@ -12,17 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from shuffleproof import testing
 from shuffleproof.core.checks import counterexample
-from shuffleproof.core.checks.list_forms import RankingList, as_judged_lists, ranker_of
+from shuffleproof.core.checks.list_forms import as_judged_lists, ranker_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError, DataError, ShuffleproofError, UsageError
 from shuffleproof.core.rankers.registry import load
 from shuffleproof.core.store.artefacts import default_store
-from shuffleproof.testing import assert_invariant, assert_no_worse, ranking_lists
+from shuffleproof.testing import assert_invariant, assert_no_worse
 from tests.zoo import beside_first, by_place, cancelling, total
 
 CHANCE = np.random.default_rng(0)
@@ -175,12 +172,8 @@ def test_lists_come_in_every_form_and_mean_the_same():
         docno=[f"d{at}" for at in range(120)], url="text",
     )  # fmt: skip
     mixed = frame.sort_values("a")
-    several = [
-        RankingList(FEATURES[low:high], LABELS[low:high], RANKS[low:high, None].astype(np.int32))
-        for low, high in pairwise(OFFSETS)
-    ]
     wanted = as_judged_lists(ARRAYS)
-    forms = (frame, several, wanted, (wanted.dataset, wanted.lists), tuple(map(list, ARRAYS)))
+    forms = (frame, wanted, (wanted.dataset, wanted.lists), tuple(map(list, ARRAYS)))
     for form in forms:
         found = as_judged_lists(form)
         np.testing.assert_array_equal(found.dataset.features[found.lists.rows], FEATURES)
@@ -191,7 +184,6 @@ def test_lists_come_in_every_form_and_mean_the_same():
     assert set(gathered.lists.lengths) == {8}
     assert as_judged_lists(wanted.dataset).lists.rankings == 0
     assert len(as_judged_lists("sample").lists) == 150
-    assert as_judged_lists(RankingList(FEATURES, LABELS)).lists.lengths.tolist() == [120]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +192,6 @@ def test_lists_come_in_every_form_and_mean_the_same():
         7, [], "other", (FEATURES, LABELS), (FEATURES, LABELS[:3], OFFSETS),
         (FEATURES, LABELS, [0, 7]),
         (FEATURES, LABELS, OFFSETS, RANKS[:5]), (FEATURES, LABELS, 3), pd.DataFrame({"a": [1.0]}),
-        [RankingList(FEATURES, LABELS), RankingList(FEATURES[:, :2], LABELS)],
     ],
 )  # fmt: skip
 def test_what_holds_no_lists_is_refused_in_words(lists):
@@ -235,7 +226,6 @@ def test_no_worse_fails_for_a_real_loss_alone_and_shows_the_list():
     for wrong, remedy in (
         (lambda: assert_no_worse(first, first, (FEATURES[:8], LABELS[:8], [0, 8])), "more lists"),
         (lambda: assert_no_worse(first, np.ones(3), lists), "one pair a query"),
-        (lambda: assert_no_worse(first, first, ranking_lists()), "instead of a strategy"),
     ):
         with pytest.raises((DataError, UsageError), match=remedy):
             wrong()
@@ -253,59 +243,10 @@ def test_an_answer_that_is_none_names_the_query():
         assert_invariant(lambda _: None, ARRAYS)
 
 
-@settings(max_examples=30)
-@given(st.data())
-def test_drawn_lists_have_the_shape_that_was_asked_for(data):
-    low = data.draw(st.integers(0, 3))
-    shape = {
-        "documents": (low, low + data.draw(st.integers(0, 4))),
-        "features": data.draw(st.integers(1, 3)),
-        "grades": data.draw(st.integers(1, 4)), "rankings": data.draw(st.integers(0, 2)),
-        "ties": data.draw(st.booleans()), "duplicates": False, "relevant": low > 0,
-    }  # fmt: skip
-    one = data.draw(ranking_lists(**shape))
-    docs = len(one)
-    assert shape["documents"][0] <= docs <= shape["documents"][1]
-    assert one.features.shape == (docs, shape["features"])
-    assert one.ranks.shape == (docs, shape["rankings"])
-    assert set(one.labels.tolist()) <= set(range(shape["grades"] + 1))
-    assert not docs or one.labels.any() or not shape["relevant"]
-    if not shape["ties"]:
-        assert np.unique(one.features).size == one.features.size
-        assert (np.sort(one.ranks, axis=0) == np.arange(docs)[:, None]).all()
-    as_judged_lists(one)
-
-
-def seen_in(strategy, wanted):
-    from hypothesis import find
-
-    return find(strategy, wanted)
-
-
-def test_what_makes_lists_awkward_is_drawn():
-    every = ranking_lists()
-    for wanted in (
-        lambda one: len(one) == 1,
-        lambda one: len(one) > 2 and not one.labels.any(),
-        lambda one: len(one) > 1 and len(np.unique(one.features, axis=0)) < len(one),
-        lambda one: len(one) > 1 and len(np.unique(one.ranks)) < len(one),
-    ):
-        assert seen_in(every, wanted)
-    for wrong in ({"documents": (3, 2)}, {"features": 0}, {"documents": (0, 1), "relevant": True}):
-        with pytest.raises(UsageError, match=next(iter(wrong)) if len(wrong) == 1 else "relevant"):
-            ranking_lists(**wrong)
-
-
-def test_a_strategy_finds_the_smallest_list_that_fails():
-    assert_invariant(total, ranking_lists(features=2), examples=10)
-    with pytest.raises(AssertionError, match="of query 1, 2 documents"):
-        assert_invariant(by_place, ranking_lists(), examples=10, permutations=3)
-
-
 def test_the_modules_load_nothing():
     code = (
         "import sys; before = set(sys.modules); import shuffleproof.testing as t; "
-        "t.assert_invariant, t.ranking_lists; "
+        "t.assert_invariant; "
         "print(sorted({name.partition('.')[0] for name in set(sys.modules) - before}"
         " & {'numpy', 'torch', 'streamlit', 'pandas', 'numba', 'scipy', 'hypothesis', 'pytest'})); "
         "import warnings; warnings.simplefilter('ignore'); "
@@ -383,7 +324,6 @@ def test_the_plugin_is_an_entry_point_and_the_facade_has_what_is_promised():
     for name in (
         "assert_invariant",
         "assert_no_worse",
-        "ranking_lists",
         "sample_lists",
         "findings",
     ):

@@ -26,13 +26,6 @@ def good(features):
     return scaled @ WEIGHTS + scaled[:, 2]
 
 
-def ranked(features):
-    """Positions of a stable sort: equal documents are told apart by their places."""
-    positions = np.empty(len(features))
-    positions[np.argsort(-good(features), kind="stable")] = np.arange(len(features))
-    return -positions
-
-
 def nan_of_first(features):
     scores = good(features)
     scores[0] = np.nan
@@ -64,11 +57,6 @@ FAULTY = {
         lambda features: np.minimum(good(features), 1.5),
         lambda features: np.maximum(good(features) - 1.0, 0.0),
     ],
-    "ties-by-order": [
-        ranked,
-        lambda features: good(features) - 1e-6 * np.arange(len(features)),
-        lambda features: good(features) + 1e-6 * np.arange(len(features)),
-    ],
     "not-finite": [
         on_long(nan_of_first),
         lambda features: np.where(features[:, 1] > 0.99, np.inf, good(features)),
@@ -85,10 +73,7 @@ FAULTY = {
     ],
     "not-deterministic": [lambda features: good(features) + CHANCE.normal(size=len(features))],
 }
-ALSO = {
-    "pass-through": {"wrong-direction", "low-precision-ties"},
-    "ties-by-order": {"low-precision-ties"},
-}
+ALSO = {"pass-through": {"wrong-direction", "low-precision-ties"}}
 """What else may be said of a faulty ranker, and is true of it."""
 
 

@@ -1,4 +1,4 @@
-"""The --json of every command: one object with schema and version, its keys described and kept."""
+"""The --json of every command: one object with schema and version."""
 
 import argparse
 import json
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.answer import ANSWERS, VERSION
+from shuffleproof.core.cli.answer import VERSION
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
@@ -15,8 +15,6 @@ from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 from tests import small_collection
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
-SOMETIMES = {"rows", "maps", "part", "name", "command", "python", "methods", "references"}
-"""Keys that only some flags ask for, or that only some entries of the library have."""
 
 
 def commands(root, name=()):
@@ -33,9 +31,9 @@ def command_of(name):
     return name.partition(" --")[0].removesuffix(" RANKER@NAME")
 
 
-def test_every_command_takes_json_and_its_keys_are_described():
+def test_every_command_takes_json():
     found = dict(commands(parser()))
-    assert set(found) == {command_of(name) for name in ANSWERS}
+    assert set(found) == {command_of(name) for name in CALLS} | SLOW
     for name, command in found.items():
         assert "--json" in command._option_string_actions, name
         assert command.get_default("command") == name
@@ -134,26 +132,18 @@ CALLS |= {
     for kind in STUDIES
     if f"study {kind}" not in CALLS and kind not in {"ablation", "group-shuffles"}
 }
-SLOW = {"demo", "sample", "app", "bring", "study ablation", "study group-shuffles"}
+SLOW = {"demo", "app", "bring", "study ablation", "study group-shuffles"}
 """Those that train, serve or need a file of their own; they answer through the same door."""
 
 
-def test_every_answer_says_its_schema_and_has_the_keys_described(answered):
-    assert set(CALLS) | SLOW == set(ANSWERS)
+def test_every_answer_says_its_schema(answered):
     for name, words in CALLS.items():
         answer = answered(words)
-        assert answer["schema"] == f"shuffleproof {command_of(name)}"
-        assert answer["version"] == VERSION
-        lacking = set(ANSWERS[name]) - set(answer) - SOMETIMES
-        assert not lacking, f"{name} lacks {lacking}"
-        unknown = set(answer) - set(ANSWERS[name]) - {"schema", "version"}
-        assert not unknown, f"{name}: no words for {unknown} in ANSWERS or its question"
-
-
-def test_what_a_stored_study_answers_is_described(answered):
-    key = answered("study invariance --rankers feature:1 --permutations 1 --queries 2 --data {f}")
-    answer = answered(f"library show {key['result']}")
-    assert set(answer) == {*ANSWERS["library show"], "schema", "version"}
+        assert (answer["schema"], answer["version"]) == (
+            f"shuffleproof {command_of(name)}",
+            VERSION,
+        )
+        assert len(answer) > 2, name
 
 
 def test_a_study_whose_time_is_up_before_anything_is_finished_answers_that(

@@ -113,7 +113,7 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
     assert found["queries"] == 70
     assert sum(found["labels"].values()) == found["documents"]
     assert all({"code", "severity", "message", "where"} <= set(one) for one in found["findings"])
-    assert [row["name"] for row in answered("list", "stored")["rows"] if row["kind"] == "data"] == [
+    assert [row["name"] for row in answered("library", "list", "--kind", "data")["rows"]] == [
         "planted"
     ]
 
@@ -124,12 +124,12 @@ def test_the_same_content_under_its_name_is_no_error_and_other_content_is(
     again = ("ingest", folder, "--name", "twice")
     folds = answered(*again)["folds"]
     assert answered(*again)["folds"] == folds
-    before = len(answered("list", "stored", "--all")["rows"])
+    before = len(answered("library", "list")["rows"])
     (tmp_path / "one.txt").write_text("".join(f"1 qid:{at} 1:{at}\n" for at in range(9)))
     status, words = refused("ingest", tmp_path / "one.txt", "--name", "twice")
     assert status == 2
     assert "the name twice is taken" in words
-    assert len(answered("list", "stored", "--all")["rows"]) == before
+    assert len(answered("library", "list")["rows"]) == before
 
 
 def test_train_reports_and_is_found_again(answered, folder):
@@ -147,8 +147,8 @@ def test_train_reports_and_is_found_again(answered, folder):
 
 def studies(answered):
     """The keys of all studies that are stored."""
-    rows = answered("list", "stored")["rows"]
-    return {row["key"] for row in rows if row["kind"] == "study"}
+    rows = answered("library", "list")["rows"]
+    return {row["key"] for row in rows if row["key"].startswith("study-")}
 
 
 def test_study_certify_and_exports(answered, refused, folder, tmp_path):
@@ -316,7 +316,7 @@ def test_a_malformed_file_is_named_by_line_and_nothing_is_stored(refused, answer
     code, message = refused("ingest", tmp_path / "bad.txt", "--name", "bad")
     assert code == 1
     assert "bad.txt:2" in message
-    assert "bad" not in [row["name"] for row in answered("list", "stored")["rows"]]
+    assert "bad" not in [row["name"] for row in answered("library", "list")["rows"]]
 
 
 def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, capsys):

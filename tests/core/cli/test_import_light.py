@@ -83,7 +83,6 @@ def filled(tmp_path_factory):
 
 NUMBERS = "torch,lightgbm,numpy,pandas"
 WORK = "torch,lightgbm,numba,pandas,scipy.special"
-LISTS = "torch,lightgbm,shuffleproof.core.studies.dry_run"
 RESULT = "torch,lightgbm,numba,scipy.stats,plotly,streamlit"
 
 
@@ -99,7 +98,6 @@ CASES = [
     (NUMBERS, "study perturbations --rankers dlcm --families no-such", 2),
     (NUMBERS, "study card --rankers dlcm --families cut:1+no-such", 2),
     (f"{WORK},shuffleproof.core.perturb.registry", "train dlcm --set no_such=1", 2),
-    (LISTS, "study worst-case --rankers dlcm --initial ranksvm --map 0", 2),
     (f"{RESULT},scipy.special", "train dlcm", 0),
     (RESULT, "study initial-ranking --rankers {} --levels 0,1,2,5,10,20,40,80", 0),
     (RESULT, "study benchmark --rankers {} --seeds 2", 0),

@@ -96,29 +96,3 @@ def test_it_ends_so_wherever_it_was_interrupted(tmp_path, where):
     assert ended.returncode == 130, ended.stderr
     assert time.monotonic() - begun_at < ENDS / 2
     assert (tmp_path / "whole").exists() == ("open" in rest), "the import was let to its end"
-
-
-NOTEBOOK = """
-import os, signal, sys
-import shuffleproof
-from shuffleproof.core.interrupts import interruptible
-sys.path.insert(0, ".")
-try:
-    with interruptible():
-        import slow
-except KeyboardInterrupt:
-    assert sys.modules["slow"].whole
-assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-with interruptible():
-    signal.raise_signal(signal.SIGINT)
-"""
-
-
-def test_in_a_notebook_an_interrupted_import_is_whole_and_the_handler_is_pythons_own(tmp_path):
-    (tmp_path / "slow.py").write_text(f"{ITSELF}\ntime.sleep(1)\nwhole = True\n")
-    ended = subprocess.run(
-        [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, timeout=ENDS,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert ended.stderr.splitlines()[-1] == "KeyboardInterrupt", ended.stderr
-    assert "AssertionError" not in ended.stderr

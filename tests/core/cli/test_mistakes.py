@@ -65,7 +65,7 @@ MISTAKES = """
 2 | train dlcm --set epochs=-1 | '-1' | at least 1
 2 | train dlcm --set learning_rate=0 | learning_rate | between 1e-09 and 10
 2 | train dlcm --seed one | 'one' | whole number
-1 | train dlcm --data no-such-data | no-such-data | list stored
+1 | train dlcm --data no-such-data | no-such-data | library list
 1 | train dlcm --data empty.txt | empty.txt | LETOR text is expected
 1 | train dlcm --data binary.bin | binary.bin | A data set is LETOR text
 1 | train dlcm --data words.txt | words.txt:1 | A row reads
@@ -84,7 +84,7 @@ MISTAKES = """
 2 | train rrf:dlcm | rrf:dlcm | two or more
 2 | train rrf:dlcm+nosuch | 'nosuch' | known: dlcm
 2 | train shuffled-0:dlcm | '0' | between 1 and
-1 | train dlcm#12 | ranker-12 | list stored
+1 | train dlcm#12 | ranker-12 | library list
 2 | train dlcm#zzzz | 'dlcm#zzzz' | dlcm#3f2a91
 2 | tune lamdbamart | 'lamdbamart' | did you mean lambdamart
 2 | tune feature:1 | feature:1 | such as lambdamart
@@ -97,7 +97,7 @@ MISTAKES = """
 2 | study preferences --executor processes --max-seconds 5 | leave --max-seconds out | to the end
 2 | train ranksvm --executor processes:none | 'processes:none' | processes:N
 2 | tune ranksvm --at-once 0 | '0' | from 1 on
-2 | train ranksvm --workers 0 --executor serial | '0' | from 1 on
+2 | train ranksvm --executor ray,workers=0 | 'ray,workers=0' | processes:N
 2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper
 2 | certify dlcm --permutations 0 | '0' | from 1 on
 2 | certify dlcm --queries 0 | '0' | from 1 on
@@ -133,11 +133,11 @@ MISTAKES = """
 2 | ingest-preferences twice.csv --name x --columns qury=topic | 'qury' | did you mean query
 2 | ingest-preferences twice.csv --name x --columns query | 'query' | OURS=THEIRS
 2 | ingest-preferences twice.csv --name sample | sample | choose another
-1 | consistency nowhere | nowhere | list stored
+1 | consistency nowhere | nowhere | library list
 2 | aggregate twice.csv --with gaa | 'gaa' | did you mean goa
 2 | aggregate twice.csv --calls -1 | '-1' | from 0 on
 2 | aggregate twice.csv --with , | --with | list aggregators
-1 | doctor nowhere | nowhere | list stored
+1 | doctor nowhere | nowhere | library list
 2 | doctor sample --part trian | 'trian' | did you mean train
 1 | bring scores scores.txt | scores.txt:2 | Give one decimal number a line
 1 | bring scores empty.txt | empty.txt | one score a line
@@ -168,22 +168,21 @@ MISTAKES = """
 2 | study worst-case --rankers dlcm --budgets 0 | '0' | at least 1
 2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
-2 | study worst-case --rankers setrank-imsab --map 9999 | 9999 | one of its 150, such as 501
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
 2 | study benchmark --rankers dlcm --marks stars | 'stars' | known: letters
 2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
 2 | study card --families cut --rankers dlcm | cut | leave it out of a card
-1 | export nosuch x.csv | nosuch | list stored
+1 | export nosuch x.csv | nosuch | library list
 1 | export study- x.csv | study- | could be any of
 2 | export sample x.docx | '.docx' | or --format
-2 | export sample x.csv --figure 1 | --figure | .pdf
+2 | export sample x.csv --figure 1 | --figure | pdf
 2 | export sample x.pdf | data set | name a study
 1 | export sample taken/x.csv | taken | Name another path
 2 | export sample x.txt --part all | x.txt | name one
 2 | export sample - --format csv | an export is a file | name one
 2 | export dlcm x.run --part all | --part | train, valid or test
 2 | export sample x.csv --size 10x10 | '10x10' | WIDTHxHEIGHT
-1 | library show nosuch | nosuch | list stored
+1 | library show nosuch | nosuch | library list
 1 | library import words.txt | words.txt | Give a file that the library exported
 2 | app --port 0 | '0' | 1 to 65535
 2 | study initial-ranking --rankers dlcm mart | mart | one word, with commas: dlcm,mart
@@ -200,7 +199,7 @@ MISTAKES = """
 2 | study initial-ranking --rankers dlcm --measures RBP(p=2) | '2.0' | between 0 and 0.9999
 2 | study initial-ranking --rankers dlcm --data '' | --data '' | stored name
 2 | study initial-ranking --rankers dlcm --store taken | taken | name the folder
-1 | study initial-ranking --rankers dlcm --data dlcm | dlcm | list stored
+1 | study initial-ranking --rankers dlcm --data dlcm | dlcm | library list
 2 | study worst-case --rankers feature:1 --budgets 1.5 | '1.5' | whole numbers
 1 | certify mine:three --initial feature:1 --queries 1 | (40, 3) | one number a document
 1 | certify mine:few --initial feature:1 --queries 1 | (39,) | Expected 40 numbers
@@ -258,7 +257,7 @@ MISTAKES = """
 2 | tune mart --search leaves=4..8 leaves=9..12 | --search is 'leaves=9..12' | said once
 2 | judge x | --with | --next
 1 | judge x --answers bad.run | bad.run | query
-1 | search nowhere text | nowhere | list stored
+1 | search nowhere text | nowhere | library list
 2 | export sample x.pdf --size 100000x100000 | '100000x100000' | 100 to 10000 pixels
 2 | library list --kind rankers | 'rankers' | did you mean ranker
 """

@@ -7,13 +7,11 @@ from functools import partial
 
 import pytest
 
-from shuffleproof.core.cli import arguments, examples
+from shuffleproof.core.cli import arguments, flags
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.rankers import recipe_rows
-from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import ALIASES, MEASURES
-from shuffleproof.core.parameters import ELSEWHERE, parameters
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import SPOKEN, RankerName, parse_forgiving
@@ -58,8 +56,8 @@ def test_files_and_functions_keep_their_letters(text):
 
 def test_printed_names_are_taken_by_questions(capsys):
     """What `list` and the library print, given back to a study of the sample that ships."""
-    rows = in_json(capsys, "list", "stored")["rows"]
-    stored = [row for row in rows if row["kind"] == "ranker"]
+    rows = in_json(capsys, "library", "list")["rows"]
+    stored = [row for row in rows if row["key"].startswith("ranker-")]
     key = stored[0]["key"]
     digits = key.removeprefix("ranker-")
     name = f"{stored[0]['name']}#{digits[:12]}"
@@ -80,7 +78,7 @@ def test_printed_names_are_taken_by_questions(capsys):
     for row in in_json(capsys, "list", "conventions")["rows"]:
         flags = ["runs", "a.run", "--qrels", "q", "--conventions", f" {row['name'].upper()} "]
         assert arguments.parser().parse_args(flags).conventions in BUNDLES
-    study = next(row["key"] for row in rows if row["kind"] == "study")
+    study = next(row["key"] for row in rows if row["key"].startswith("study-"))
     assert in_json(capsys, "library", "show", study)["key"] == study
 
 
@@ -122,34 +120,6 @@ def table_text_of(value):
     )
 
 
-@pytest.mark.parametrize(
-    ("ranker", "theirs", "ours"),
-    [
-        ("dlcm", "lr", "learning_rate"),
-        ("lambdamart", "num_leaves", "leaves"),
-        ("lambdamart", "n_estimators", "trees"),
-        ("lambdamart", "epochs", "trees"),
-        ("setrank-msab", "batch_size", "batch_lists"),
-        ("setrank-msab", "hidden_size", "width"),
-        ("ranksvm", "C", "cost"),
-        ("dlcm", "learning-rate", "learning_rate"),
-        ("dlcm", "epoch", "epochs"),
-    ],
-)
-def test_a_field_of_other_libraries_hints_at_ours(ranker, theirs, ours):
-    with pytest.raises(UnknownNameError, match=rf"'{theirs}' \(did you mean {ours}\?\)"):
-        registry.spec(ranker, "paper", **{theirs: "3"})
-
-
-def test_what_others_call_a_field_is_no_field_of_the_same_recipe():
-    for name in RANKERS:
-        if RANKERS[name].learns:
-            fields = {row["field"] for row in recipe_rows(RankerName.parse(name))}
-            for ours in fields & set(ELSEWHERE):
-                assert ours not in ELSEWHERE[ours]
-    assert all(set(ELSEWHERE) & {one.name for one in parameters(registry.spec("mart"))})
-
-
 @pytest.fixture
 def narrow(monkeypatch):
     for module in (aligned_text, table_text):
@@ -159,7 +129,7 @@ def narrow(monkeypatch):
 @pytest.mark.parametrize(
     "words",
     [
-        *(("list", kind) for kind in ("rankers", "losses", "measures", "perturbations", "stored")),
+        *(("list", kind) for kind in ("rankers", "losses", "measures", "perturbations")),
         *(("list", "conventions"), ("list", "studies"), ("list", "recipe", "setrank-imsab@tuned")),
         ("library", "list"),
     ],
@@ -171,7 +141,7 @@ def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
     assert not told
     plain = "".join(lines)
     for row in in_json(capsys, *words).get("rows", []):
-        named = row.get("accepted_name") or row.get("name", row.get("field", ""))
+        named = row.get("name", row.get("field", ""))
         assert named.split()[0] in plain
 
 
@@ -206,15 +176,15 @@ def commands(parser, called=()):
 def test_every_help_shows_lines_that_its_own_flags_take():
     whole = arguments.parser()
     known = dict(commands(whole))
-    assert set(examples.EXAMPLES) - {""} <= set(known)
+    assert {name for name in flags.table() if not name.startswith("@")} <= set(known)
     for command, parser in known.items():
-        lines = examples.of(command)
+        lines = flags.examples_of(command)
         assert lines, command
         for line in lines:
             assert line.split()[: len(command.split())] == command.split()
             assert f"  shuffleproof {line}" in parser.format_help().splitlines()
         assert "option_strings" not in parser.format_help(), "a % of a help has to be %%"
-    for line in (line for command in ("", *known) for line in examples.of(command)):
+    for line in (line for command in known for line in flags.examples_of(command)):
         chosen = whole.parse_args(shlex.split(line))
         for text in re.findall(r"--rankers (\S+)", line):
             assert FIGURE(rankers=tuple(text.split(","))).rankers

@@ -18,7 +18,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     UsageError,
 )
-from shuffleproof.core.execution import devices, jobs_slots, processes
+from shuffleproof.core.execution import devices, machine, processes
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.processes import Processes
@@ -145,7 +145,7 @@ if __name__ == "__main__":
 
 def test_workers_share_the_threads_of_who_started_them(monkeypatch):
     monkeypatch.setattr(processes, "cores", lambda: 8)
-    monkeypatch.setattr(jobs_slots, "cores", lambda: 8)
+    monkeypatch.setattr(machine, "cores", lambda: 8)
     for allowed, workers, each in (("1", 1, "1"), ("6", 2, "4")):
         monkeypatch.setenv("OMP_NUM_THREADS", allowed)
         found = outcomes(Processes(workers), threads, "", [b""] * workers)
@@ -201,16 +201,14 @@ def test_what_a_cluster_refuses_is_told_in_its_own_words(tmp_path, monkeypatch):
 
 def test_what_follows_an_executors_name_is_read():
     assert executor("processes:3") == Processes(3)
-    assert executor("ray:auto", 5) == Ray(5, "auto")
-    assert executor("slurm:gpu", folder=HERE) == Slurm(HERE, "gpu")
-    assert executor("ray:auto,cpus=4,gpus=0.25", 5) == Ray(5, "auto", 4, 0.25)
-    assert executor("slurm,cpus=8,gpus=1", folder=HERE) == Slurm(HERE, cpus=8, gpus=1)
-    of_ray = ("ray,cpus=0", "ray,gpus=-1", "ray,cores=2", "ray,4", "ray,gpus=nan")
-    for text in (*of_ray, "slurm,gpus=0.5", "processes:2,cpus=1"):
-        with pytest.raises(ParameterError, match="executor"):
-            executor(text)
-    for text in ("processes:0", "processes:x", "processes:20000000"):
-        with pytest.raises(ParameterError, match="processes:N"):
+    assert executor("ray:auto,workers=5") == Ray(5, "auto")
+    assert executor("slurm:gpu", HERE) == Slurm(HERE, "gpu")
+    assert executor("ray:auto,cpus=4,gpus=0.25") == Ray(None, "auto", 4, 0.25)
+    assert executor("slurm,cpus=8,gpus=1", HERE) == Slurm(HERE, cpus=8, gpus=1)
+    of_ray = ("ray,cpus=0", "ray,gpus=-1", "ray,cores=2", "ray,4", "ray,gpus=nan", "ray,cpus=1.5")
+    of_processes = ("processes:0", "processes:x", "processes:20000000", "processes:2,cpus=1")
+    for text in (*of_ray, *of_processes, "slurm,gpus=0.5", "slurm,workers=2"):
+        with pytest.raises(ParameterError, match=r"executor.*processes:N"):
             executor(text)
     for text in ("slurm:", "threads", "serial"):
         with pytest.raises(UnknownNameError, match="known: processes, ray, slurm"):

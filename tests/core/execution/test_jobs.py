@@ -1,4 +1,4 @@
-"""The table of jobs, seen by a person and by workers; no process is started here."""
+"""The table of jobs, seen by a person and by processes; none is started here but `true`."""
 
 import json
 import os
@@ -7,16 +7,23 @@ import subprocess
 import sys
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
-from shuffleproof.core.execution import jobs_database, jobs_slots
-from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of
-from shuffleproof.core.execution.jobs_database import Database
-from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, shorten, tail
-from shuffleproof.core.execution.jobs_slots import slots
-from shuffleproof.core.execution.jobs_start import start_waiting
-from shuffleproof.core.execution.jobs_worker import JobRow, JobTakenError
+from shuffleproof.core.execution import jobs as jobs_module
+from shuffleproof.core.execution import machine
+from shuffleproof.core.execution.job_run import JobRun
+from shuffleproof.core.execution.jobs import (
+    DROPPED,
+    LOG_BYTES,
+    Jobs,
+    places,
+    shorten,
+    tail,
+    transaction,
+)
+from shuffleproof.core.progress import Progress
 
 
 @pytest.fixture
@@ -24,39 +31,33 @@ def jobs(tmp_path):
     return Jobs(tmp_path)
 
 
-@pytest.fixture
-def database(tmp_path):
-    return Database(folder_of(tmp_path) / "jobs.sqlite")
+def taken(jobs, job):
+    """A job whose process is this one."""
+    with transaction(jobs.folder) as table:
+        table.execute(
+            "UPDATE job SET state = 'running', lease = ?, attempts = attempts + 1, "
+            "progress = NULL WHERE id = ?",
+            (json.dumps({"process": os.getpid(), "slot": "cpu 0"}), job.id),
+        )
+    return JobRun(jobs.root, job.id)
 
 
-@pytest.fixture
-def row_of(tmp_path, database):
-    """The row of a job whose process is this one."""
-
-    def take(job):
-        lease = json.dumps({"process": os.getpid(), "slot": "cpu 0"})
-        with database.transaction() as table:
-            table.execute(
-                "UPDATE job SET state = 'running', lease = ?, attempts = attempts + 1, "
-                "progress = NULL WHERE id = ?", (lease, job.id),
-            )  # fmt: skip
-        return JobRow(tmp_path, job.id)
-
-    return take
+def epoch(done, **values):
+    return Progress(done, 30, "epochs", values)
 
 
 def test_identical_work_is_one_job(jobs):
     first = jobs.submit("train", {"ranker": "dlcm", "depth": 40})
     second = jobs.submit("train", {"depth": 40, "ranker": "dlcm"})
-    assert first == second
+    assert first == second == jobs.get(first.id[:8])
     assert jobs.submit("train", {"depth": 41, "ranker": "dlcm"}).id != first.id
     assert jobs.submit("certify", {"depth": 40, "ranker": "dlcm"}).id != first.id
     assert len(jobs.list()) == 3
 
 
-def test_a_job_that_is_done_answers_identical_work(jobs, row_of):
+def test_a_job_that_is_done_answers_identical_work(jobs):
     job = jobs.submit("train", {})
-    row_of(job).finish("done", {"score": 0.5})
+    taken(jobs, job).finish("done", {"score": 0.5})
     again = jobs.submit("train", {})
     assert (again.id, again.state, again.result) == (job.id, "done", {"score": 0.5})
     assert jobs.retry(job.id).state == "waiting"
@@ -71,137 +72,103 @@ def test_parameters_must_be_json(jobs, bad):
 
 
 def test_only_known_kinds_are_taken(tmp_path):
-    jobs = Jobs(tmp_path, kinds=("train",))
     with pytest.raises(UnknownNameError, match="os:system"):
-        jobs.submit("os:system", {})
+        Jobs(tmp_path, kinds=("train",)).submit("os:system", {})
 
 
-def test_priority_then_age_decides(jobs):
-    for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", -1)):
-        jobs.submit("k", {"name": name}, priority)
-    jobs.submit("k", {"name": "c"}, 9)
+def test_jobs_run_in_the_order_in_which_they_were_handed_in(jobs):
+    for name in "cbda":
+        jobs.submit("k", {"name": name})
     shown = [job.parameters["name"] for job in jobs.list("waiting")]
     names = []
     for _ in range(4):
-        start_waiting(jobs.folder.parent, ["true"], slots(1))
+        jobs.start_waiting(["true"], places(1))
         (running,) = jobs.list("running")
         names.append(running.parameters["name"])
-        with Database(jobs.folder / "jobs.sqlite").transaction() as table:
+        with transaction(jobs.folder) as table:
             table.execute("UPDATE job SET state = 'done' WHERE state = 'running'")
-    assert names == shown == ["c", "b", "a", "d"]
-    with pytest.raises(ParameterError):
-        jobs.submit("k", {"name": "e"}, HIGHEST + 1)
+    assert names == shown == ["c", "b", "d", "a"]
 
 
-def test_handing_in_again_may_raise_the_priority_only(jobs):
-    job = jobs.submit("k", {}, 3)
-    assert jobs.submit("k", {}, 1).priority == 3
-    assert jobs.submit("k", {}, 7).priority == 7
-    assert jobs.get(job.id[:8]).id == job.id
-
-
-def test_states_follow_what_is_asked(jobs, row_of):
+def test_states_follow_what_is_asked(jobs):
     waiting = jobs.submit("k", {"n": 1})
     assert jobs.cancel(waiting.id).state == "cancelled"
     assert jobs.submit("k", {"n": 1}).state == "cancelled"
     assert jobs.retry(waiting.id).state == "waiting"
-    row = row_of(waiting)
+    run = taken(jobs, waiting)
     cancelled = jobs.cancel(waiting.id)
     assert (cancelled.state, cancelled.cancel_wanted) == ("running", True)
     assert jobs.retry(waiting.id).state == "running"
-    assert row.report(None)
     with pytest.raises(JobError, match="running"):
         jobs.forget(waiting.id)
-    row.finish("cancelled")
-    assert jobs.get(waiting.id).ended
+    run.stop()
+    assert jobs.get(waiting.id).state == "cancelled"
     jobs.forget(waiting.id)
     with pytest.raises(JobError, match="no such job"):
         jobs.get(waiting.id)
 
 
-def test_a_late_process_changes_nothing(jobs, row_of):
+def test_a_process_that_is_late_changes_nothing(jobs):
     job = jobs.submit("k", {})
-    late = row_of(job)
-    late.give_back("stopped")
+    late = taken(jobs, job)
+    late.stop()
     assert jobs.get(job.id).state == "waiting"
-    changes = (
-        lambda: late.report({"done": 9, "total": 9, "unit": "steps"}),
-        lambda: late.finish("done", "wrong"),
-        lambda: late.give_back("late"),
-    )
-    for change in changes:
-        with pytest.raises(JobTakenError):
-            change()
-    assert jobs.get(job.id).state == "waiting"
+    late.note(Progress(9, 9, "steps"))
+    late.set()
+    late.finish("done", "wrong")
+    assert (jobs.get(job.id).state, jobs.get(job.id).progress) == ("waiting", None)
 
 
-def _deaths(jobs, row_of, job, reports):
-    for progress in reports:
-        row = row_of(job)
-        if progress is not None:
-            row.report({"done": progress, "total": 99, "unit": "steps", "values": {}})
-        start_waiting(jobs.folder.parent, ["true"], ())
+def deaths(jobs, job, reports):
+    for done in reports:
+        run = taken(jobs, job)
+        if done is not None:
+            run.note(Progress(done, 99, "steps"))
+            run.set()
+        jobs.start_waiting(["true"], ())
 
 
-def test_a_job_that_dies_at_one_place_is_given_up(jobs, row_of):
+def test_a_job_that_dies_at_one_place_is_given_up(jobs):
     job = jobs.submit("k", {})
-    _deaths(jobs, row_of, job, [3] + [3, None, 2] * 2 + [3, 1])
+    deaths(jobs, job, [3] + [3, None, 2] * 2 + [3, 1])
     assert jobs.get(job.id).state == "waiting"
-    _deaths(jobs, row_of, job, [3])
-    failed = jobs.get(job.id)
-    assert failed.state == "failed"
-    assert "died 10 times at the same place" in failed.reason
+    deaths(jobs, job, [3])
+    assert jobs.get(job.id).state == "failed"
+    assert "died 10 times at the same place" in jobs.get(job.id).reason
     assert jobs.retry(job.id).state == "waiting"
-    _deaths(jobs, row_of, job, [3])
+    deaths(jobs, job, [3])
     assert jobs.get(job.id).state == "waiting"
 
 
-def test_a_job_that_gets_further_each_time_is_never_given_up(jobs, row_of):
+def test_a_job_that_gets_further_each_time_is_never_given_up(jobs):
     job = jobs.submit("k", {})
-    _deaths(jobs, row_of, job, range(12))
+    deaths(jobs, job, range(12))
     assert (jobs.get(job.id).state, jobs.get(job.id).attempts) == ("waiting", 12)
 
 
-def test_a_death_after_cancelling_is_a_cancelled_job(jobs, row_of):
+def test_a_death_after_cancelling_is_a_cancelled_job(jobs):
     job = jobs.submit("k", {})
-    row_of(job)
+    taken(jobs, job)
     jobs.cancel(job.id)
-    start_waiting(jobs.folder.parent, ["true"], ())
+    jobs.start_waiting(["true"], ())
     assert jobs.get(job.id).state == "cancelled"
 
 
-def test_a_running_job_of_an_earlier_version_goes_on(jobs, database):
+def test_a_running_job_of_an_earlier_version_goes_on(jobs):
     job = jobs.submit("k", {})
-    with database.transaction() as table:
+    with transaction(jobs.folder) as table:
         table.execute("UPDATE job SET state = 'running', lease = '0af3', attempts = 1")
-    start_waiting(jobs.folder.parent, ["true"], ())
+    jobs.start_waiting(["true"], ())
     assert jobs.get(job.id).state == "waiting"
 
 
-def test_a_damaged_file_is_said_in_words(jobs, tmp_path):
+def test_a_locked_file_is_said_in_words(jobs, monkeypatch):
+    monkeypatch.setattr(jobs_module, "TIMEOUT", 0.05)
     jobs.submit("k", {})
-    (folder_of(tmp_path) / "jobs.sqlite").write_bytes(b"not a database at all, sorry" * 100)
-    with pytest.raises(JobError, match=r"jobs\.sqlite: the file of jobs is damaged .* Rename it"):
-        jobs.list()
-
-
-def test_a_locked_file_is_said_in_words(jobs, database, monkeypatch):
-    monkeypatch.setattr("shuffleproof.core.execution.jobs_database.PATIENCE", 0.05)
-    jobs.submit("k", {})
-    with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+    with closing(sqlite3.connect(jobs.folder / "jobs.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        assert len(jobs.list()) == 1
-        with pytest.raises(JobError, match="another process has kept the jobs locked") as error:
+        with pytest.raises(JobError, match="another process has kept the jobs locked"):
             jobs.submit("k", {"n": 2})
-    assert error.value.busy
-
-
-def test_a_newer_format_is_refused(jobs, database):
-    jobs.submit("k", {})
-    with closing(sqlite3.connect(database.path)) as table:
-        table.execute("PRAGMA user_version = 99")
-    with pytest.raises(JobError, match="newer version"):
-        jobs.list()
 
 
 def test_many_processes_hand_in_at_once(tmp_path):
@@ -225,11 +192,37 @@ def test_a_log_keeps_its_newest_part(tmp_path):
         shorten(path)
         log.write(b"more\n")
     assert path.stat().st_size <= LOG_BYTES
-    assert path.read_bytes().startswith(DROPPED)
+    assert path.read_text().startswith(DROPPED)
     last = tail(path, 1000)
     assert last.startswith("1999")
     assert last.endswith("-\nmore\n")
     assert tail(tmp_path / "none.log", 10) == ""
+
+
+def test_the_history_of_a_job_is_what_it_measured_last(jobs):
+    job = jobs.submit("k", {})
+    for done, loss in ((1, 9.0), (2, 8.0), (3, 7.0), (1, np.float32(1.0)), (2, float("nan"))):
+        jobs.add_step(job.id, epoch(done, loss=loss))
+    with jobs.history_path(job.id).open("a") as file:
+        file.write('\n[2, 30, "epo')  # cut short by a kill
+    jobs.add_step(job.id, epoch(3, loss=0.5))
+    steps = jobs.history(job.id[:8])
+    assert [(step.done, step.values["loss"]) for step in steps] == [(1, 1.0), (2, None), (3, 0.5)]
+    assert {(step.total, step.unit) for step in steps} == {(30, "epochs")}
+    assert list(steps) == sorted(steps, key=lambda step: step.at)
+    jobs.cancel(job.id)
+    jobs.forget(job.id)
+    assert not jobs.history_path(job.id).exists()
+
+
+def test_reports_within_an_epoch_are_no_points_of_the_curve(jobs):
+    run = taken(jobs, job := jobs.submit("k", {}))
+    for done in (0, 1):
+        run.note(Progress(done, 30, "epochs", {"lists_per_second": 9.0}, 0.5))
+        run.set()
+        assert jobs.get(job.id).progress["part"] == 0.5
+        run.note(epoch(done + 1, loss=1.0))
+    assert [step.done for step in jobs.history(job.id)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -238,23 +231,21 @@ def test_a_log_keeps_its_newest_part(tmp_path):
 def test_a_containers_quota_bounds_the_cores(tmp_path, monkeypatch, quota, cores):
     if quota:
         (tmp_path / "cpu.max").write_text(f"{quota}\n")
-    monkeypatch.setattr(jobs_slots, "QUOTA", tmp_path / "cpu.max")
-    monkeypatch.setattr(jobs_slots.os, "sched_getaffinity", lambda _: set(range(8)))
-    assert jobs_slots.cores() == cores
+    monkeypatch.setattr(machine, "QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(8)))
+    assert machine.cores() == cores
 
 
-def test_a_slot_a_gpu_or_some_that_share_the_cores(monkeypatch):
-    monkeypatch.setattr("shuffleproof.core.execution.jobs_slots.cores", lambda: 12)
+def test_a_place_a_gpu_or_some_that_share_the_cores(monkeypatch):
+    monkeypatch.setattr(jobs_module, "cores", lambda: 12)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in slots()] == ["3", "5"]
-    four = [slot.environment for slot in slots(4)]
+    assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in places()] == ["3", "5"]
+    four = [place.environment for place in places(4)]
     assert [each["CUDA_VISIBLE_DEVICES"] for each in four] == ["3", "5", "3", "5"]
     assert {each["OMP_NUM_THREADS"] for each in four} == {"3"}
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert [slot.name for slot in slots()] == ["cpu 0", "cpu 1", "cpu 2"]
-    assert "CUDA_VISIBLE_DEVICES" not in slots()[0].environment
-    with pytest.raises(ParameterError):
-        slots(0)
+    assert [place.name for place in places()] == ["cpu 0", "cpu 1", "cpu 2"]
+    assert "CUDA_VISIBLE_DEVICES" not in places()[0].environment
 
 
 def test_the_web_process_pays_nothing():
@@ -262,34 +253,3 @@ def test_the_web_process_pays_nothing():
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     loaded = set(answer.stdout.decode().split())
     assert not loaded & {"torch", "lightgbm", "numba", "numpy", "pandas", "pickle"}
-
-
-MOUNTS = """\
-22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-30 22 0:40 / /home rw,relatime shared:2 - nfs4 server:/home rw
-31 30 8:2 / /home/local rw shared:3 - xfs /dev/sdb rw
-32 22 0:41 / /my\\040share rw shared:3 - cifs //nas rw
-"""
-
-
-def test_a_table_of_jobs_on_a_network_file_system_is_refused_with_the_reason(tmp_path, monkeypatch):
-    mounts = tmp_path / "mounts"
-    mounts.write_text(MOUNTS)
-    for place, system in (
-        ("/home/me/store/jobs.sqlite", "nfs4"), ("/home/local/store", None), ("/homes/x", None),
-        ("/srv/store", None), ("/my share/store", "cifs"),
-    ):  # fmt: skip
-        path = type(tmp_path)(place)
-        assert jobs_database.shared_file_system(path, mounts) == system
-    mounts.write_text(f"22 1 8:1 / {tmp_path} rw shared:1 - nfs server:/x rw\n")
-    monkeypatch.setattr(jobs_database, "MOUNTS", mounts)
-    with (
-        pytest.raises(JobError, match=r"nfs, a network file system.*local disk"),
-        jobs_database.Database(tmp_path / "jobs.sqlite").reading(),
-    ):
-        pass
-    assert not (tmp_path / "jobs.sqlite").exists()
-    (tmp_path / "elsewhere").mkdir()
-    mounts.write_text(f"22 1 8:1 / {tmp_path}/elsewhere rw shared:1 - nfs server:/x rw\n")
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    assert jobs_database.shared_file_system(tmp_path / "link" / "jobs.sqlite") == "nfs"

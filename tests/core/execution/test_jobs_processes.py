@@ -10,16 +10,14 @@ import time
 import psutil
 import pytest
 
-from shuffleproof.core.execution import jobs_start
-from shuffleproof.core.execution.jobs import Jobs, folder_of
-from shuffleproof.core.execution.jobs_slots import slots
-from shuffleproof.core.execution.jobs_start import HOME, start_waiting
-from tests import places
+from shuffleproof.core.execution import jobs as jobs_module
+from shuffleproof.core.execution.jobs import HOME, Jobs, places
 from tests.job_watch import kill, processes, send, until
+from tests.places import TESTS
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = [sys.executable, str(places.TESTS / "job_kinds.py")]
+PROGRAM = [sys.executable, str(TESTS / "job_kinds.py")]
 
 
 class Bench:
@@ -31,11 +29,11 @@ class Bench:
         self.slots(1)
 
     def slots(self, count, short=()):
-        self.places = slots(count, short)
+        self.places = places(count, short)
         self.monkeypatch.setenv("SLOTS", str(count))
 
     def look(self):
-        start_waiting(self.root, PROGRAM, self.places)
+        self.jobs.start_waiting(PROGRAM, self.places)
 
     def until(self, what, seconds=15.0):
         """Look until something is true."""
@@ -106,7 +104,8 @@ def test_after_a_power_cut_every_job_goes_on(bench):
         bench.jobs.submit("counting", counting(f"cut {n}", steps=count))
         for n, count in enumerate(steps)
     ]
-    failing = bench.jobs.submit("failing", {"defect": False}, priority=9)
+    failing = bench.jobs.submit("failing", {"defect": False})
+    bench.jobs.move(failing.id, sooner=True)
     bench.until(lambda: bench.state(failing) == "failed")
     bench.until(lambda: bench.done(handed_in[0]) > 3)
     kill(bench.processes())
@@ -129,7 +128,7 @@ def test_many_who_look_at_once_start_a_job_once(bench):
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_job_that_does_not_listen_is_cancelled_within_seconds(bench, monkeypatch, stopped):
-    monkeypatch.setattr(jobs_start, "CANCEL_SECONDS", 2.5)
+    monkeypatch.setattr(jobs_module, "CANCEL_SECONDS", 2.5)
     job = bench.jobs.submit("deaf", {})
     bench.until((bench.root / "deaf").exists)
     if stopped:  # its own second thread cannot end it then
@@ -189,7 +188,7 @@ def test_failures_keep_their_reason_and_log(bench):
 
 
 def test_a_crash_at_one_place_is_given_up_and_kept_with_its_last_words(bench, monkeypatch):
-    monkeypatch.setattr(jobs_start, "PATIENCE", 3)
+    monkeypatch.setattr(jobs_module, "DEATHS", 3)
     job = bench.jobs.submit("crashing", {})
     bench.until(lambda: bench.state(job) == "failed")
     failed = bench.jobs.get(job.id)
@@ -205,7 +204,7 @@ def test_logs_are_bounded_and_numbers_json_cannot_say_become_null(bench):
     assert "line 059999" in bench.jobs.log(job.id)
     bench.jobs.retry(job.id)
     bench.look()
-    log = folder_of(bench.root) / "logs" / f"{job.id}.log"
+    log = bench.jobs.log_path(job.id)
     assert log.read_bytes().startswith(b"[earlier lines were dropped]")
 
 

@@ -41,7 +41,7 @@ def results(every_study):
 
 
 def names_of(kind):
-    return kind.replace("-", "_"), STUDIES[kind].__module__.split(".")[-2]
+    return (kind.replace("-", "_"),)
 
 
 @pytest.mark.parametrize("kind", STUDIES)
@@ -180,7 +180,7 @@ def test_values_are_taken_as_people_write_them(kind, name, given, value):
         (lambda mine: mine.train("dlcm", epoch=3), "epochs"),
         (lambda mine: mine.certify("dlmc"), "did you mean dlcm"),
         (lambda mine: mine.doctor(part="tset"), "test"),
-        (lambda _: sp.open("no such data"), "list stored"),
+        (lambda _: sp.open("no such data"), "library list"),
         (lambda _: sp.open("sample", initial="dlcm"), "cannot be the initial one"),
         (lambda _: sp.open("sample", dept=3), "did you mean depth"),
         (lambda _: sp.ingest("x.txt"), "name"),
@@ -272,7 +272,7 @@ def test_a_study_of_the_first_queries_and_one_that_was_stopped_say_so(mine):
 class FakeBar:
     made: ClassVar[list] = []
 
-    def __init__(self, total, desc, *, leave):
+    def __init__(self, total, desc, *, leave, **_):
         assert not leave
         self.total, self.desc, self.n, self.closed = total, desc, 0, False
         FakeBar.made.append(self)
@@ -290,12 +290,8 @@ class FakeBar:
 
 @pytest.mark.parametrize("progress", [True, False])
 def test_work_shows_a_bar_unless_it_is_told_not_to(progress, store, monkeypatch):
-    from types import SimpleNamespace
-
-    from shuffleproof import progress_bar
-
-    monkeypatch.setattr(progress_bar, "find_spec", lambda name: name == "tqdm")
-    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=FakeBar))
+    for module in ("tqdm", "tqdm.auto"):
+        monkeypatch.setattr(f"{module}.tqdm", FakeBar)
     FakeBar.made.clear()
     opened = sp.open(tables.DATA, store=store, preset="small", progress=progress, **LISTS)
     seed = 100 + progress

@@ -94,7 +94,7 @@ def test_junit_has_a_case_a_ranker_and_condition_with_the_numbers():
     (failed,) = ET.fromstring(junit(found)).findall(".//failure")  # noqa: S314 (our own)
     row = found.rows[0].comparison
     assert failed.get("type") == "regression"
-    for value in (row.before, row.after, abs(row.difference), abs(row.low)):
+    for value in (abs(row.difference), abs(row.low)):
         assert f"{value:.6f}" in failed.text
     assert "n = 40" in failed.text
     assert "�" in failed.text

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from shuffleproof.core.cli.open import ProgressLine
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
@@ -13,7 +12,6 @@ from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, perturbation
 from shuffleproof.core.perturb.worst_moves import inversions
-from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
 
 LENGTHS = (0, 1, 2, 5, 9)
@@ -114,11 +112,3 @@ def test_a_chain_without_a_level_is_told_how_a_chain_is_written():
         entry_of("transpositions+shuffle-shown")
     assert "transpositions+shuffle-shown lacks the level of transpositions" in str(refused.value)
     assert entry_of("shuffle-shown+cut").family == "shuffle-shown:1+cut"
-
-
-def test_no_end_is_foretold_from_the_first_trials():
-    line = ProgressLine("study")
-    line(Progress(0, 100, "trials"))
-    assert "left" not in line._text(Progress(4, 100, "trials"), 20.0)
-    assert "(0.2/s, 7 min 40 s left)" in line._text(Progress(8, 100, "trials"), 40.0)
-    assert "left" in line._text(Progress(1, 100, "epochs", part=0.5), 40.0)

@@ -222,11 +222,11 @@ def test_damaged_names_and_old_tags_stop_nothing(poisonable, capsys):
     (tags / f"{ranker.key}.json").write_text("5")
     (tags / "data-0000000000000000.json").mkdir()
     assert set(poisonable.names()) == {"mine"}
-    for command in (["library", "list"], ["library", "show", "mine"], ["list", "stored"]):
+    for command in (["library", "list"], ["library", "show", "mine"]):
         assert main([*command, "--store", str(poisonable.root)]) == 0
     told = capsys.readouterr().out
     assert len(damaged_entries(poisonable)) == 5
-    assert "Damaged, 5 in all" in told
+    assert "clean --yes` (5):" in told
 
 
 # --- forged and damaged archives ----------------------------------------------------------------

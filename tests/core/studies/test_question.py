@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from shuffleproof.core import jobs
-from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli import flags
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
@@ -100,11 +100,13 @@ def read(command):
     words = shlex.split(command)
     arguments = parser().parse_args(words[1:])
     preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
-    return flags_studies.question_of(STUDIES[words[2]], arguments, preset)
+    return flags.question_of(STUDIES[words[2]], arguments, preset)
 
 
 def test_every_folder_of_a_kind_is_registered():
-    assert set(flags_studies.ANSWERS) < set(EVERY)
+    assert {name.partition(" ")[2] for name in flags.table() if name.startswith("study ")} < set(
+        EVERY
+    )
     rooms = {room_of(question) for question in EVERY.values()}
     for folder in (places.ROOT / "core/studies/kinds").glob("*/question.py"):
         name = folder.parent.name

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import Parameter, parameter, text_of
-from shuffleproof.core.studies.question import CONVENTION, Facts, Flag, GivenFlags, Question, Scope
+from shuffleproof.core.studies.question import Facts, Flag, GivenFlags, Question, Scope
 
 
 class Sizes:
@@ -45,11 +45,6 @@ class Ablation(Question):
         "sizes": "small",
         "towards": ("released", "claims"),
         "draws": 2,
-    }
-    answers: ClassVar[Mapping[str, str]] = {
-        **CONVENTION,
-        "table": "a row a variant",
-        "queries": "of the test part",
     }
     printing = "table(result)"
 

@@ -11,18 +11,6 @@ from shuffleproof.core.progress import Progress, in_turn
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question, Scope
 
-COMPARED: Mapping[str, str] = {
-    "table": "a row a ranker and measure: mean over queries, mean_of_folds, sd over seeds and "
-    "folds, runs, n, best, marks",
-    "test": "of marks and comparisons",
-    "symbols": "the mark of every baseline",
-    "comparisons": "a row a ranker, measure and baseline (against): difference, 95 % interval, p "
-    "(Holm over the rows), effect (Cohen's d), wins, ties, losses, n",
-    "said": "every sentence under the table: conventions, marks, folds, warnings",
-    "published": "the paper's rows where the collection has some, with ours beside",
-}
-"""Keys of the answer of every comparison, runs from files among them."""
-
 
 @dataclass(frozen=True)
 class Benchmark(Question):
@@ -44,7 +32,6 @@ class Benchmark(Question):
         ),
         "seeds": 2,
     }
-    answers: ClassVar[Mapping[str, str]] = {**COMPARED, "failed": "rows left out, with why"}
     printing: ClassVar[str] = "markdown(result, {measures!r}, ['initial ranking'])"
 
     rankers: tuple[str, ...] = parameter(

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import CONTRAST
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.question import CONVENTION, RANKERS, Facts, Question, Scope
+from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,6 @@ class Card(Question):
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": (*CONTRAST, "dlcm-without-init", "setrank-imsab"),
         "families": ("transpositions", "shuffle-shown"),
-    }
-    answers: ClassVar[Mapping[str, str]] = {
-        **CONVENTION,
-        "cards": "by family, a card a ranker",
-        "units": "what levels count, by family",
-        "findings": "a sentence a family",
-        "out": "the file that --out wrote, else null",
     }
     printing: ClassVar[str] = "cards(result, {families[0]!r}, 'NDCG@10').T"
 

@@ -20,11 +20,6 @@ class GroupShuffles(Question):
     summary = "GSF's order dependence by its shuffles"
     doing = "Vary the shuffles of"
     sample: ClassVar[Mapping[str, Any]] = {"orders": 4, "queries": 50}
-    answers: ClassVar[Mapping[str, str]] = {
-        "table": "a row a ranker and number of shuffles",
-        "said": "what the columns mean",
-        "slopes": "the exponent of the error by S, a row a ranker, and S in training (own)",
-    }
     printing = "table(result)"
 
     rankers: tuple[str, ...] = parameter(

@@ -22,11 +22,6 @@ class Growth(CollectionQuestion):
     doing = "Let the collection grow"
     tested = True
     printing = "changes(result)"
-    answers: ClassVar[Mapping[str, str]] = {
-        "changes": "a row a retriever, condition (seen, unseen, all documents), level (share that "
-        "came later) and measure: baseline (learnt with them), mean (learnt before), change with "
-        "interval and p (paired t by query, Holm), queries (n)",
-    }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("bm25", "lsi", "snrm@small"), "withheld": (0.0, 0.1, 0.3), "seeds": 2,
         "depth": 20,

@@ -93,8 +93,6 @@ def examine(
     base: JudgedLists,
     variants: Sequence[CandidateLists],
     arranged: Callable[[np.ndarray], CandidateLists] | None = None,
-    *,
-    processes: bool = True,
 ) -> Examination:
     """Score the lists as they are and under other orders, and compare list by list.
 
@@ -104,7 +102,6 @@ def examine(
         variants: the same documents in other orders (or under other initial rankings).
         arranged: lists in which a systematic order, the candidate at each place, is shown; by
             default the lists in that order.
-        processes: an importable function gets processes of its own.
 
     Returns:
         The values, and these facts: `numeric_floor` (the largest of any score), `largest_score`,
@@ -128,7 +125,7 @@ def examine(
     Raises:
         DataError: a score is NaN.
     """
-    lists, asking = base.lists, ScoringRequest(ranker, base, processes=processes)
+    lists, asking = base.lists, ScoringRequest(ranker, base)
     ranker = asking.ranker
     as_is, *repeats = (asking.score_order(lists) for _ in range(1 + REPEATS // 2))
     permuted = asking.all_here(variants)

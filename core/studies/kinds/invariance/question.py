@@ -19,7 +19,6 @@ class Invariance(Question):
     summary: ClassVar[str] = "certificates by real permutations"
     doing: ClassVar[str] = "Shuffle lists for"
     sample: ClassVar[Mapping[str, Any]] = {"rankers": SHIPPED}
-    answers: ClassVar[Mapping[str, str]] = {"certificates": "one a ranker, as `certify` answers"}
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     permutations: int = parameter(20, "random orders of each query", low=1)

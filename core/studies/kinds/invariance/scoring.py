@@ -64,7 +64,6 @@ class ScoringRequest:
     Args:
         ranker: anything that scores.
         base: the lists as they are.
-        processes: processes of its own for an importable function.
 
     Attributes:
         ranker: that scores.
@@ -74,11 +73,11 @@ class ScoringRequest:
         processes: how many of its processes or copies were asked afresh.
     """
 
-    def __init__(self, ranker: Ranker, base: JudgedLists, *, processes: bool = True) -> None:
+    def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
         self.base = base
         self.scores_here: np.ndarray | None = None
         self.ranker, self.no_memory = as_returned(ranker), ""
-        if isinstance(ranker, UserRanker) and ranker.untouched is None and processes:
+        if isinstance(ranker, UserRanker) and ranker.untouched is None:
             self._to_processes(ranker)
         self._maker_of_fresh = _maker_of_fresh(self.ranker)
         self.scored, self.processes = 0, 0

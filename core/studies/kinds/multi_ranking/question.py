@@ -1,14 +1,13 @@
 """What the study of several initial rankings is asked."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import CONVENTION, NAMED_RANKERS, Facts, Question, Scope
+from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,6 @@ class MultiRanking(Question):
     summary = "Table 4: none, one or many of them"
     tested = True
     initial = ("lambdamart", "mart", "ranksvm", "rankboost")
-    answers: ClassVar[Mapping[str, str]] = {
-        **CONVENTION,
-        "table": "a row a ranker and its initial rankings",
-        "claim": "more rankings are better, tested",
-        "finding": "the headline",
-        "geometry": "what each SetRank learnt of ranks, in words",
-    }
     printing = "table(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from shuffleproof.core.experiment.ranker_sets import CONTRAST
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.studies.question import (
-    CONVENTION,
     RANKERS,
     Facts,
     Levels,
@@ -56,14 +55,6 @@ class Perturbations(Question):
         ),
         # As many as Figure 3 and the card, so that all three give one number for random swaps.
         "draws": 10,
-    }
-    answers: ClassVar[Mapping[str, str]] = {
-        **CONVENTION,
-        "transfer": "what an attack on a network (row) costs a ranker",
-        "left_out": "what could not be asked, with why",
-        "lists_that_reach": "share of the lists that reach a level",
-        "finding": "in words",
-        "said": "notes on what is left out and on levels out of reach",
     }
     printing: ClassVar[str] = "losses(result, {measures[0]!r})"
 

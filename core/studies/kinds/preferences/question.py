@@ -27,17 +27,6 @@ class PreferenceAggregation(ListlessQuestion):
     )
     summary: ClassVar[str] = "aggregators of preferences under noise, cycles and call budgets"
     doing: ClassVar[str] = "Aggregate preferences"
-    answers: ClassVar[Mapping[str, str]] = {
-        "summary": "a row an aggregator, disturbance, level and measure: mean over queries and "
-        "draws, 95 % bootstrap interval (low, high), queries (n)",
-        "bounds": "a row a proven bound, disturbance and level: the measured mean, the bound, "
-        "whether it holds, queries that it is proven for (n)",
-        "consistency": "cyclic triads, ties, components and whether the best orders are exact",
-        "calibration": "of a trained function, a row a tenth of what it says of pairs of unequal "
-        "grade: said, how often it is right, pairs; else empty",
-        "scale": "a row an aggregator and number of items: calls and seconds on a generated "
-        "tournament",
-    }
     sample: ClassVar[Mapping[str, Any]] = {
         "aggregators": ("goa", "sop", "quicksort", "multi-quicksort", "borda", "kemeny"),
         "draws": 4,

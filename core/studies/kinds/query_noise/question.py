@@ -25,10 +25,6 @@ class QueryNoise(CollectionQuestion):
     doing = "Disturb queries"
     tested = True
     printing = "changes(result)"
-    answers: ClassVar[Mapping[str, str]] = {
-        "changes": "a row a retriever, condition (kind of noise), level and measure: baseline "
-        "(the query without noise), mean, change with interval and p (paired t, Holm), queries (n)",
-    }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("bm25", "lsi", "snrm@small"), "levels": (0.2, 0.5), "seeds": 2,
     }  # fmt: skip

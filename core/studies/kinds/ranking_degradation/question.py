@@ -25,9 +25,6 @@ class RankingDegradation(Question):
             ("transpositions", float(level)) for level in (0, 1, 2, 5, 10, 20, 40, 80)
         ),
     }
-    answers: ClassVar[Mapping[str, str]] = {
-        "findings": "a row a family and measure: convention, finding in words, the paper's claim",
-    }
     printing = "marks(result, {perturbations[0][0]!r}, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")

@@ -18,19 +18,6 @@ class Retrieval(CollectionQuestion):
     summary = "retrievers of a text collection: effectiveness, sparsity, cost"
     doing = "Compare retrievers"
     tested = True
-    answers: ClassVar[Mapping[str, str]] = {
-        "summary": "a row a retriever and measure: mean over queries and seeds, 95 % bootstrap "
-        "interval (low, high), queries (n)",
-        "terms": "dimensions of documents and of queries: retriever, of, mean, sd, least, low, "
-        "median, high, most",
-        "gates": "a row a retriever with an inverted index, empty for others: what it reads and "
-        "matches, whether it fails a sparsity check; learnt ones also before pruning",
-        "frequencies": "a row a retriever with an inverted index and rank: the share of documents "
-        "that its dimension or word of that rank has, the commonest first",
-        "costs": "a row a retriever: milliseconds a query, share of documents matched, share of "
-        "queries that find nothing",
-        "comparisons": "a row a measure and pair of retrievers: difference, Holm's p, effect, n",
-    }
     sample: ClassVar[Mapping[str, Any]] = {
         "retrievers": ("ql", "bm25", "lsi", "snrm@small"), "seeds": 2,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import CONVENTION, NAMED_RANKERS, Facts, Question, Scope
+from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 USUAL_DEPTH = 40
 
@@ -24,14 +24,6 @@ class SetSize(Question):
     summary = "Table 3: train on N0, test on N1"
     tested = True
     sample: ClassVar[Mapping[str, Any]] = {"trained_on": (10, 20, 40), "sizes": (10, 20, 40)}
-    answers: ClassVar[Mapping[str, str]] = {
-        **CONVENTION,
-        "table": "a row a ranker, trained_on and size",
-        "claim": "the paper's order of falls, tested",
-        "finding": "the headline",
-        "shorter": "queries with fewer candidates than a size",
-        "left_out": "in words",
-    }
     printing = "curves(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(

@@ -26,11 +26,6 @@ class Sparsity(CollectionQuestion):
     summary = "SNRM of a text collection: penalties and pruning against sparsity"
     doing = "Train sparser networks"
     printing = "points(result)"
-    answers: ClassVar[Mapping[str, str]] = {
-        "points": "a row a way to sparsity, level (λ; of pruning the dimensions kept) and measure: "
-        "mean over queries and seeds with interval, queries (n), the numbers of the sparsity "
-        "checks, milliseconds a query, and the checks that fail",
-    }
     sample: ClassVar[Mapping[str, Any]] = {
         "preset": "small", "strengths": (1e-3, 1e-1), "keep": (10, 40), "seeds": 1,
     }  # fmt: skip

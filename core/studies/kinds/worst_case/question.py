@@ -15,7 +15,6 @@ from shuffleproof.core.parameters import (
 )
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.studies.question import (
-    CONVENTION,
     RANKERS,
     Facts,
     Flag,
@@ -87,12 +86,6 @@ class WorstCase(Question):
         "rankers": ("dlcm", "setrank-imsab-init", "setrank-imsab"),
         "budgets": (1, 2, 5),
         "queries": 50,
-    }
-    answers: ClassVar[Mapping[str, str]] = {
-        **CONVENTION,
-        "table": "a row a ranker and budget: random mean, worst found",
-        "certificates": "of rankers that no order of the input moves",
-        "maps": "with --map: what each exchange of two places costs, by ranker",
     }
     printing = "table(result)"
 

@@ -17,14 +17,12 @@ from jaxtyping import Float64, Int64
 from safetensors.numpy import load_file
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_case import WorstOrders
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells
@@ -191,35 +189,6 @@ def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, 
         return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
 
     return (yield from workbench.run(plan, ids, facts, work))
-
-
-def swap_map(
-    workbench: Workbench,
-    ranker: Ranker,
-    query: str,
-    target: str = "ranking",
-    measure: str = "NDCG@10",
-) -> np.ndarray:
-    """What every single exchange of two places costs a ranker in one query [length, length].
-
-    Raises:
-        ParameterError: the test part has no such query.
-    """
-    attack = Attack(ranker, workbench.prepared.test, target, Measure.parse(measure))
-    return attack.part(np.array([check_query(workbench, query)])).swap_map()
-
-
-def check_query(workbench: Workbench, query: str) -> int:
-    """Which test list is that of a query.
-
-    Raises:
-        ParameterError: no such query.
-    """
-    ids = query_ids_of(workbench.prepared.test)
-    if query not in ids:
-        examples = ", ".join(ids[:3])
-        raise ParameterError("query", query, f"one of the {len(ids)} test queries ({examples}, …)")
-    return ids.index(query)
 
 
 def worst_orders(artefact: Artefact, ranker: str) -> np.ndarray:

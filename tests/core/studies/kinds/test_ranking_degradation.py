@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli import flags
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.cli.open import scope_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -271,7 +271,7 @@ def test_the_command_parses_back_to_the_same_study(changes, facts, tmp_path):
     scope = scope_of(arguments)
     assert (scope.data, scope.usual_preset) == (told["data"], preset)
     assert scope.recipe().plain() == lists | {"initial": tuple(lists["initial"])}
-    asked = flags_studies.question_of(RankingDegradation, arguments, preset)
+    asked = flags.question_of(RankingDegradation, arguments, preset)
     assert asked == RankingDegradation.of(recipe, told)
     assert [list(pair) for pair in asked.perturbations] == recipe["perturbations"]
     compile(study_python(recipe, told), "study", "exec")

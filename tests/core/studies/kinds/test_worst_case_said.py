@@ -1,26 +1,9 @@
-"""What the search for the worst case keeps, and what is said of it."""
+"""Orders that the search for the worst case keeps."""
 
 import numpy as np
 import pytest
 
-from shuffleproof.core.cli.study_kinds import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _best_guided
-
-
-def row(ranker, worst, budget=5, *, certified=False):
-    return {
-        "ranker": ranker, "budget": budget, "as_is": 0.5, "worst": 0.5 - worst, "low": 0.0,
-        "high": 1.0, "worst_damage": worst, "random_damage": 0.05, "certified": certified,
-    }  # fmt: skip
-
-
-def test_the_dearest_exchanges_are_told_by_places_dearest_first():
-    costs = np.zeros((4, 4))
-    costs[0, 2], costs[1, 3], costs[2, 3], costs[0, 1] = 0.1, 0.3, 0.2, -0.4
-    lines = _dearest("dlcm", costs)
-    assert lines[0] == "dlcm: 50 % of 6 exchanges cost something; the dearest, by places"
-    assert [line.split(":")[0].strip() for line in lines[1:-1]] == ["2 ↔ 4", "3 ↔ 4", "1 ↔ 3"]
-    assert _dearest("mart", np.minimum(costs, 0)) == ["mart: no single exchange costs anything", ""]
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5])

@@ -1,17 +1,17 @@
 """What ships with the program: a small study of every kind on the sample set.
 
-Each kind's question says what it is asked (`Question.sample`). What lies in the folder already and
-is still asked for stays as it is, byte for byte; what is missing is made. Without the folder
-`artefacts` everything is.
+`python -m tests.make_sample sample_data`. Each kind's question says what is asked
+(`Question.sample`). What lies in the folder already and is still asked for stays as it is, byte for
+byte; what is missing is made. Without the folder `artefacts` everything is.
 """
 
-import argparse
 import shutil
+import sys
 import time
+from pathlib import Path
 
-from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.open import run_shown
 from shuffleproof.core.library import entries as library
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store
@@ -20,37 +20,34 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY
 
 
-def sample(arguments: argparse.Namespace) -> Answer:
-    """`sample`: answer what is asked of the sample; studies and their rankers ship with it."""
-    folder = arguments.folder
+def make_sample(folder):
+    """Answer what is asked of the sample; studies and their rankers ship with it."""
     store = Store(folder / "building", (folder,))
     studies = set()
     for kind, question in EVERY.items():
         start = time.perf_counter()
-        studies.add(run_shown(kind, question(**question.sample).study(Scope(store))).key)
-        warn(f"{kind}: {time.perf_counter() - start:.0f} s")
-    needed = {_network(store)} | {
+        studies.add(run_to_end(question(**question.sample).study(Scope(store))).key)
+        sys.stderr.write(f"{kind}: {time.perf_counter() - start:.0f} s\n")
+    needed = {network(store)} | {
         entry.key for entry in library.with_dependencies(library.entries(store), studies)
         if entry.key.kind != "data"  # which ships as text
     }  # fmt: skip
-    rows = []
     for artefact in list(store.artefacts()):
         shipped = folder / "artefacts" / str(artefact.key)
         if artefact.key not in needed:
             shutil.rmtree(shipped, ignore_errors=True)
-            continue
-        if not shipped.is_dir():
+        elif not shipped.is_dir():
             shutil.copytree(artefact.path, shipped)
-        rows.append({"key": str(artefact.key), "bytes": artefact.size})
     shutil.rmtree(store.root)
-    return Answer(rows)
 
 
-def _network(store: Store) -> ArtefactKey:
+def network(store):
     """The small network that the shipped text collection is searched with."""
-    indexed, entry = (
-        IndexedCollection(planted.planted_collection(), store),
-        retriever_entry("snrm@small"),
-    )
-    run_shown(entry.name, entry.learning(indexed))
+    indexed = IndexedCollection(planted.planted_collection(), store)
+    entry = retriever_entry("snrm@small")
+    run_to_end(entry.learning(indexed))
     return ArtefactKey(entry.learner.kind, entry.network(indexed))
+
+
+if __name__ == "__main__":
+    make_sample(Path(sys.argv[1]))

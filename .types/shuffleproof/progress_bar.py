@@ -1,1 +1,0 @@
-../../core/facade/progress_bar.py
