@@ -12,7 +12,6 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt32
 
-
 Spans: TypeAlias = Int64[np.ndarray, " rows"] | UInt32[np.ndarray, " rows"]
 
 
