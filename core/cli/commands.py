@@ -323,9 +323,8 @@ export export:export first=open:export_format late=out : write something stored 
     --width {widths} : of a figure for a column, a page or a slide, with letters to match
     --size size in WIDTHxHEIGHT =900x500 : of a figure, in pixels, or `column` or `page` of a paper
     --against : of a benchmark: baselines for its marks (default initial ranking)
-    --vectors path in FILE : of a collection: learnt vectors, JSON lines
     --run path in FILE : of a collection: results of its queries (TREC)
-    --by in RETRIEVER : of a collection: for vectors (default snrm) or a run (default bm25)
+    --by in RETRIEVER : of a collection: the retriever (default bm25)
     -k count =1000 : documents a query (default 1000)
     --measures : comma-separated (default: those of the study)
     --conventions bundle : of measures that do not state their own; `list conventions`
