@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.app.study_access import dated_name, path, result
+from shuffleproof.app.study_access import path, result
 from shuffleproof.core.data.catalogue import KIND as DATA
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import ArtefactError, DataError
@@ -21,7 +21,6 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
-from shuffleproof.core.words import counted
 
 KIND = benchmark.KIND
 OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
@@ -84,24 +83,6 @@ def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
     if is_of_runs(recipe):
         return dict.fromkeys(recipe["runs"], 1)
     return {row["label"]: int(row["seeds"]) for row in recipe["rows"]}
-
-
-def short_words(artefact: Artefact) -> str:
-    """What tells a stored benchmark from others in a narrow place."""
-    noun = "run" if is_of_runs(artefact.recipe) else "ranker"
-    return dated_name(artefact, counted(len(rankers(artefact.recipe)), noun))
-
-
-def words(artefact: Artefact) -> str:
-    """A stored benchmark in a line: which rankers, how often, on which lists."""
-    named = ", ".join(rankers(artefact.recipe))
-    if is_of_runs(artefact.recipe):
-        return f"{named} · from files, judged by {artefact.facts['data']}"
-    most = max(seeds(artefact.recipe).values(), default=1)
-    folds = len(artefact.recipe["folds"])
-    parts = [named, counted(most, "seed")]
-    parts += [f"{folds} folds"] if folds > 1 else []
-    return " · ".join([*parts, on_lists(artefact.facts)])
 
 
 def on_lists(facts: Mapping[str, Any]) -> str:

@@ -78,6 +78,12 @@ def study_stem(artefact: Artefact) -> str:
     return "-".join(filter(None, [artefact.recipe["kind"], data, artefact.key.digest[:8]]))
 
 
+def seeds_of(recipe: Mapping[str, Any]) -> int:
+    """Number of draws or seeds of a study; 0 where it has none."""
+    seeds = recipe.get("draws") or recipe.get("seeds")
+    return int(seeds or max((row.get("seeds", 0) for row in recipe.get("rows", ())), default=0))
+
+
 def study_caption(artefact: Artefact, measure: str = "") -> str:
     """The line under a study's figures: data set, queries, seeds, convention, key.
 
@@ -86,8 +92,7 @@ def study_caption(artefact: Artefact, measure: str = "") -> str:
         measure: of the figure, with its conventions; empty: the study's first.
     """
     recipe, facts = artefact.recipe, artefact.facts
-    seeds = recipe.get("draws") or recipe.get("seeds")
-    seeds = seeds or max((row.get("seeds", 0) for row in recipe.get("rows", ())), default=0)
+    seeds = seeds_of(recipe)
     measure = measure or str(next(iter(recipe.get("measures", ())), ""))
     parts = [
         str(facts.get("data", "")),

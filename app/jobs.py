@@ -5,7 +5,7 @@ Train and Jobs say the same words.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,13 +21,12 @@ from shuffleproof.core import jobs as work
 from shuffleproof.core import tuning
 from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import Job, Jobs, Step
-from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import EVERY
-from shuffleproof.core.words import counted, duration
+from shuffleproof.core.words import duration
 
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
@@ -37,8 +36,6 @@ UPLOADS = "upload jobs"
 """Where a session remembers the uploads that it handed in; their ends are told to it alone."""
 
 RECENT_STEPS = 10
-RECENT, RECENTLY = 2, 900.0
-"""Jobs that were done, in the sidebar, and for how many seconds."""
 
 COUNTED = ("epochs", "trees", "steps", "rounds")
 """Units of a ranker's own fitting; what prepares its lists has longer ones."""
@@ -104,6 +101,29 @@ def remembered_job(own: str) -> Job | None:
     except ShuffleproofError:  # it was removed from the list in another tab
         del st.session_state[own]
         return None
+
+
+def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
+    """Draw what became of the job that this session remembers; whether it is still under way.
+
+    Args:
+        own: the name under which it is remembered.
+        done: draws its result.
+        hint: of what can be done where it failed.
+    """
+    job = remembered_job(own)
+    if job is None:
+        return False
+    if not job.ended:
+        watch(job, name(job))
+    elif job.state == "done":
+        done(job)
+    elif job.state == "failed":
+        st.error(refusal(f"Refused. {job.reason}"))
+        st.caption(hint)
+    else:
+        st.info(escaped_sentence(f"{name(job)}: cancelled."))
+    return not job.ended
 
 
 def watch(job: Job, words: str) -> None:
@@ -255,6 +275,8 @@ def _far(job: Job) -> str:
     report = _report(job)
     if report.spent is not None:
         return f"{report.done:,} {report.unit}, {report.spent_in_words()}"
+    if report.unit == "bytes":
+        return f"{report.done / 1e6:,.1f} of {report.total / 1e6:,.1f} MB"
     return f"{report.done:,} of at most {report.total:,} {report.unit}"
 
 
@@ -267,32 +289,6 @@ def _seconds_left(progress: Mapping[str, Any], steps: Sequence[Step]) -> float |
     if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
         return float((progress["total"] - progress["done"] - part) * values["epoch_seconds"])
     return seconds
-
-
-def before(waiting: Job) -> int:
-    """How many jobs will begin before one that waits; short ones have a worker of their own."""
-    short = waiting.kind in SHORT
-    queue = [job.id for job in table().list("waiting") if not short or job.kind in SHORT]
-    return queue.index(waiting.id) if waiting.id in queue else 0
-
-
-def queue_text(waiting: Job) -> str:
-    """Where a waiting job stands, in words: what is before it, or when it is likely to begin."""
-    place = before(waiting)
-    if place:
-        return f"{counted(place, 'job')} before it"
-    running = [
-        job_progress(job, table().history(job.id)).seconds for job in table().list("running")
-    ]
-    known = [seconds for seconds in running if seconds is not None]
-    soon = f", in at most {duration(min(known))}" if known and len(known) == len(running) else ""
-    return f"the next to run{soon}"
-
-
-def recent_jobs() -> tuple[Job, ...]:
-    """The newest jobs that were done within the last minutes, for whoever comes back or reloads."""
-    done = [job for job in table().list("done") if time.time() - (job.finished or 0) < RECENTLY]
-    return tuple(sorted(done, key=lambda job: -(job.finished or 0))[:RECENT])
 
 
 def _share(job: Job) -> float:
@@ -381,15 +377,12 @@ def press(verb: str, identifier: str) -> None:
 
 
 def act(verb: str, identifier: str) -> None:
-    """Cancel, retry or forget a job, or let it run `sooner` or `later` than all that wait.
+    """Cancel, retry or forget a job.
 
     Raises:
         JobError: there is no such job, it has not ended (forget), or nobody can be started.
     """
     jobs = table()
-    if verb in {"sooner", "later"}:
-        jobs.move(identifier, sooner=verb == "sooner")
-        return
     {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)
     if verb == "retry":
         st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {identifier}

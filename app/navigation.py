@@ -129,7 +129,7 @@ SECTIONS = {
         Page(
             "Preferences", "preferences", preferences.page,
             "rank aggregation from pairwise preferences",
-            ("preferences", "study", "disturbance", "measure"),
+            ("preferences", "study", "family"),
         ),
         Page(
             "Retrieval", "retrieval", retrieval.page, "text search: BM25, SNRM, inverted index",

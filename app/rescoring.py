@@ -1,6 +1,6 @@
 """Lists of a study that the resident scoring process scores again, as frames for bump charts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,14 +8,20 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import scoring, services, state
+from shuffleproof.app.study_access import result
 from shuffleproof.core.answers.scoring import documents_moved
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment.score_floor import of_scores
+from shuffleproof.core.perturb.entry import PerturbationEntry
+from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 
 TRAINED = "shuffleproof.core.studies.query_answers"
 """What answers for studies that train a ranker for each of their conditions."""
+
+PERTURBED = "shuffleproof.core.studies.kinds.perturbations.query"
+"""What answers for studies of perturbations and of the worst case."""
 
 NUMBERS = ("shown", "answered", "shown_before", "answered_before", "score", "score_before")
 
@@ -26,6 +32,28 @@ def features() -> tuple[int, ...]:
         return scoring.describe(state.data()).features
     except ShuffleproofError:
         return ()
+
+
+def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The levels of every family of a study, outwards from the unchanged one."""
+    levels: dict[str, list[float]] = {}
+    for family, level in recipe["perturbations"]:
+        levels.setdefault(str(family), []).append(float(level))
+    return levels
+
+
+def entry(family: str) -> PerturbationEntry | None:
+    """The entry of a family, a chain or an attack; None if the registry has none any more."""
+    try:
+        return entry_of(family)
+    except ShuffleproofError:
+        return None
+
+
+def unit(family: str) -> str:
+    """The unit of a family's levels."""
+    known = entry(family)
+    return known.unit if known else "level"
 
 
 def digest_of(artefact: Artefact, label: str) -> str:
@@ -55,8 +83,8 @@ def ranker_of(trials: pd.DataFrame, seed: int) -> str:
     return str(row["artefacts"])
 
 
-def answer(function: str, artefact: Artefact, query: str, **question: Any) -> dict[str, Any]:
-    """What a function says of a query's list.
+def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.DataFrame:
+    """Both answers to a list with kind and scores; moved: passed another document.
 
     Args:
         function: `module:name`, in the scoring process.
@@ -67,24 +95,21 @@ def answer(function: str, artefact: Artefact, query: str, **question: Any) -> di
     Raises:
         ShuffleproofError: the scoring process has no answer, or what is asked for is gone.
     """
+    if "lists" not in artefact.facts:
+        raise UsageError("this study was stored without its lists' recipe: run it again")
     where = {
         "store": str(services.store().root),
         "data": state.data(),  # its name by now; the lists' digest says that it is the same set
         "recipe": artefact.facts["lists"],
         "query": query,
     }
-    return _answer(function, where | question)
+    return _moves(_answer(function, where | question))
 
 
 @st.cache_data(max_entries=512, show_spinner=False)
 def _answer(function: str, question: dict[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = scoring.resident().ask(function, question)
     return reply
-
-
-def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.DataFrame:
-    """Both answers to a list with kind and scores; moved: passed another document. See `answer`."""
-    return _moves(answer(function, artefact, query, **question))
 
 
 def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
@@ -100,6 +125,47 @@ def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
     pairs = {
         f"feature {name}{when}": [pair[at] for pair in values]
         for name, values in answered["features"].items()
-        for at, when in enumerate((" as it is", ""))
+        for at, when in enumerate((" before", ""))
     }
     return frame.assign(moved=moved, **pairs)
+
+
+def perturbed(
+    artefact: Artefact,
+    point: tuple[str, str, float],
+    query: str,
+    draw: int,
+    columns: Sequence[int] = (),
+) -> pd.DataFrame:
+    """One query of one draw of a perturbation scored again.
+
+    Args:
+        artefact: the study.
+        point: ranker, family and level.
+        query: its id.
+        draw: which one.
+        columns: features to be shown before and after.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
+    """
+    ranker, family, level = point
+    whom = attack_target(family)
+    attack = {"attacked": digest_of(artefact, whom)} if whom else {}
+    return moves(
+        f"{PERTURBED}:replay_trial", artefact, query, ranker=digest_of(artefact, ranker),
+        lists=artefact.recipe["lists"], family=family, level=level, draw=draw,
+        seed=artefact.recipe["seed"], features=list(columns),
+        trained=_trained(str(artefact.key), point, draw), **attack,
+    )  # fmt: skip
+
+
+def _trained(key: str, point: tuple[str, str, float], draw: int) -> str:
+    """The key of the ranker that was trained for a trial; empty where none was."""
+    trials = result(key).trials
+    if "artefact" not in trials:
+        return ""
+    at = dict(zip(("ranker", "family", "level", "draw"), (*point, draw), strict=True))
+    same = (trials[list(at)] == pd.Series(at)).all(axis="columns")
+    known = trials[same]["artefact"].dropna()
+    return str(known.iloc[0]) if len(known) else ""

@@ -187,20 +187,6 @@ def _scored(
     return answer
 
 
-@st.cache_data(max_entries=64, show_spinner="Scoring the test lists …")
-def values_of_queries(
-    data: DataDescription, recipe: ListRecipe, rankers: tuple[str, ...]
-) -> dict[str, Any]:
-    """NDCG@10 of every test list by rankers, by their keys: `queries` (ids) and `values`.
-
-    Raises:
-        ScoringError: the process has no answer.
-    """
-    question = _data(data.data) | {"recipe": recipe.plain(), "rankers": list(rankers)}
-    answer: dict[str, Any] = resident().ask(f"{WORK}:values_of_queries", question)
-    return answer
-
-
 def _data(data: str) -> dict[str, Any]:
     return {"store": str(services.store().root), "data": data}
 

@@ -1,11 +1,10 @@
 """Cached doors to the core: what pages ask for, found without torch and without training."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import pandas as pd
 import streamlit as st
 
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, studied_on, trained_on
@@ -18,14 +17,7 @@ from shuffleproof.core.rankers.name import remember_file_name
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.invariance.certificate import (
-    Certificate,
-    certificates,
-    per_query,
-)
 from shuffleproof.core.studies.question import preset_of
-from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import limits
 
 KEPT = ("artefacts", "names", named_presets.FOLDER)
 
@@ -143,12 +135,6 @@ def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
     return replace(study, facts={**study.facts, "data": data})
 
 
-@st.cache_data(max_entries=64)
-def invariance_cards(key: str) -> list[Certificate]:
-    """The certificates of a stored invariance study."""
-    return certificates(StudyResult.open(store().resolve(key, "study").path))
-
-
 @st.cache_resource(max_entries=8, show_spinner=False)
 def fold(key: str) -> Fold:
     """A stored data set, memory-mapped, by its artefact's key."""
@@ -159,52 +145,3 @@ def fold(key: str) -> Fold:
 def sample_key() -> str:
     """The key of the shipped sample, ingested first if need be."""
     return str(find(SAMPLE, store()).key)
-
-
-@dataclass(frozen=True)
-class StoredCertificate:
-    """A ranker's certificate and the stored study that it is from.
-
-    Attributes:
-        study: the study's key.
-        label: what it calls the ranker.
-        certificate: its verdict.
-        documents: of all lists together.
-        limits: what of the study is not there, in sentences.
-    """
-
-    study: str
-    label: str
-    certificate: Certificate
-    documents: int
-    limits: tuple[str, ...] = ()
-
-
-def stored_certificates(data: str, preferred: Collection[str] = ()) -> dict[str, StoredCertificate]:
-    """A certificate of every ranker of a data set that has one, by the ranker's digest.
-
-    Args:
-        data: the data set.
-        preferred: keys of the studies whose certificates go first; then the oldest, which no later
-            examination replaces.
-    """
-    studied = studies("invariance", data)
-    by_digest: dict[str, StoredCertificate] = {}
-    for artefact in sorted(
-        studied, key=lambda study: (str(study.key) not in preferred, arrival_order(study))
-    ):
-        key = str(artefact.key)
-        cards = {card.ranker: card for card in invariance_cards(key)}
-        for label, digest in artefact.recipe["rankers"]:
-            documents = int(artefact.facts["candidates"])
-            limited = tuple(limits(artefact.facts))
-            card = StoredCertificate(key, label, cards[label], documents, limited)
-            by_digest.setdefault(digest, card)
-    return by_digest
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def damage(study: str, label: str) -> pd.DataFrame:
-    """The queries of a stored invariance study, the most changed first, for one ranker."""
-    artefact = store().resolve(study, "study")
-    return per_query(StudyResult.open(artefact.path), label)

@@ -211,9 +211,6 @@ def _watch() -> None:
             st.progress(
                 how.share, f"{escaped_sentence(jobs.name(job))}  \n{escaped_sentence(how.words)}"
             )
-        for job in jobs.recent_jobs():
-            if (result := study_access.place_of_job(job)) is not None:
-                parts.link(result[0], with_display_names(jobs.name(job)), "check_circle", result[1])
     except ShuffleproofError as error:
         st.error(refusal(error))
         return

@@ -29,7 +29,6 @@ from shuffleproof.core.library import uploads
 from shuffleproof.core.library.uploads import Readable, safe_name
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.words import counted
 
 CHUNK = 1 << 20
 LARGEST = 1 << 34
@@ -39,7 +38,7 @@ SPARE = 1 << 28
 """Bytes of the disk that an upload leaves free."""
 
 PARTS = ("train", "valid", "test")
-WHOLE, FOLDER, UNSORTED = "whole", "folder", "unsorted"
+FOLDER, UNSORTED = "folder", "unsorted"
 
 
 @lru_cache(maxsize=16)
@@ -50,22 +49,14 @@ def _has_parts(path: Path, changed: int) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _fault(  # noqa: PLR0913 (what the first lines of a file are read by)
-    path: Path,
-    changed: int,
-    name: str,
-    reading: tuple[str, str],
-    *,
-    with_query: bool,
-    alone: bool,
+def _fault(
+    path: Path, changed: int, name: str, reading: tuple[str, str], *, with_query: bool
 ) -> str:
     """The fault in the first lines of a file, remembered until it changes; empty: none."""
     del changed
     try:
         missing, columns = reading[0], columns_named(reading[1])
-        letor.check_start(
-            path, name, missing, with_query=with_query, all_parts=alone, columns=columns
-        )
+        letor.check_start(path, name, missing, with_query=with_query, columns=columns)
     except ShuffleproofError as error:
         return str(error)
     return ""
@@ -76,7 +67,7 @@ class DraftFile:
     """One file of a draft.
 
     Attributes:
-        part: train, valid, test, whole, folder, or unsorted: its name tells no part.
+        part: train, valid, test, folder, or unsorted: its name tells no part.
         name: as shown; a relative path in a folder.
         bytes: its size.
     """
@@ -138,7 +129,7 @@ class Draft:
         """The files of these parts (all by default), by part and name."""
         return [
             DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
-            for part in parts or (*PARTS, WHOLE, FOLDER, UNSORTED, *SHAPES)
+            for part in parts or (*PARTS, FOLDER, UNSORTED, *SHAPES)
             for path in sorted((self.folder / part).rglob("*"))
             if path.is_file()
         ]
@@ -146,11 +137,12 @@ class Draft:
     @property
     def only_file(self) -> DraftFile | None:
         """The only file of data among those of parts, which is split by query; None: several."""
-        return self._only(*PARTS, UNSORTED)
+        data = [file for file in self.files(*PARTS, UNSORTED) if not is_group(file.name)]
+        return data[0] if len(data) == 1 else None
 
-    def names_parts(self, how: Sequence[str]) -> bool:
+    def names_parts(self) -> bool:
         """Whether the only file chosen is a table that names the part of every row itself."""
-        file = self.only_file if how == PARTS else self._only(*how)
+        file = self.only_file
         try:
             if file is None:
                 return False
@@ -195,9 +187,8 @@ class Draft:
             changed = path.stat().st_mtime_ns
         except OSError:  # taken out meanwhile
             return ""
-        with_query, alone = group_file(path) is None, file == self.only_file
-        reading = missing, columns
-        return _fault(path, changed, file.name, reading, with_query=with_query, alone=alone)
+        with_query = group_file(path) is None
+        return _fault(path, changed, file.name, (missing, columns), with_query=with_query)
 
     def path(self, file: DraftFile) -> Path:
         """Where a file of the draft lies."""
@@ -226,11 +217,11 @@ class Draft:
         """
         check_name(name, self.store)
         columns = columns_named(reading.columns)
-        whole = WHOLE in how or (how == PARTS and self.only_file is not None)
-        sources = (*PARTS, UNSORTED) if how == PARTS and whole else how
+        whole = how == PARTS and self.only_file is not None
+        sources = (*PARTS, UNSORTED) if whole else how
         chosen = self.files(*sources)
-        _check_files((WHOLE,) if whole else how, chosen)
         apart = how == PARTS and not whole
+        _check_files(chosen, of_parts=apart)
         upload = self.spooled(*sources, apart=apart)
         parameters: dict[str, Any] = {"upload": upload, "name": name, "missing": reading.missing}
         if columns:
@@ -267,10 +258,6 @@ class Draft:
                 for file in self.files(*parts)
             ]
             return uploads.spool(self.store, files)
-
-    def _only(self, *parts: str) -> DraftFile | None:
-        data = [file for file in self.files(*parts) if not is_group(file.name)]
-        return data[0] if len(data) == 1 else None
 
     def _path(self, part: str, name: str) -> Path:
         inside = safe_name(name)
@@ -339,15 +326,11 @@ def is_group(name: str) -> bool:
     return name.endswith(tuple(end + packed for end in GROUP_SUFFIXES for packed in PACKED))
 
 
-def _check_files(how: Sequence[str], chosen: Sequence[DraftFile]) -> None:
+def _check_files(chosen: Sequence[DraftFile], *, of_parts: bool) -> None:
     data = [file for file in chosen if not is_group(file.name)]
     if not data:
         raise DataError("files", "none chosen", "Choose them above; they are kept until you leave.")
-    if WHOLE in how and len(data) > 1:
-        names = ", ".join(file.name for file in data[:4])
-        remedy = "Only one file can be split; give several files their parts."
-        raise DataError("files", f"{counted(len(data), 'file')} ({names})", remedy)
-    for part in ("train", "test") if how == PARTS else ():
+    for part in ("train", "test") if of_parts else ():
         if not any(file.part == part for file in data):
             remedy = "A part each for training and test is needed; validation can be split off."
             raise DataError("files", f"none for {part}", remedy)

@@ -6,8 +6,6 @@ from importlib import import_module
 import streamlit as st
 
 from shuffleproof.app import scoring
-from shuffleproof.core.execution.this_job import THIS_JOB
-from shuffleproof.core.jobs import submit
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card.question import Card
@@ -63,44 +61,3 @@ def opened(kind, query=None, **session):
 
 def words(page):
     return app_jobs.words(page) + app_jobs.plain(" ".join(one.value for one in page.warning))
-
-
-def alts(page):
-    return [chart.proto.alt for chart in page.get("plotly_chart")]
-
-
-def clicked(module, monkeypatch, chart, *facts):
-    """The session after a click on a mark with these facts."""
-    session = {chart: {"selection": {"points": [{"customdata": list(facts)}]}}}
-    monkeypatch.setattr(module.st, "session_state", session)
-    return session
-
-
-def begun(workbench, kind):
-    """A small study of a kind as a generator, to be stopped after some reports."""
-    if kind == "card":
-        return Card(RANKERS, FAMILIES, draws=1, seed=5).run(workbench)
-    if kind == "worst-case":
-        return WorstCase(RANKERS, budgets=(1,), queries=3, seed=5, draws=1).run(workbench)
-    return Perturbations(RANKERS, MANY, draws=1, seed=5).run(workbench)
-
-
-def running(desk, workbench, kind, reports, parameters):
-    """A job at work, whose study has announced itself and got so far."""
-    given = {"data": "sample", "rankers": list(RANKERS), "draws": 1, "seed": 5} | parameters
-    job = submit(desk.store, kind, given)
-    token = THIS_JOB.set(job.id)
-    work = begun(workbench, kind)
-    for _ in range(reports):
-        next(work)
-    work.close()
-    THIS_JOB.reset(token)
-    held = desk.run(job, 3)
-    return desk.jobs.get(held.digest)
-
-
-def failed(desk, kind, parameters):
-    """A page whose last job failed, and the job."""
-    job = submit(desk.store, kind, parameters)
-    desk.end(desk.run(job), "failed", reason="no ranker is called 'dlmc'")
-    return job

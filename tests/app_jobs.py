@@ -8,11 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.core import jobs as work
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.job_run import JobRun
 from shuffleproof.core.execution.jobs import Jobs, transaction
 from shuffleproof.core.execution.this_job import THIS_JOB
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.studies import engine
+from shuffleproof.core.progress import Progress, run_to_end
 
 
 def state_of(store, job, **values):
@@ -22,11 +22,26 @@ def state_of(store, job, **values):
             table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
 
 
-def announce(job, key, plan, query_ids, facts):
-    """Announce a study as the worker of this job does."""
+def worked(store, *given):
+    """Do jobs as their worker would, the waiting ones if none are given; the last of them."""
+    for job in given or work.jobs_of(store).list("waiting"):
+        try:
+            ended = {
+                "result": json.dumps(run_to_end(work.KINDS[job.kind](store, **job.parameters)))
+            }
+        except ShuffleproofError as error:
+            ended = {"state": "failed", "reason": str(error)}
+        state_of(store, job, **{"state": "done", "finished": 2.0} | ended)
+    return work.jobs_of(store).get(job.id)
+
+
+def begun(generator, job, reports):
+    """Do work in the name of a job up to some reports, and stop there."""
     token = THIS_JOB.set(job.id)
     try:
-        engine.register(services.store(), key, plan, query_ids, facts)
+        for _ in range(reports):
+            next(generator)
+        generator.close()
     finally:
         THIS_JOB.reset(token)
 

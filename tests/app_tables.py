@@ -155,15 +155,3 @@ def ablation_in(store, data):
     """The ablation, stored as a run stores it."""
     result = ablation_result(data)
     return store.add(key_of("study", result.recipe), result.recipe, result.save, result.facts)
-
-
-def two_answers():
-    """Both answers to a list, the second of which holds one document more."""
-    nothing = float("nan")
-    return pd.DataFrame({
-        "document": ["a", "b", "c"], "label": [0.0, 2.0, 1.0], "kind": ["kept", "kept", "new"],
-        "shown": [2.0, 1.0, 3.0], "answered": [3.0, 1.0, 2.0], "shown_before": [1.0, 2.0, nothing],
-        "answered_before": [1.0, 2.0, nothing], "score": [0.1, 0.9, 0.5],
-        "score_before": [0.6, 0.4, nothing], "moved": [True, True, False],
-        "feature 7 as it is": [0.5, 0.25, nothing], "feature 7": [0.5, 0.25, 0.125],
-    })  # fmt: skip

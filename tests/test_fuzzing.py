@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import replace
+from collections import Counter
 from importlib import import_module
 
 import numpy as np
@@ -13,11 +13,12 @@ from tests.soak import fuzzing
 
 pytestmark = pytest.mark.slow
 
-SHORT = fuzzing.Bounds(seconds=0.5, patience=20.0, data=1 << 33)
+SHORT = fuzzing.Bounds(seconds=0.5, patience=2.0)
 
 
 def accepted(generator, room):
     (room / "made").write_bytes(generator.bytes(8))
+    np.ones(1 << 24)
 
 
 def refused_with_line(generator, room):
@@ -58,6 +59,10 @@ def busy(generator, room):
         pass
 
 
+def silent(generator, room):
+    time.sleep(600)
+
+
 def needs_too_much(generator, room):
     np.ones(1 << 31)
 
@@ -72,6 +77,7 @@ CASES = {
     unclear: fuzzing.UNCLEAR,
     our_defect: fuzzing.TRACEBACK,
     dies: fuzzing.TRACEBACK,
+    silent: fuzzing.HANG,
     busy: fuzzing.HANG,
     needs_too_much: fuzzing.TRACEBACK,
 }
@@ -79,40 +85,16 @@ CASES = {
 
 def every_ending(generator, room):
     """Attempt `number` makes the case of that number: the room is named after it."""
-    list(CASES)[int(room.name)](generator, room)
+    list(CASES)[int(room.name.rpartition("-")[2])](generator, room)
 
 
-def silent(generator, room):
-    time.sleep(600)
-
-
-def held(generator, room):
-    np.ones(1 << 24)
-
-
-def test_every_ending_is_told_apart(tmp_path):
+def test_every_ending_is_told_apart():
     tally = fuzzing.run(every_ending, len(CASES), bounds=SHORT)
-    expected = dict.fromkeys(fuzzing.KINDS, 0)
-    for kind in CASES.values():
-        expected[kind] += 1
-    assert {kind: tally.endings[kind] for kind in fuzzing.KINDS} == expected
-    assert [int(line.split()[0]) for line in tally.bad] == [
-        number for number, kind in enumerate(CASES.values()) if kind not in fuzzing.SOUND
-    ]
-    assert not tally.clean
+    assert tally.endings == Counter(CASES.values())
+    bad = [number for number, kind in enumerate(CASES.values()) if kind not in fuzzing.SOUND]
+    assert [int(line.split()[0]) for line in tally.bad] == bad
     assert "KeyError" in tally.shown()
-
-
-def test_a_process_that_does_not_answer_is_killed_and_the_next_attempt_made():
-    tally = fuzzing.run(silent, 2, bounds=fuzzing.Bounds(patience=0.5))
-    assert tally.endings == {fuzzing.HANG: 2}
-
-
-def test_memory_is_measured_and_bounded():
-    tally = fuzzing.run(held, 1, bounds=fuzzing.Bounds(peak=1 << 26))
     assert tally.peak > 1 << 27
-    assert not tally.clean
-    assert replace(tally, bounds=fuzzing.Bounds(peak=1 << 33)).clean
 
 
 def test_an_input_depends_on_seed_and_number_alone():

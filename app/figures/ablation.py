@@ -7,27 +7,20 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.query_bars import bars
-from shuffleproof.app.figures.style import (
-    PALETTE,
-    UNSIGNED_ZERO,
-    laid_out,
-    name_margin,
-    set_properties,
-    xaxes,
-    yaxes,
-)
+from shuffleproof.app.figures.style import PALETTE, UNSIGNED_ZERO, xaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.traces import Dots, dots, vertical
+from shuffleproof.app.figures.traces import rows as lay_rows
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.words import signed
 
-Effect = Literal["quality", "robustness", "seconds", "parameters"]
+Effect = Literal["quality", "robustness"]
 
 StepOf = Callable[[str], str]
 """The step that the name of a difference begins with; empty where none does."""
 ROW, FRAME = 38, 106
 """Pixels of a variant, and of axis and margins."""
 
-SIGNIFICANT = 0.05
 FAR = 6.0
 """How far out a variant is drawn as an arrow, in reaches of the middle one's interval."""
 
@@ -41,37 +34,26 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) 
 
     Args:
         table: as `core.studies.kinds.ablation.sections.table` makes it, the first recipe first.
-        effect: the change of the measure, the change of its loss under disturbance, seconds of
-            training, or trained numbers.
+        effect: the change of the measure, or the change of its loss under perturbation.
         measure: what is measured.
         step_of: the step that a difference begins with, for its name on two lines.
     """
     shown = _shown(table, effect)
-    base = str(table["variant"].iloc[0])
+    base, reach = str(table["variant"].iloc[0]), _reach(shown)
     figure = go.Figure()
-    zero = 0.0 if effect in {"quality", "robustness"} else float(table[effect].iloc[0])
-    figure.add_vline(x=zero, line={"color": "rgba(127,127,127,0.8)", "width": 1.5, "dash": "dot"})
-    reach = _reach(shown) if effect in {"quality", "robustness"} else None
-    inside: dict[bool, list[Mapping[Any, Any]]] = {False: [], True: []}
-    for row in shown.to_dict("records"):
-        if reach is not None and not reach[0] <= row["value"] <= reach[1]:
+    vertical(figure, 0)
+    rows: list[dict[Any, Any]] = shown.to_dict("records")
+    inside = [row for row in rows if reach is None or reach[0] <= row["value"] <= reach[1]]
+    _dots(figure, inside, base)
+    for row in rows:
+        if reach is not None and row not in inside:
             _beyond(figure, row, reach)
-        else:
-            inside[bool(row["single"])].append(row)
-    figure.add_traces([_dots(rows, base, effect) for rows in inside.values() if rows])
     names = [str(name) for name in shown["variant"]]
-    laid_out(figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest")
-    xaxes(figure, title=_title(effect, measure, base).replace(" minus", "<br>minus"))
-    if effect in {"quality", "robustness"}:
-        xaxes(figure, tickformat="+.3~f", range=reach, **UNSIGNED_ZERO)
-    else:
-        xaxes(figure, rangemode="tozero")
     texts = [label(name, base, step_of) for name in names]
-    yaxes(figure,
-        tickvals=names, ticktext=texts, showgrid=True, categoryorder="array",
-        categoryarray=names[::-1],
-    )  # fmt: skip
-    set_properties(figure.layout, margin={"l": name_margin(texts), "r": 24, "b": 64})
+    lay_rows(figure, names, texts, FRAME + ROW * max(len(names), 1))
+    what = measure if effect == "quality" else f"{measure} lost by perturbation,"
+    title = f"{what}<br>minus that of {base}"
+    xaxes(figure, title=title, tickformat="+.3~f", range=reach, **UNSIGNED_ZERO)
     return figure
 
 
@@ -152,12 +134,12 @@ def _shown(table: pd.DataFrame, effect: Effect) -> pd.DataFrame:
     value, low, high, p = {
         "quality": ("change", "change_low", "change_high", "change_p"),
         "robustness": ("loss_change", "loss_low", "loss_high", "loss_p"),
-    }.get(effect, (effect, effect, effect, None))
+    }[effect]
     rest = table.iloc[1:]
     frame = pd.DataFrame(
         {
             "variant": rest["variant"], "value": rest[value], "low": rest[low],
-            "high": rest[high], "p": rest[p] if p else float("nan"), "source": rest["source"],
+            "high": rest[high], "p": rest[p], "source": rest["source"],
             "single": rest["variant"].str.startswith(f"{base} + "),
         }
     )  # fmt: skip
@@ -165,68 +147,23 @@ def _shown(table: pd.DataFrame, effect: Effect) -> pd.DataFrame:
     return frame.sort_values(["single", "value"], ascending=[True, False], kind="stable")
 
 
-def _title(effect: Effect, measure: str, base: str) -> str:
-    return {
-        "quality": f"{measure} minus that of {base}",
-        "robustness": f"{measure} lost by disturbance, minus that of {base}",
-        "seconds": f"seconds of training (dotted: {base})",
-        "parameters": f"trained numbers (dotted: {base})",
-    }[effect]
-
-
-def _dots(rows: Sequence[Mapping[Any, Any]], base: str, effect: Effect) -> go.Scatter:
-    """Whole recipes, or single differences: a trace for all of them, which is drawn faster."""
-    single = bool(rows[0]["single"])
-    color = SINGLE if single else WHOLE
-    tested = effect in {"quality", "robustness"}
-    full = [not tested or row["p"] <= SIGNIFICANT for row in rows]
-    interval = {
-        "type": "data", "symmetric": False, "color": color, "thickness": 2.2, "width": 5,
-        "array": [row["high"] - row["value"] for row in rows],
-        "arrayminus": [row["value"] - row["low"] for row in rows],
-    }  # fmt: skip
-    numbers = "%{x:+.3f} %{customdata[2]} (Holm)" if tested else "%{x:,.0f}"
-    return go.Scatter(
-        x=[row["value"] for row in rows],
-        y=[row["variant"] for row in rows],
-        mode="markers",
-        marker={
-            "size": 12,
-            "symbol": "circle" if single else "diamond",
-            "color": [color if is_full else "rgba(127,127,127,0.15)" for is_full in full],
-            "line": {"color": color, "width": 2.5},
-        },
-        error_x=interval if tested else None,
-        customdata=[_told(row, base) for row in rows],
-        hovertemplate=f"<b>%{{customdata[0]}}</b><br>{numbers}<br>%{{customdata[1]}}<extra></extra>",
+def _dots(figure: go.Figure, rows: Sequence[dict[Any, Any]], base: str) -> None:
+    hover = (
+        "<b>%{customdata[1]}</b><br>%{x:+.3f} %{customdata[3]} (Holm)<br>%{customdata[2]}"
+        "<extra></extra>"
     )
+    values, names = [row["value"] for row in rows], [row["variant"] for row in rows]
+    ends = [row["low"] for row in rows], [row["high"] for row in rows]
+    full = [row["p"] <= ALPHA for row in rows]
+    colors = [SINGLE if row["single"] else WHOLE for row in rows]
+    marks = ["circle" if row["single"] else "diamond" for row in rows]
+    facts = [_told(row, base) for row in rows]
+    dots(figure, Dots(values, names, ends, full, colors, marks, facts, hover))
 
 
-def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str]:
-    """A variant's name, where it comes from, its interval and p."""
+def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str, str]:
+    """A variant, its name in lines, where it comes from, its interval and p."""
     source = row["source"] or f"{base} → {row['variant']}"
     interval = f"[{row['low']:+.3f}, {row['high']:+.3f}], p {row['p']:.2g}"
-    return _whole(row["variant"]), "<br>".join(textwrap.wrap(source, 60)), interval
-
-
-@plain_text
-def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> go.Figure:
-    """A bar a query: up where a variant gains against the first, down in grey where it loses.
-
-    Args:
-        frame: query, variant, base, difference; the greatest gain first.
-        variant: what is compared with the first.
-        effect: quality or robustness.
-        measure: what is measured.
-    """
-    hover = (
-        f"<b>query %{{customdata[0]}}</b><br>{variant} %{{customdata[1]:+.3f}}<br>first "
-        "%{customdata[2]:+.3f}<br>difference %{y:+.3f}<extra></extra>"
-    )
-    figure = bars(frame, SINGLE, ("query", "variant", "base"), hover)
-    yaxes(figure, title=_of_a_query(effect, measure))
-    return figure
-
-
-def _of_a_query(effect: Effect, measure: str) -> str:
-    return f"{measure}, gain" if effect == "quality" else f"{measure} kept, gain"
+    name = str(row["variant"])
+    return name, _whole(name), "<br>".join(textwrap.wrap(source, 60)), interval

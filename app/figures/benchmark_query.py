@@ -4,8 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures import bump
-from shuffleproof.app.figures.query_bars import bars
-from shuffleproof.app.figures.style import set_properties, stroke, xaxes, yaxes
+from shuffleproof.app.figures.style import set_properties, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 
 
@@ -92,26 +91,3 @@ def _first(documents: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     for name in pair:
         places[name] = places[name].where(places[name] <= DEPTH)
     return places[places[list(pair)].notna().any(axis=1)]
-
-
-@plain_text
-def deltas(
-    frame: pd.DataFrame, pair: tuple[str, str], measure: str, chosen: str | None = None
-) -> go.Figure:
-    """Bars up where the first ranker is better, down in grey where the second is.
-
-    Args:
-        frame: query, fold, ranker, baseline, difference; the greatest first.
-        pair: the ranker and the one that it is compared with.
-        measure: what is compared.
-        chosen: the query whose bar is framed.
-    """
-    hover = (
-        "<b>query %{customdata[0]}</b> · %{customdata[1]}<br>"
-        f"{pair[0]} %{{customdata[2]:.3f}}, {pair[1]} %{{customdata[3]:.3f}}<br>"
-        "difference %{y:+.3f}<extra></extra>"
-    )
-    facts = ("query", "fold", "ranker", "baseline")
-    figure = bars(frame, stroke(pair[0]).color, facts, hover, chosen)
-    yaxes(figure, title=f"{measure}, difference")
-    return figure

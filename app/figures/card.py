@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import cos, pi, sin
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,8 @@ from shuffleproof.app.figures.style import (
     faded,
     laid_out,
     name_margin,
+    named_ends,
     set_properties,
-    shapes,
     stroke,
     xaxes,
     yaxes,
@@ -34,8 +32,8 @@ SMALLEST, LARGEST = 11.0, 26.0
 GIVEN = "initial ranking"
 """It costs nothing, so that it has no say in the sizes."""
 
-WIDTH, FRAME = 270.0, 96.0
-"""Pixels of the plot on a telephone, and of what is above and below it."""
+FRAME = 96
+"""Pixels above and below the plot."""
 
 
 @plain_text
@@ -63,7 +61,13 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
     xaxes(figure, title=f"{measure} on the lists as they are", range=bounds[0])
     yaxes(figure, title=f"share kept at {worst}", range=bounds[1], tickformat=".0%")
-    _named(figure, rows, sizes, bounds)
+    texts = end_labels([str(row["ranker"]) for row in rows])
+    texts = [
+        f"{text}<br>{percent(row['kept'], 1)}" if row["place"] > row["kept"] else text
+        for text, row in zip(texts, rows, strict=True)
+    ]
+    ends = [(str(row["ranker"]), float(row["start"]), float(row["place"])) for row in rows]
+    named_ends(figure, ends, texts, (bounds[1][0], bounds[1][1], HEIGHT - FRAME))
     return figure
 
 
@@ -150,143 +154,8 @@ def _sizes(milliseconds: Sequence[float]) -> list[float]:
     ]
 
 
-def _named(
-    figure: go.Figure,
-    rows: Sequence[Any],
-    sizes: Sequence[float],
-    bounds: tuple[list[float], list[float]],
-) -> None:
-    """Write the names beside the marks, with a line where a name had to go further away."""
-    texts = end_labels([str(row["ranker"]) for row in rows])
-    texts = [
-        f"{text}<br>{percent(row['kept'], 1)}" if row["place"] > row["kept"] else text
-        for text, row in zip(texts, rows, strict=True)
-    ]
-    (left, right), (bottom, top) = bounds
-    plot = HEIGHT - FRAME
-    marks = [
-        Mark(
-            (row["start"] - left) / (right - left) * WIDTH,
-            (top - row["place"]) / (top - bottom) * plot,
-            size,
-            text,
-        )
-        for row, size, text in zip(rows, sizes, texts, strict=True)
-    ]
-    notes = []
-    for row, mark, (x, y, far) in zip(
-        rows, marks, places(marks, (WIDTH, plot), (top - 1.0) / (top - bottom) * plot), strict=True
-    ):
-        color = stroke(str(row["ranker"])).color
-        note = {
-            "x": row["start"], "y": row["place"], "ax": x, "ay": y, "text": mark.text,
-            "showarrow": True, "xanchor": "center", "yanchor": "middle", "align": "center",
-            "arrowhead": 0, "arrowwidth": 1.2, "arrowcolor": color if far else "rgba(0,0,0,0)",
-            "standoff": mark.size / 2, "borderpad": 0, "font": {"size": 12}, "name": "name",
-        }  # fmt: skip
-        notes.append(note)
-    add_annotations(figure, notes)
-
-
-LETTER, LINE, GAP = 7.8, 15.0, 4.0
-"""Pixels of a letter, of a line of text, and between a mark and its name."""
-
-NEAR = (0.0, 14.0, 28.0, 44.0, 62.0, 82.0)
-"""How far out names are tried, pixels."""
-
-ANGLES = tuple(pi * at / 8 for at in (0, 8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15))
-"""In which directions, the plainest first."""
-
-OUTSIDE, FAR = 20.0, 1.0
-"""What a pixel outside the plot, or away from the mark, weighs beside a covered square pixel."""
-
-ROUNDS = 3
-THICK = 4.0
-"""Half the height that is kept free around a line."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A mark and its name.
-
-    Attributes:
-        x: pixels from the left.
-        y: pixels from the top.
-        size: pixels across.
-        text: its name, lines parted by `<br>`.
-    """
-
-    x: float
-    y: float
-    size: float
-    text: str
-
-    @property
-    def half(self) -> np.ndarray:
-        """Half the width and the height of the name."""
-        lines = self.text.split("<br>")
-        return np.array([LETTER * max(map(len, lines)), LINE * len(lines)]) / 2
-
-
-def places(
-    marks: Sequence[Mark], room: tuple[float, float], line: float | None = None
-) -> list[tuple[float, float, bool]]:
-    """Where the middle of each name stands, in pixels from its mark; and whether it is far away.
-
-    Each name in turn takes the best place there is among marks and the other names, some times.
-
-    Args:
-        marks: of the picture.
-        room: pixels across and down.
-        line: pixels from the top to a line across, which no name should lie on; None: no line.
-
-    >>> places([Mark(50, 50, 10, "ab")], (100, 100))
-    [(16.8, 0.0, False)]
-    >>> places([Mark(50, 50, 10, "ab")], (100, 100), 50)
-    [(0.0, -16.5, False)]
-    """
-    dots = [_box(np.array([mark.x, mark.y]), np.full(2, mark.size / 2)) for mark in marks]
-    if line is not None:
-        dots.append(np.array([[0.0, line - THICK], [room[0], line + THICK]]))
-    boxes: dict[int, np.ndarray] = {}
-    offsets = [(0.0, 0.0, False)] * len(marks)
-    for _ in range(ROUNDS):
-        for at, mark in enumerate(marks):
-            others = [*dots, *(box for other, box in boxes.items() if other != at)]
-            tried = [(_placed(mark, far, angle), far) for far in NEAR for angle in ANGLES]
-            costs = [_covered(box, others, room) + FAR * far for box, far in tried]
-            box, far = tried[int(np.argmin(costs))]
-            x, y = (box.mean(axis=0) - [mark.x, mark.y]).round(1).tolist()
-            boxes[at], offsets[at] = box, (x, y, far > NEAR[1])
-    return offsets
-
-
-def _placed(mark: Mark, far: float, angle: float) -> np.ndarray:
-    """The box of a name in a direction, touching its mark and then so far out."""
-    toward = np.array([cos(angle), -sin(angle)])
-    reach = float(np.min(mark.half / np.maximum(np.abs(toward), 1e-9)))
-    middle = np.array([mark.x, mark.y]) + toward * (mark.size / 2 + GAP + reach + far)
-    return _box(middle, mark.half)
-
-
-def _box(middle: np.ndarray, half: np.ndarray) -> np.ndarray:
-    return np.array([middle - half, middle + half])
-
-
-def _covered(box: np.ndarray, boxes: Sequence[np.ndarray], room: tuple[float, float]) -> float:
-    """Square pixels of a name over another thing, and what is outside the plot."""
-    others = np.array(boxes)
-    shared = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
-    over = np.clip(shared, 0, None).prod(axis=1).sum()
-    beyond = np.clip(np.concatenate([-box[0], box[1] - room]), 0, None).max()
-    return float(over + OUTSIDE * beyond)
-
-
 DIAL, DIALS_FRAME = 42, 20
 """Pixels of a dial, and of the margins."""
-
-RANKER, AXIS = 30, 84
-"""Pixels of a ranker, and of the axis with its title."""
 
 ENDS = {"quality": (0.0, 1.0), "kept": (0.0, 1.0), "area": (0.0, 1.0), "risk": (-1.0, 0.0)}
 """The range of a dial, where no interval goes beyond."""
@@ -368,67 +237,3 @@ def _numbers(row: Any) -> str:
         bounds = interval(100 * row["low"], 100 * row["high"], ".1f")
         return f"{percent(row['value'], 1)} {bounds}"
     return f"{number(row['value'])} {interval(row['low'], row['high'], '.3f')}"
-
-
-@plain_text
-def compare_dials(frame: pd.DataFrame, words: str) -> go.Figure:
-    """One dial of all rankers, the best first; the axis is as wide as the rankers' intervals are.
-
-    The initial ranking has no say in the axis: where it lies outside, its number stands at the
-    edge.
-
-    Args:
-        frame: ranker, dial, value, low, high; one row a ranker.
-        words: what the dial is.
-    """
-    known = frame[frame["value"].notna()].sort_values("value", ascending=False, kind="stable")
-    rankers = [*map(str, known["ranker"])]
-    scaled = known[known["ranker"] != GIVEN]
-    scaled = scaled if len(scaled) else known
-    low = float(scaled[["value", "low"]].min().min()) if len(scaled) else 0.0
-    high = float(scaled[["value", "high"]].max().max()) if len(scaled) else 1.0
-    room = max(high - low, 0.002) * 0.08
-    ends = (low - room, high + room)
-    marks, figure = shapes(rankers), go.Figure()
-    rows: list[Any] = known.to_dict("records")
-    notes = []
-    for at, row in enumerate(rows):
-        if row["ranker"] == GIVEN and not ends[0] <= row["value"] <= ends[1]:
-            left = row["value"] < ends[0]
-            notes.append(
-                {"x": ends[0] if left else ends[1], "y": at, "showarrow": False,
-                 "text": f"◂ {_numbers(row)}" if left else f"{_numbers(row)} ▸",
-                 "xanchor": "left" if left else "right", "font": {"size": 12}}
-            )  # fmt: skip
-        else:
-            figure.add_trace(_dot(row, at, marks[row["ranker"]]))
-    names = end_labels(rankers, 18)
-    laid_out(
-        figure, height=AXIS + RANKER * max(len(rows), 1), showlegend=False, hovermode="closest"
-    )
-    spec = ".1%" if len(known) and known["dial"].iloc[0] in SHARES else ".3~f"
-    xaxes(figure, title=words, range=list(ends), tickformat=spec, nticks=5)
-    yaxes(
-        figure, range=[len(rows) - 0.4, -0.6], tickvals=list(range(len(rows))), ticktext=names,
-    )  # fmt: skip
-    set_properties(figure.layout, margin={"l": name_margin(names), "r": 16, "t": 8, "b": 52})
-    add_annotations(figure, notes)
-    return figure
-
-
-def _dot(row: Any, at: int, mark: str) -> go.Scatter:
-    color = stroke(str(row["ranker"])).color
-    reach = {name: abs(row[name] - row["value"]) for name in ("low", "high")}
-    known = all(length == length for length in reach.values())  # noqa: PLR0124 (NaN is not)
-    return go.Scatter(
-        x=[row["value"]], y=[at], mode="markers", cliponaxis=True,
-        marker={"size": 12, "color": color, "symbol": mark},
-        error_x={
-            "type": "data", "symmetric": False, "array": [reach["high"] if known else 0.0],
-            "arrayminus": [reach["low"] if known else 0.0], "color": color, "thickness": 2,
-            "width": 5,
-        },
-        **UNDIMMED,
-        customdata=[[row["ranker"], _numbers(row)]],
-        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
-    )  # fmt: skip

@@ -1,82 +1,53 @@
 """GSF's equivariance error against the number of shuffles, beside the 1/√S that is due."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import (
-    REFERENCE,
-    end_labels,
-    faded,
-    laid_out,
-    ribbon,
-    shapes,
-    stroke,
-    xaxes,
-    yaxes,
-)
+from shuffleproof.app.figures.style import REFERENCE, end_labels, laid_out, shapes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.traces import Curve, curves, log_ticks
 
 DUE = "1/√S"
-INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
+HEIGHT = 400
+INTERVAL = "[%{customdata[2]:.3g}, %{customdata[3]:.3g}]"
 TICKS = [digit * 10.0**power for power in range(-9, 2) for digit in (1, 2, 5)]
 
 
 @plain_text
-def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
+def equivariance(frame: pd.DataFrame) -> go.Figure:
     """The error by the number of shuffles, both axes logarithmic, one line a ranker.
 
     Args:
         frame: as `kinds.group_shuffles.sections.table` makes it: ranker, grouping, shuffles,
             error, low, high, tau; shuffles 0: all pairs.
-        height: pixels.
     """
     sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")
     rankers = [str(name) for name in dict.fromkeys(sampled["ranker"])]
-    figure = go.Figure()
-    marks = shapes(rankers)
-    for at, ranker in enumerate(rankers):
+    figure, marks, drawn = go.Figure(), shapes(rankers), []
+    for at, (ranker, text) in enumerate(zip(rankers, end_labels(rankers), strict=True)):
         points = sampled[sampled["ranker"] == ranker]
-        if points["low"].notna().all():  # one list has no interval
-            fill, name = faded(stroke(ranker).color, 0.2), f"95 % interval of {ranker}"
-            figure.add_trace(
-                ribbon(points["shuffles"], points["low"], points["high"], fill, name=name)
-            )
-        _due(figure, points, named=not at)
-        _line(figure, points, ranker, marks[ranker])
-    _names(figure, sampled, rankers)
-    _all_pairs(figure, frame)
-    counts = sorted(set(sampled["shuffles"].tolist()))
-    xaxes(
-        figure,
-        title="shuffles S",
-        type="log",
-        tickvals=counts,
-        ticktext=[str(count) for count in counts],
-    )
-    yaxes(figure, title="change of score, in deviations", type="log", tickvals=TICKS)
-    return laid_out(figure, height=height, showlegend=False, hovermode="closest")
-
-
-def _line(figure: go.Figure, points: pd.DataFrame, ranker: str, symbol: str) -> None:
-    figure.add_trace(
-        go.Scatter(
-            x=points["shuffles"],
-            y=points["error"],
-            name=ranker,
-            mode="lines+markers",
-            line={"color": stroke(ranker).color, "width": 2.5},
-            marker={"size": 9, "symbol": symbol},
-            customdata=points[["tau", "low", "high"]],
-            hovertemplate=(
-                f"<b>{ranker}, S = %{{x}}</b><br>error %{{y:.3g}} "
-                + ("" if points["low"].isna().any() else INTERVAL)
-                + "<br>Kendall τ %{customdata[0]:.3f}<extra></extra>"
-            ),
+        several = bool(points["low"].notna().all())  # one list has no interval
+        hover = (
+            f"<b>{ranker}, S = %{{x}}</b><br>error %{{y:.3g}} {INTERVAL if several else ''}"
+            "<br>Kendall τ %{customdata[1]:.3f}<extra></extra>"
         )
-    )
+        look = {"marker": {"size": 9, "symbol": marks[ranker]}}
+        facts = ("ranker", "tau", "low", "high")
+        fill = 0.2 if several else 0
+        drawn.append(Curve(ranker, points, facts, hover, "shuffles", "error", fill, look))
+        _due(figure, points, named=not at)
+        last = points.iloc[-1]
+        if last["error"] > 0:
+            figure.add_annotation(
+                x=np.log10(last["shuffles"]), y=np.log10(last["error"]), text=text,
+                xanchor="right", yshift=-18, showarrow=False, font={"size": 12},
+            )  # fmt: skip
+    curves(figure, drawn)
+    _all_pairs(figure, frame)
+    log_ticks(figure, "shuffles S", sorted(set(sampled["shuffles"].tolist())))
+    yaxes(figure, title="change of score, in deviations", type="log", tickvals=TICKS)
+    return laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
 
 
 def _due(figure: go.Figure, points: pd.DataFrame, *, named: bool) -> None:
@@ -86,32 +57,13 @@ def _due(figure: go.Figure, points: pd.DataFrame, *, named: bool) -> None:
     if len(errors) < 2 or not (errors > 0).all():
         return
     heights = np.exp(np.mean(np.log(errors * np.sqrt(counts)))) / np.sqrt(counts)
-    figure.add_trace(
-        go.Scatter(
-            x=counts,
-            y=heights,
-            name=DUE,
-            mode="lines",
-            line={"color": REFERENCE, "dash": "dot", "width": 1.5},
-            hoverinfo="skip",
-        )
-    )
+    line = {"color": REFERENCE, "dash": "dot", "width": 1.5}
+    figure.add_scatter(x=counts, y=heights, name=DUE, mode="lines", line=line, hoverinfo="skip")
     if named:
         figure.add_annotation(
             x=np.log10(counts[0]), y=np.log10(heights[0]), text=f"expected: {DUE}", showarrow=False,
             yshift=18, xanchor="left", font={"size": 12},
         )  # fmt: skip
-
-
-def _names(figure: go.Figure, sampled: pd.DataFrame, rankers: Sequence[str]) -> None:
-    """The rankers at the ends of their lines."""
-    for ranker, text in zip(rankers, end_labels(rankers), strict=True):
-        last = sampled[sampled["ranker"] == ranker].iloc[-1]
-        if last["error"] > 0:
-            figure.add_annotation(
-                x=np.log10(last["shuffles"]), y=np.log10(last["error"]), text=text, xanchor="right",
-                yshift=-18, showarrow=False, font={"size": 12},
-            )  # fmt: skip
 
 
 def _all_pairs(figure: go.Figure, frame: pd.DataFrame) -> None:

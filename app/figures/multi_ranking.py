@@ -2,14 +2,10 @@
 
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
-    PALETTE,
-    REFERENCE,
-    UNDIMMED,
     UNSIGNED_ZERO,
     laid_out,
     name_margin,
@@ -19,13 +15,13 @@ from shuffleproof.app.figures.style import (
     yaxes,
 )
 from shuffleproof.app.figures.text import label_of, plain_text
+from shuffleproof.app.figures.traces import Dots, dots, vertical
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.name import with_display_names, without_presets
-from shuffleproof.core.words import percent
 
 ROW, FRAME = 21, 96
 """Pixels of a condition, and of axis and margins."""
 
-SIGNIFICANT = 0.05
 TRAINED = "as trained"
 ShownValue = Literal["mean", "change"]
 
@@ -42,12 +38,13 @@ def conditions(frame: pd.DataFrame, measure: str, shown: ShownValue = "mean") ->
     rows = _rows(frame, shown)
     figure = go.Figure()
     if shown == "change":
-        figure.add_vline(x=0, line={"color": REFERENCE, "width": 1.4, "dash": "dot"})
+        vertical(figure, 0)
     for ranker in dict.fromkeys(frame["ranker"]):
-        dots = [row for row in rows if row["ranker"] == ranker and row["dot"]]
-        if shown == "mean" and len(dots) > 1:
-            _guide(figure, dots)
-        figure.add_trace(_dots(dots, measure, shown))
+        own = [row for row in rows if row["ranker"] == ranker and row["dot"]]
+        if shown == "mean" and len(own) > 1:
+            _guide(figure, own)
+        if own:
+            _dots(figure, own, measure, shown)
     laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
     title = measure if shown == "mean" else f"{measure} − as trained"
     form = ".3~f" if shown == "mean" else "+.3~f"
@@ -93,105 +90,18 @@ def _guide(figure: go.Figure, rows: list[dict[Any, Any]]) -> None:
     )  # fmt: skip
 
 
-def _dots(rows: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Scatter:
-    ranker = str(rows[0]["ranker"]) if rows else ""
-    color = stroke(ranker).color
+def _dots(figure: go.Figure, rows: list[dict[Any, Any]], measure: str, shown: ShownValue) -> None:
+    color, marker = stroke(str(rows[0]["ranker"])).color, stroke(str(rows[0]["ranker"])).shape
     low, high = ("low", "high") if shown == "mean" else ("change_low", "change_high")
-    full = [row["condition"] == TRAINED or row["change_p"] <= SIGNIFICANT for row in rows]
     columns = ("ranker", "condition", "mean", "low", "high", "change", "change_p", "n")
-    return go.Scatter(
-        x=[row[shown] for row in rows],
-        y=[row["y"] for row in rows],
-        mode="markers",
-        marker={
-            "size": 11,
-            "symbol": stroke(ranker).shape,
-            "color": [color if is_full else "rgba(127,127,127,0.15)" for is_full in full],
-            "line": {"color": color, "width": 2.2},
-        },
-        error_x={
-            "type": "data", "symmetric": False, "color": color, "thickness": 1.8, "width": 4,
-            "array": [row[high] - row[shown] for row in rows],
-            "arrayminus": [row[shown] - row[low] for row in rows],
-        },
-        **UNDIMMED,
-        customdata=[[row[name] for name in columns] for row in rows],
-        hovertemplate=(
-            f"<b>%{{customdata[0]}}</b>, %{{customdata[1]}}<br>{measure} %{{customdata[2]:.3f}} "
-            "[%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>change %{customdata[5]:+.3f}, "
-            "p %{customdata[6]:.2g} (Holm), N = %{customdata[7]}<extra></extra>"
-        ),
-    )  # fmt: skip
-
-
-HEIGHT = 330
-SIMILARITY = "RdBu"
-PATH = "Cividis"
-
-
-@plain_text
-def similarity(cosines: np.ndarray) -> go.Figure:
-    """Cosine of every pair of ranks as a heat map, from −1 to 1; rank 1 is the best.
-
-    Args:
-        cosines: [ranks, ranks].
-    """
-    ranks = list(range(1, len(cosines) + 1))
-    figure = go.Figure(
-        go.Heatmap(
-            x=ranks, y=ranks, z=cosines, zmin=-1, zmax=1, colorscale=SIMILARITY,
-            colorbar={"thickness": 12, "title": {"text": "cosine", "side": "right"}},
-            hovertemplate="ranks %{x} and %{y}<br>cosine %{z:.2f}<extra></extra>",
-        )
-    )  # fmt: skip
-    laid_out(figure, height=HEIGHT)
-    xaxes(figure, title="rank", showgrid=False)
-    yaxes(figure, title="rank", showgrid=False, autorange="reversed")
-    return figure
-
-
-@plain_text
-def lengths(norms: np.ndarray) -> go.Figure:
-    """The length of the embedding of every rank.
-
-    Args:
-        norms: [ranks].
-    """
-    figure = go.Figure(
-        go.Scatter(
-            x=list(range(1, len(norms) + 1)), y=norms, mode="lines+markers",
-            line={"color": PALETTE[0], "width": 2}, marker={"size": 6},
-            hovertemplate="rank %{x}<br>length %{y:.3f}<extra></extra>",
-        )
-    )  # fmt: skip
-    laid_out(figure, height=HEIGHT, showlegend=False)
-    xaxes(figure, title="rank (1 is the best)")
-    yaxes(figure, title="length", rangemode="tozero")
-    return figure
-
-
-@plain_text
-def path(plane: np.ndarray, explained: tuple[float, float]) -> go.Figure:
-    """The ranks one after the other on their first two principal components.
-
-    Args:
-        plane: [ranks, 2].
-        explained: share of the variance along each of them.
-    """
-    ranks = list(range(1, len(plane) + 1))
-    ends = {0, len(plane) - 1}
-    figure = go.Figure(
-        go.Scatter(
-            x=plane[:, 0], y=plane[:, 1], mode="lines+markers+text",
-            line={"color": "rgba(127,127,127,0.5)", "width": 1.2},
-            marker={"size": 9, "color": ranks, "colorscale": PATH},
-            text=[str(rank) if at in ends else "" for at, rank in enumerate(ranks)],
-            textposition="top center",
-            customdata=ranks,
-            hovertemplate="rank %{customdata}<extra></extra>",
-        )
-    )  # fmt: skip
-    laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
-    xaxes(figure, title=f"component 1 ({percent(explained[0])})")
-    yaxes(figure, title=f"component 2 ({percent(explained[1])})")
-    return figure
+    hover = (
+        f"<b>%{{customdata[0]}}</b>, %{{customdata[1]}}<br>{measure} %{{customdata[2]:.3f}} "
+        "[%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>change %{customdata[5]:+.3f}, "
+        "p %{customdata[6]:.2g} (Holm), N = %{customdata[7]}<extra></extra>"
+    )
+    values, places = [row[shown] for row in rows], [row["y"] for row in rows]
+    ends = [row[low] for row in rows], [row[high] for row in rows]
+    full = [row["condition"] == TRAINED or row["change_p"] <= ALPHA for row in rows]
+    facts = [[row[name] for name in columns] for row in rows]
+    colors = [color] * len(rows)
+    dots(figure, Dots(values, places, ends, full, colors, marker, facts, hover), 11)

@@ -203,24 +203,28 @@ def _short(family: str, longest: int = 18) -> str:
     return family if len(family) <= longest else f"{family[: longest - 1]}…"
 
 
+LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
+"""Characters of a column's name at most, and until it is turned; pixels that each then takes."""
+
+
 @plain_text
-def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
-    """The change of every query at every level, the most damaged on top.
+def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
+    """The change of every query in every column, the most damaged on top.
 
     Args:
-        frame: a column a level, a row a query.
-        unit: what the levels count.
+        frame: a column a level, size or condition, a row a query (its id is the index).
+        axis: what the columns are.
         measure: that changed.
     """
     shown = frame.head(MOST_QUERIES)
     values = shown.to_numpy(float)
     largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
     ids = [str(query) for query in shown.index]
-    strengths = [float(level) for level in shown.columns]
-    levels = [f"{level:g}" for level in strengths]
+    names = [name if isinstance(name, str) else f"{name:g}" for name in shown.columns]
+    places, facts = [f"{at}" for at in range(len(names))], list(shown.columns)
     figure = go.Figure(
         go.Heatmap(
-            x=levels, y=list(range(len(ids))), z=values, zmin=-largest, zmax=largest, zmid=0,
+            x=places, y=list(range(len(ids))), z=values, zmin=-largest, zmax=largest, zmid=0,
             colorscale="PuOr", xgap=1, ygap=0 if len(ids) > MOST_QUERIES / 2 else 1,
             colorbar={"title": {"text": "change"}, "thickness": 12, "tickformat": "+.2f",
                       **UNSIGNED_ZERO},
@@ -230,56 +234,29 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     rows, columns = (axis.ravel() for axis in np.indices(values.shape))
     figure.add_trace(
         click_marks(
-            [levels[column] for column in columns], rows, 11,
-            customdata=[[ids[row], strengths[column], values[row, column]]
+            [places[column] for column in columns], rows, 11,
+            customdata=[[ids[row], facts[column], values[row, column], names[column]]
                         for row, column in zip(rows, columns, strict=True)],
-            hovertemplate=("<b>query %{customdata[0]}</b><br>level %{customdata[1]:g}<br>"
+            hovertemplate=("<b>query %{customdata[0]}</b><br>%{customdata[3]}<br>"
                            f"{measure}: %{{customdata[2]:+.3f}}<extra></extra>"),
         )
     )  # fmt: skip
-    laid_out(figure, height=max(240, 10 * len(ids) + 80), hovermode="closest", showlegend=False)
-    step = max(1, len(ids) // 20)
-    texts = [_short(ids[row], 14) for row in range(0, len(ids), step)]
-    yaxes(figure,
-        range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
-        ticktext=texts, showgrid=False, title="query", fixedrange=True,
-    )  # fmt: skip
-    set_properties(figure.layout, margin={"l": name_margin(texts, room=48)})
-    xaxes(figure, title=unit, type="category", showgrid=False, fixedrange=True)
-    return figure
-
-
-LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
-"""Characters of a column's name at most, and until it is turned; pixels that each then takes."""
-
-
-@plain_text
-def query_columns(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
-    """The change of every query in every column, the most damaged on top.
-
-    Args:
-        frame: a column a size or condition, a row a query (its id is the index).
-        axis: what the columns are.
-        measure: that changed.
-    """
-    names = [str(name) for name in frame.columns]
-    numbered = frame.set_axis(range(len(names)), axis="columns")
-    figure = queries(numbered, axis, measure)
-    marks = figure.data[-1]
-    marks.customdata = [[query, names[int(at)], change] for query, at, change in marks.customdata]
-    marks.hovertemplate = (
-        "<b>query %{customdata[0]}</b><br>%{customdata[1]}<br>"
-        f"{measure}: %{{customdata[2]:+.3f}}<extra></extra>"
-    )
     texts = [_short_column(name) for name in names]
     longest = max(map(len, texts), default=0)
     turned = longest > UPRIGHT
-    xaxes(figure,
-        tickvals=[f"{at}" for at in range(len(names))], ticktext=texts,
-        tickangle=-45 if turned else 0, title_standoff=8, **NAMES,
+    height = max(240, 10 * len(ids) + 80) + (CHARACTER * longest if turned else 0)
+    laid_out(figure, height=height, hovermode="closest", showlegend=False)
+    step = max(1, len(ids) // 20)
+    labels = [_short(ids[row], 14) for row in range(0, len(ids), step)]
+    yaxes(figure,
+        range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
+        ticktext=labels, showgrid=False, title="query", fixedrange=True,
     )  # fmt: skip
-    if turned:
-        set_properties(figure.layout, height=figure.layout.height + CHARACTER * longest)
+    set_properties(figure.layout, margin={"l": name_margin(labels, room=48)})
+    xaxes(figure,
+        title=axis, type="category", showgrid=False, fixedrange=True, tickvals=places,
+        ticktext=texts, tickangle=-45 if turned else 0, title_standoff=8, **NAMES,
+    )  # fmt: skip
     return figure
 
 

@@ -1,7 +1,7 @@
 """Table 3: a measure against the candidates in a list as curves, and N0 by N1 as a map."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,16 @@ from shuffleproof.app.figures.style import (
     NAMES,
     PALE,
     PALE_FALL_RISE,
-    UNDIMMED,
     click_marks,
     end_labels,
-    faded,
     laid_out,
-    named_ends,
-    ribbon,
     set_properties,
-    stroke,
     xaxes,
     yaxes,
 )
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.traces import Curve, bounds, finish_curves, log_ticks, vertical
+from shuffleproof.app.figures.traces import curves as add_curves
 from shuffleproof.core.words import number
 
 HEIGHT = 460
@@ -35,99 +32,52 @@ WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}
 
 
 @plain_text
-def curves(
-    frame: pd.DataFrame, measure: str, home: int | None = None, *, from_zero: bool = True
-) -> go.Figure:
+def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Figure:
     """Curves with 95 % intervals over a logarithmic axis of sizes, labelled at their ends.
 
     Args:
         frame: ranker, trained_on, size, mean_length, mean, low, high, n; one trained_on a ranker.
         measure: what is drawn.
         home: the size that the rankers were trained on, marked by a line; None: none.
-        from_zero: whether the vertical axis starts at 0.
     """
-    figure = go.Figure()
+    figure, drawn, ends = go.Figure(), [], []
     if home is not None:
         _home(figure, home, at_axis=home == frame["size"].min())
-    ends: list[tuple[str, float, float]] = []
-    for ranker, rows in frame.groupby("ranker", sort=False):
-        points, name = rows.sort_values("size"), str(ranker)
-        fill = faded(stroke(name).color, 0.08 if name in WORDS else 0.14)
-        figure.add_trace(ribbon(points["size"], points["low"], points["high"], fill))
-        _line(figure, name, points, measure)
+    facts = ("ranker", "trained_on", "size", "low", "high", "n", "mean_length")
+    for name, rows in frame.groupby("ranker", sort=False):
+        ranker, points = str(name), rows.sort_values("size")
+        called, alone = WORDS.get(ranker, ranker), ranker in WORDS
+        hover = (
+            f"<b>{called}</b><br>%{{x}} candidates (%{{customdata[6]:.1f}} on average), trained on "
+            f"%{{customdata[1]}}<br>{measure} %{{y:.3f}} [%{{customdata[3]:.3f}}, "
+            "%{customdata[4]:.3f}], N = %{customdata[5]}<extra></extra>"
+        )
+        look: dict[str, Any] = {"name": called, "line": {"width": 1.6 if alone else 2.4}}
+        look |= {"marker": {"symbol": "diamond"}} if ranker == "ideal" else {}
+        fill = 0.08 if alone else 0.14
+        drawn.append(Curve(ranker, points, facts, hover, "size", fill=fill, look=look))
         last = points[points["mean"].notna()].tail(1)
         ends += [
-            (name, float(x), float(y)) for x, y in zip(last["size"], last["mean"], strict=True)
+            (ranker, math.log10(x), float(y))
+            for x, y in zip(last["size"], last["mean"], strict=True)
         ]
-    _axes(figure, frame, measure, from_zero=from_zero)
-    _labelled(figure, ends)
-    return figure
+    add_curves(figure, drawn)
+    sizes = sorted(set(frame["size"]))
+    log_ticks(figure, "candidates in a list (N1)", sizes)
+    xaxes(figure, range=[math.log10(sizes[0]) - 0.04, math.log10(sizes[-1]) + 0.04])
+    low, high = float(frame["low"].min()), float(frame["high"].max())
+    scale = bounds(low, high) if math.isfinite(low + high) else (0.0, 1.0)
+    texts = end_labels([WORDS.get(ranker, ranker) for ranker, _, _ in ends])
+    return finish_curves(figure, ends, (measure, scale), HEIGHT, texts)
 
 
 def _home(figure: go.Figure, home: int, *, at_axis: bool) -> None:
     """A line where the rankers were trained; its words stand off the vertical axis."""
-    grey = "rgba(127,127,127,0.8)"
-    figure.add_vline(x=home, line={"color": grey, "width": 1.2, "dash": "dot"})
+    vertical(figure, home)
     figure.add_annotation(
         x=math.log10(home), y=0, yref="paper", text="trained here", showarrow=False,
         textangle=-90, xanchor="left" if at_axis else "right", yanchor="bottom", font={"size": 12},
     )  # fmt: skip
-
-
-def _line(figure: go.Figure, ranker: str, points: pd.DataFrame, measure: str) -> None:
-    style = stroke(ranker)
-    figure.add_trace(
-        go.Scatter(
-            x=points["size"],
-            y=points["mean"],
-            name=WORDS.get(ranker, ranker),
-            mode="lines+markers",
-            line={
-                "color": style.color,
-                "dash": style.dash,
-                "width": 1.6 if ranker in WORDS else 2.4,
-            },
-            marker={"size": 7, "symbol": "diamond" if ranker == "ideal" else style.shape},
-            customdata=points[["ranker", "trained_on", "size", "low", "high", "n", "mean_length"]],
-            **UNDIMMED,
-            hovertemplate=(
-                f"<b>{WORDS.get(ranker, ranker)}</b><br>%{{x}} candidates (%{{customdata[6]:.1f}} "
-                f"on average), trained on %{{customdata[1]}}<br>{measure} %{{y:.3f}} "
-                "[%{customdata[3]:.3f}, %{customdata[4]:.3f}], N = %{customdata[5]}<extra></extra>"
-            ),
-            showlegend=False,
-        )
-    )
-
-
-def _axes(figure: go.Figure, frame: pd.DataFrame, measure: str, *, from_zero: bool) -> None:
-    sizes = sorted(set(frame["size"]))
-    laid_out(figure, height=HEIGHT, hovermode="closest")
-    xaxes(figure,
-        title="candidates in a list (N1)", type="log", tickvals=sizes, minor={"ticks": ""},
-        ticktext=[str(size) for size in sizes],
-        range=[math.log10(sizes[0]) - 0.04, math.log10(sizes[-1]) + 0.04],
-    )  # fmt: skip
-    yaxes(figure, title=measure, range=_range(frame, from_zero=from_zero))
-
-
-def _range(frame: pd.DataFrame, *, from_zero: bool) -> list[float]:
-    """The vertical axis, from 0 or from a little below the lowest interval."""
-    low, high = float(frame["low"].min()), float(frame["high"].max())
-    if not math.isfinite(low) or not math.isfinite(high):
-        return [0.0, 1.0]
-    from_zero = from_zero and low >= 0
-    room = (high - (0.0 if from_zero else low) or 1.0) * 0.05
-    return [0.0 if from_zero else low - room, high + room]
-
-
-def _labelled(figure: go.Figure, ends: Sequence[tuple[str, float, float]]) -> None:
-    """Names at the ends of the curves, none over another."""
-    low, high = figure.layout.yaxis.range
-    plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 20  # the axis' title
-    names = [WORDS.get(ranker, ranker) for ranker, _, _ in ends]
-    points = [(ranker, math.log10(x), y) for ranker, x, y in ends]
-    named_ends(figure, points, end_labels(names), (low, high, plot))
 
 
 ROW, HEAD, FRAME = 34, 26, 84

@@ -417,8 +417,6 @@ def for_projector(figure: go.Figure, height: int = 540) -> go.Figure:
         axes(copy, tickfont=font, title={"font": font})
     for note in copy.layout.annotations:
         set_properties(note, font=font)
-        if note.name == "name":  # beside a mark
-            set_properties(note, ax=note.ax * share, ay=note.ay * share)
     copy.update_traces(textfont=font, selector={"type": "heatmap"})
     for trace in copy.select_traces({"type": "scatter"}):
         if trace.line.width:

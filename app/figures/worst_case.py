@@ -1,29 +1,16 @@
-"""The worst order found against random ones, by budget; and what every single exchange costs."""
+"""The worst order found against random ones, by budget."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import (
-    UNDIMMED,
-    UNSIGNED_ZERO,
-    end_labels,
-    faded,
-    laid_out,
-    named_ends,
-    ribbon,
-    stroke,
-    xaxes,
-    yaxes,
-)
+from shuffleproof.app.figures.style import end_labels, stroke, xaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.traces import Curve, bounds, curves, finish_curves
 
 HEIGHT = 440
-MAP = 540
-GREY = "rgba(127,127,127,0.8)"
 
 
 @plain_text
@@ -36,33 +23,38 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
         measure: that is lost.
         unit: what the budget counts.
     """
-    figure = go.Figure()
-    ends: list[tuple[str, float, float]] = []
+    random, worst, ends = [], [], []
     for name, rows in frame.groupby("ranker", sort=False):
         ranker, points = str(name), _from_nothing(rows)
-        searched = points["worst_damage"].notna().all()
+        random.append(_random(ranker, points, measure))
+        searched = bool(points["worst_damage"].notna().all())
         if searched:
-            fill = faded(stroke(ranker).color, 0.13)
-            figure.add_trace(ribbon(points["budget"], points["low"], points["high"], fill))
-        figure.add_trace(_random(ranker, points, measure))
-        if searched:
-            figure.add_trace(_worst(ranker, points, (measure, unit)))
+            hover = (
+                f"<b>%{{customdata[0]}}</b>, worst order found<br>%{{customdata[1]}} {unit}: "
+                f"{measure} lost %{{y:.3f}} [%{{customdata[2]:.3f}}, %{{customdata[3]:.3f}}]<br>"
+                "random: %{customdata[4]:+.3f}<extra></extra>"
+            )
+            facts = ("ranker", "budget", "low", "high", "random_damage")
+            worst.append(Curve(ranker, points, facts, hover, "budget", "worst_damage"))
         last: Any = points.iloc[-1]
         end = last["worst_damage" if searched else "random_damage"]
         ends.append((ranker, float(last["budget"]), float(end)))
+    figure = go.Figure()
+    curves(figure, random)
+    curves(figure, worst)
     budgets = [0, *sorted(set(frame["budget"]))]
-    high = float(np.nanmax([0.01, *frame["high"], *frame["random_damage"]]))
-    low = min([0.0, float(frame["random_damage"].min())] if len(frame) else [0.0])
-    bounds = (low - 0.05 * (high - low), high + 0.05 * (high - low))
-    laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
-    xaxes(
-        figure, title=f"budget: {unit} per list", tickvals=budgets, range=[-0.3, budgets[-1] * 1.02]
-    )
-    yaxes(figure, title=f"{measure} lost", range=list(bounds))
-    figure.add_hline(y=0, line={"color": GREY, "width": 1})
+    title = f"budget: {unit} per list"
+    xaxes(figure, title=title, tickvals=budgets, range=[-0.3, budgets[-1] * 1.02])
     certified = set(frame[frame["certified"]]["ranker"])
-    _labelled(figure, ends, bounds, certified)
-    return figure
+    names = end_labels([ranker for ranker, _, _ in ends])
+    texts = [
+        f"{text}<br>certified 0" if ranker in certified else text
+        for text, (ranker, _, _) in zip(names, ends, strict=True)
+    ]
+    low = min([0.0, *frame["random_damage"]])
+    high = float(np.nanmax([0.01, *frame["high"], *frame["random_damage"]]))
+    scale = bounds(low - 1e-9, high)  # a curve along 0 is seen above the axis
+    return finish_curves(figure, ends, (f"{measure} lost", scale), HEIGHT, texts)
 
 
 def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
@@ -71,98 +63,14 @@ def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([start, rows.sort_values("budget")], ignore_index=True)
 
 
-def _random(ranker: str, points: pd.DataFrame, measure: str) -> go.Scatter:
-    return go.Scatter(
-        x=points["budget"], y=points["random_damage"], mode="lines+markers",
-        line={"color": faded(stroke(ranker).color, 0.7), "width": 1.2, "dash": "dot"},
-        marker={"size": 6, "symbol": f"{stroke(ranker).shape}-open", "color": stroke(ranker).color},
-        customdata=points[["ranker", "budget", "random"]],
-        **UNDIMMED,
-        hovertemplate=(
-            "<b>%{customdata[0]}</b>, random orders<br>budget %{customdata[1]}: "
-            f"{measure} lost %{{y:+.3f}}<extra></extra>"
-        ),
-    )  # fmt: skip
-
-
-def _worst(ranker: str, points: pd.DataFrame, named: tuple[str, str]) -> go.Scatter:
-    line, (measure, unit) = stroke(ranker), named
-    return go.Scatter(
-        x=points["budget"], y=points["worst_damage"], name=ranker, mode="lines+markers",
-        line={"color": line.color, "dash": line.dash, "width": 2.5},
-        marker={"size": 8, "symbol": line.shape},
-        customdata=points[["ranker", "budget", "low", "high", "random_damage"]],
-        **UNDIMMED,
-        hovertemplate=(
-            f"<b>%{{customdata[0]}}</b>, worst order found<br>%{{customdata[1]}} {unit}: {measure} "
-            "lost %{y:.3f} [%{customdata[2]:.3f}, %{customdata[3]:.3f}]<br>random: "
-            "%{customdata[4]:+.3f}<extra></extra>"
-        ),
-    )  # fmt: skip
-
-
-def _labelled(
-    figure: go.Figure,
-    ends: Sequence[tuple[str, float, float]],
-    bounds: tuple[float, float],
-    certified: set[str],
-) -> None:
-    """Names at the ends of the curves, none over another; certified ones say so."""
-    low, high = bounds
-    plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 20
-    names = end_labels([ranker for ranker, _, _ in ends])
-    texts = [
-        f"{text}<br>certified 0" if ranker in certified else text
-        for text, (ranker, _, _) in zip(names, ends, strict=True)
-    ]
-    named_ends(figure, ends, texts, (low, high, plot))
-
-
-@plain_text
-def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure: str) -> go.Figure:
-    """What exchanging any two places costs one list; rows and columns are places, best first.
-
-    Args:
-        costs: value as it is − value after, [places, places]; NaN where none was tried.
-        documents: their names, by place.
-        labels: their grades, by place.
-        measure: that is lost.
-    """
-    values = np.asarray(costs, dtype=float)
-    count = len(values)
-    largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-6)
-    places = [place + 1 for place in range(count)]
-    names = [
-        f"{place}: {document} (label {label:g})"
-        for place, document, label in zip(places, documents, labels, strict=False)
-    ]
-    pairs = [[f"{names[row]}<br>{names[column]}" for column in range(count)]
-             for row in range(count)]  # fmt: skip
-    figure = go.Figure(
-        go.Heatmap(
-            x=places, y=places, z=values, zmin=-largest, zmax=largest, zmid=0,
-            colorscale="PuOr_r", customdata=pairs, hoverongaps=False,
-            colorbar={"title": {"text": f"{measure} lost", "side": "top"}, "thickness": 12,
-                      "tickformat": "+.2g", "orientation": "h", "y": -0.18, "yanchor": "top",
-                      "len": 0.6, **UNSIGNED_ZERO},
-            hovertemplate="%{customdata}<br>exchanged: %{z:+.3f} lost<extra></extra>",
-        )
-    )  # fmt: skip
-    relevant = [place for place, label in zip(places, labels, strict=False) if label > 0]
-    for axis in ({"x": relevant, "y": [0.2] * len(relevant)},
-                 {"y": relevant, "x": [0.2] * len(relevant)}):  # fmt: skip
-        figure.add_trace(
-            go.Scatter(
-                **axis, mode="markers", hoverinfo="skip",
-                marker={"size": 6, "color": GREY, "symbol": "circle"},
-            )
-        )  # fmt: skip
-    laid_out(figure, height=MAP, hovermode="closest", showlegend=False)
-    ends = [-0.2, count + 0.5]
-    ticks = {
-        "tickvals": [1, *range(5, count + 1, 5)], "showgrid": False, "constrain": "domain",
-        "title": "place",
+def _random(ranker: str, points: pd.DataFrame, measure: str) -> Curve:
+    look = {
+        "line": {"width": 1.2, "dash": "dot"}, "name": None,
+        "marker": {"size": 6, "symbol": f"{stroke(ranker).shape}-open"},
     }  # fmt: skip
-    xaxes(figure, range=ends, **ticks)
-    yaxes(figure, range=ends[::-1], scaleanchor="x", **ticks)
-    return figure
+    hover = (
+        "<b>%{customdata[0]}</b>, random orders<br>budget %{customdata[1]}: "
+        f"{measure} lost %{{y:+.3f}}<extra></extra>"
+    )
+    facts = ("ranker", "budget", "random_damage")
+    return Curve(ranker, points, facts, hover, "budget", "random_damage", 0, look)

@@ -1,40 +1,38 @@
-"""What pages of studies let choose: the study, its rankers, a measure; and what to take away."""
+"""Choices of a study's page: the study, its rankers, measure and conventions; and its export."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, exports, report, selection, services, state, study_access
-from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
+from shuffleproof.core.library.entries import summary_of
 from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import SWITCHED, derivable
-from shuffleproof.core.studies.paired_differences import STEPS
 from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.sections import View, limits
 from shuffleproof.core.studies.tables import Table
-
-Words = Callable[[Artefact], str]
-"""What writes a study as a command, and as Python."""
-
-NOUNS = ("Study", "studies")
+from shuffleproof.core.words import counted
 
 SortKey = Callable[[Artefact], Any]
-"""What studies are sorted by."""
+"""Order of studies; the least is what an address without a study shows."""
+
+LABEL_LENGTH = 44
+"""Letters of what a study compares, in a menu."""
 
 
 @dataclass(frozen=True)
 class TopRow:
-    """What stands at the top of a page.
+    """Places at the top of a study's page.
 
     Attributes:
         artefact: the study chosen.
@@ -52,12 +50,32 @@ class TopRow:
     controls: DeltaGenerator
     notes: DeltaGenerator
 
-    def says(self, **view: Any) -> None:
-        """Draw the headline; `view` is of `sections.View`: what is chosen on the page."""
+    def says(self, view: View) -> None:
+        """Draw the headline of what is chosen on the page."""
         telling = study_kind(self.artefact.recipe).telling()
-        answer = study_access.compute(str(self.artefact.key), telling.headline, View(**view))
+        answer = study_access.compute(str(self.artefact.key), telling.headline, view)
         with self.answer:
             parts.headline(answer)
+
+
+def label(artefact: Artefact) -> str:
+    """Label of a stored study in a menu: its day and what it compares."""
+    compared = with_display_names(summary_of(artefact).partition(": ")[2])
+    return study_access.dated_name(artefact, shorten(compared, LABEL_LENGTH, placeholder=" …"))
+
+
+def line(artefact: Artefact) -> str:
+    """A stored study in a line: what it compares, how many queries and seeds, on which lists."""
+    recipe, facts = artefact.recipe, artefact.facts
+    initial = (facts.get("lists") or recipe).get("initial", ())
+    seeds = exports.seeds_of(recipe)
+    words = [
+        summary_of(artefact).partition(": ")[2],
+        counted(facts["queries"], "query") if "queries" in facts else "",
+        counted(seeds, "seed") if seeds else "",
+        f"lists by {', '.join(initial)}" if initial else "",
+    ]
+    return " · ".join(filter(None, words))
 
 
 def study_shown(
@@ -75,58 +93,52 @@ def study_shown(
 
 
 def draw_top_row(
-    stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    sort_key: SortKey = services.arrival_order,
-) -> TopRow:  # fmt: skip
+    stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_order
+) -> TopRow:
     """Draw the places of a page and the choice of its study, as `study` does."""
     missing = state.missing_option("study", stored)
     notices = st.container()
     picture, controls = parts.top_row([5, 2])
     answer, notes = picture.container(), st.container()
     with controls:
-        artefact = study(stored, short, words, nouns, sort_key)
+        artefact = study(stored, sort_key)
     with notices:
-        state.instead("study", missing, short(artefact))
-        note_unknown_measure(artefact.recipe)
+        state.instead("study", missing, label(artefact))
+        if known := {*offered_measures(artefact.recipe), *artefact.recipe.get("measures", ())}:
+            unknown = state.missing_option("measure", known)
+            state.instead("measure", unknown, "the study's own measure")
     return TopRow(artefact, notices, answer, picture, controls, notes)
 
 
-def study(
-    stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    sort_key: SortKey = services.arrival_order,
-) -> Artefact:  # fmt: skip
+def study(stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_order) -> Artefact:
     """Draw the choice of a study; its key always stands in the address, so that links keep it.
 
     Args:
         stored: the studies by key, newest first.
-        short: what tells one from others in a narrow place.
-        words: the rest of it in a line.
-        nouns: what a study of the page is called, and what several are.
-        sort_key: what they are sorted by; the least is what an address without a study shows.
+        sort_key: what they are sorted by.
     """
     wanted, keys = address.says("study")[-1:], list(stored)
     chosen = study_shown(stored, sort_key)
     key = st.selectbox(
-        nouns[0], keys, index=0 if chosen is None else keys.index(str(chosen.key)),
-        format_func=lambda key: with_display_names(short(stored[key])),
-        help=f"Stored {nouns[1]} of this data set, newest first.",
+        "Study", keys, index=0 if chosen is None else keys.index(str(chosen.key)),
+        format_func=lambda key: label(stored[key]),
+        help="Stored studies of this data set, newest first.",
     )  # fmt: skip
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
-    parts.note(words(stored[key]))
-    for limit in limits(stored[key].facts):
-        parts.note(limit)
+    for text in (line(stored[key]), *limits(stored[key].facts)):
+        parts.note(text)
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=sort_key)
     is_later = sort_key(newer) > sort_key(stored[key])
     if services.arrival_order(newer)[0] and is_later:  # those that ship never are
-        newer_results(short(newer), str(newer.key))
+        newer_results(label(newer), str(newer.key))
     return stored[key]
 
 
 def newer_results(words: str, *keys: str) -> None:
-    """Draw the door to results that came later: nothing else leads to them by itself.
+    """Draw the button that shows results that came later: nothing else leads to them by itself.
 
     Args:
         words: what tells them from others.
@@ -135,7 +147,7 @@ def newer_results(words: str, *keys: str) -> None:
     st.button(
         escaped_sentence(f"Newer results: {words}"), key="newer results", type="tertiary",
         icon=":material/update:", on_click=address.pin, args=("study", *keys),
-        help="What this address shows stays as it is until somebody asks for another.",
+        help="What this address shows stays as it is until you ask for another study.",
     )  # fmt: skip
 
 
@@ -184,12 +196,17 @@ def ranker(
     return chosen
 
 
-def claim(steps: pd.DataFrame, words: str) -> None:
-    """Draw the two steps of a paper's claim, and what became of it in words."""
-    st.subheader("The paper's claim, step by step")
-    title = "The two steps of the paper's claim with intervals and p"
-    data_frame(Table(steps, STEPS, title), "steps")
-    parts.note(words)
+def baseline_and_test(labels: Sequence[str], usual: str, tests: Mapping[str, str]) -> Any:
+    """Draw the choice of the baseline and of the test; both."""
+    baseline = ranker(
+        "Compared with", labels, "baseline", selection.baseline(labels, usual),
+        help="The baseline of the tests.",
+    )  # fmt: skip
+    test = st.selectbox(
+        "Test", list(tests), key="test", bind="query-params",
+        help="; ".join(f"{name}: {words}" for name, words in tests.items()),
+    )  # fmt: skip
+    return str(baseline or labels[0]), str(test or next(iter(tests)))
 
 
 def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") -> None:
@@ -209,7 +226,7 @@ def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") 
 def export_menu(
     artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], measure: str = ""
 ) -> parts.ExportContent:
-    """What can be taken away from a study; see `take_away`."""
+    """What can be taken away from a study; see `export_row`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
     data, stem = state.data(), exports.study_stem(artefact)
     caption = exports.study_caption(artefact, measure)
@@ -239,24 +256,6 @@ LABELS = {
 }  # fmt: skip
 
 
-def measure(recipe: Mapping[str, Any]) -> Measure:
-    """Draw the measure and the switches of its conventions; what was chosen.
-
-    Args:
-        recipe: of the study; what it keeps beside measures of relevance is not offered.
-    """
-    by_name = offered_measures(recipe)
-    name = parts.select("Measure", "measure", by_name, next(iter(by_name)))
-    return under_conventions(recipe, by_name)[name]
-
-
-def note_unknown_measure(recipe: Mapping[str, Any]) -> None:
-    """Warn of a measure in the address that the study does not have; call it before `measure`."""
-    if known := {*offered_measures(recipe), *recipe.get("measures", ())}:
-        unknown = state.missing_option("measure", known)
-        state.instead("measure", unknown, "the study's own measure")
-
-
 def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
     """The measures of relevance of which a study has values, under default conventions, by text."""
     measures = _parsed([*recipe.get("measures", ()), *recipe.get("stored", ())])
@@ -266,21 +265,9 @@ def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
     }
 
 
-def as_asked(recipe: Mapping[str, Any], measure: Measure) -> Measure:
-    """The measure as the study was asked for it, where it was."""
-    wanted = measure.name, measure.cutoff
-    same = (known for known in _parsed(recipe["measures"]) if (known.name, known.cutoff) == wanted)
-    return next(same, measure)
-
-
 def _parsed(texts: Sequence[str]) -> list[Measure]:
     """Measures of relevance; what else a study keeps of an answer is written in small letters."""
     return [Measure.parse(text) for text in texts if is_measure(text)]
-
-
-def can_be_drawn(recipe: Mapping[str, Any], measure: Measure) -> bool:
-    """Whether the values of a measure follow from what is stored."""
-    return derivable(str(measure), list(recipe.get("stored", recipe["measures"])))
 
 
 def under_conventions(
@@ -295,16 +282,20 @@ def under_conventions(
         recipe: of the study.
         by_name: its measures under default conventions, by text.
     """
-    as_studied = {name: as_asked(recipe, measure) for name, measure in by_name.items()}
+    asked = {(known.name, known.cutoff): known for known in reversed(_parsed(recipe["measures"]))}
+    as_studied = {
+        name: asked.get((measure.name, measure.cutoff), measure)
+        for name, measure in by_name.items()
+    }
     if any(str(measure) != name for name, measure in as_studied.items()) and st.toggle(
         "As the study was asked", value=True, key="asked", bind="query-params",
         help="Off: under conventions chosen here, as far as stored values give them.",
     ):  # fmt: skip
         return as_studied
-    switched = conventions(SWITCHED)
+    stored, switched = list(recipe.get("stored", recipe["measures"])), conventions(SWITCHED)
     wanted = {name: measure.under(**switched) for name, measure in by_name.items()}
     return {
-        name: measure if can_be_drawn(recipe, measure) else as_studied[name]
+        name: measure if derivable(str(measure), stored) else as_studied[name]
         for name, measure in wanted.items()
     }
 
@@ -339,9 +330,12 @@ def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
         recipe: of the study.
         facts: what else the numbers are.
     """
-    words, menu = parts.convention_line()
-    with menu:
-        chosen = measure(recipe)
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width="stretch")
+        with st.popover("Measure and conventions", icon=":material/tune:"):
+            by_name = offered_measures(recipe)
+            name = parts.select("Measure", "measure", by_name, next(iter(by_name)))
+            chosen = under_conventions(recipe, by_name)[name]
     with words:
         parts.convention(chosen.convention(), *facts)
     return chosen

@@ -12,10 +12,10 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import forms, proposals, selection, services, state, study_access, training
+from shuffleproof.app import forms, proposals, selection, services, training
 from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import choice, job_panel, parts, sample_result
+from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.needed_work import needed_work
 from shuffleproof.core.errors import ScoringError, ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
@@ -25,6 +25,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, families_by_group
 from shuffleproof.core.studies.question import Question, Scope, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
@@ -33,6 +34,7 @@ from shuffleproof.core.studies.reproduce import command_of, question_of
 Widget = Callable[[Parameter, Any], Any]
 """Draws a field that begins with a value; its value as the question takes it, or what reads it."""
 
+RUN = "Run this study"
 PRESET, INITIAL = "preset", "initial"
 """What a row of fields may name beside the question's own: preset and initial rankers."""
 
@@ -98,9 +100,7 @@ class Form:
     """What the form of one kind of study adds to its question.
 
     Attributes:
-        panel: of the page, which takes the job.
-        title: of the form.
-        button: what is pressed.
+        kind: of the study.
         rows: the fields that stand at once, side by side; the others are a click away.
         from_shown: fields that begin with what the shown study was asked.
         usual: what other fields begin with where that is not the question's default.
@@ -111,11 +111,10 @@ class Form:
         note: what the field of rankers says beside what may be written into it.
         list_fields: of the recipe of lists, those that can be changed; none: all.
         data: draws what is asked of where that is not the data set in use alone: its folds.
+        draw_partial: draws what a study under way has found so far.
     """
 
-    panel: job_panel.Panel
-    title: str
-    button: str
+    kind: str
     rows: Sequence[Sequence[str]]
     from_shown: Sequence[str] = ()
     usual: Callable[[str], Mapping[str, Any]] = lambda _data: {}
@@ -126,11 +125,17 @@ class Form:
     note: str = ""
     list_fields: Sequence[str] | None = None
     data: Callable[[str], str] = str
+    draw_partial: Callable[[RunningStudy], None] = job_panel.first_picture
 
     @property
     def question(self) -> type[Question]:
         """Of the kind of study."""
-        return STUDIES[self.panel.kind]
+        return STUDIES[self.kind]
+
+    @property
+    def panel(self) -> job_panel.Panel:
+        """Of the jobs of this kind."""
+        return job_panel.Panel(self.kind, self.draw_partial)
 
 
 @st.fragment
@@ -147,7 +152,7 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     missing = [name for name, value in page.values.items() if value == ()]
     if missing:
         st.caption(f"Choose at least one: {', '.join(missing)}.")
-        st.button(form.button, type="primary", key="new.run", disabled=True)
+        st.button(RUN, type="primary", key="new.run", disabled=True)
         return
     try:
         filled = page.asked(changes)
@@ -160,7 +165,7 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
         return
     st.markdown(needed)
     with st.container(horizontal=True):
-        if st.button(form.button, type="primary", key="new.run"):
+        if st.button(RUN, type="primary", key="new.run"):
             job_panel.hand_in(form.panel, filled.parameters)
         menu = st.popover(
             "Command", icon=":material/terminal:", type="tertiary", key="new.command",
@@ -302,64 +307,6 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
         "feature:<id> takes any feature.",
     )  # fmt: skip
     return chosen
-
-
-def at_once(form: Form, data: str) -> bool:
-    """Draw the button that runs what the form offers as it stands, and the command that does it.
-
-    Returns:
-        Whether it is there: nothing is drawn where the form leaves something to be chosen.
-    """
-    try:
-        page = _Page(form, data, None)
-        question = form.question.from_plain(page.first)
-        filled = FormState(question, data, page.lists, page.preset, None)
-        question.check(filled.scope)
-        needed = filled.needed_work()
-    except ShuffleproofError:  # the form says what is to be chosen
-        return False
-    if st.button("Run as proposed", type="primary", key="at once"):
-        job_panel.hand_in(form.panel, filled.parameters)
-    st.caption(f"{needed}. The form below changes what is asked. Or on the command line:")
-    parts.command(lambda: filled.command)
-    return True
-
-
-def page(
-    form: Form,
-    title: str,
-    study: Callable[[Mapping[str, Artefact]], None],
-    *,
-    missing: str,
-    remedy: str,
-) -> bool:
-    """Draw a stored study of the data set in use, what is at work, and the form.
-
-    Args:
-        form: of the kind of study.
-        title: of the page.
-        study: draws one of the stored studies.
-        missing: what is not stored yet, `{data}` being the data set.
-        remedy: what the form does about it.
-
-    Returns:
-        Whether a study is stored.
-    """
-    data = state.data()
-    parts.header(title, form.question.title)
-    stored = study_access.stored_studies(form.panel.kind, data)
-    at_work = job_panel.progress(form.panel, (data,))
-    if stored:
-        study(stored)
-    opened_first = False
-    if not stored and not (at_work and job_panel.has_first_results(form.panel, (data,))):
-        with sample_result.draw_sample(form.panel.kind):
-            if not at_work:
-                parts.not_yet(missing.format(data=data), remedy)
-                opened_first = not at_once(form, data)
-    with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
-        body(form, data, choice.study_shown(stored))
-    return bool(stored)
 
 
 CHAINS = (

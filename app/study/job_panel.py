@@ -8,15 +8,16 @@ import streamlit as st
 
 from shuffleproof.app import pictures, services, state
 from shuffleproof.app.figures.text import alt_text
-from shuffleproof.app.jobs import act, before, job_progress, queue_text, submit, table
+from shuffleproof.app.jobs import act, job_progress, submit, table
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.engine import RunningStudy, running_studies
-from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.studies.registry import study_kind
+from shuffleproof.core.studies.sections import Picture, View
+from shuffleproof.core.words import counted
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
@@ -26,22 +27,17 @@ JobFilter = Callable[[Job], bool]
 """Whether a job is shown."""
 
 
-def picture_so_far(
-    picture_and_words: Callable[[StudyResult], tuple[Picture | None, str]],
-) -> Callable[[RunningStudy], None]:
-    """Draws of a study under way the picture and the words that a function makes of its result."""
-
-    def draw(study: RunningStudy) -> None:
-        result = study.result(services.store())
-        if result is None:
-            return
-        picture, words = picture_and_words(result)
-        if picture is not None:
-            figure = pictures.draw(picture)
-            st.plotly_chart(figure, key="first results", alt=alt_text(figure))
-        st.caption(f"First results: {words}")
-
-    return draw
+def first_picture(study: RunningStudy) -> None:
+    """Draw the first picture of what a study under way has found so far."""
+    result = study.result(services.store())
+    if result is None:
+        return
+    sections = study_kind(result.recipe).telling().sections(result, View())
+    picture = next((one for one in sections if isinstance(one, Picture)), None)
+    if picture is not None:
+        figure = pictures.draw(picture)
+        st.plotly_chart(figure, key="first results", alt=alt_text(figure))
+    st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
 
 
 @dataclass(frozen=True)
@@ -50,13 +46,11 @@ class Panel:
 
     Attributes:
         kind: of the jobs and of the studies.
-        noun: what the page calls one.
         draw_partial: draws what an announced study has found so far.
         title: stands before how far a job is, where the page shows another's result too.
     """
 
     kind: str
-    noun: str
     draw_partial: Callable[[RunningStudy], None] = lambda _study: None
     title: Callable[[Job], str] = lambda _job: ""
 
@@ -80,7 +74,7 @@ def progress(panel: Panel, names: Collection[str], mine: JobFilter = lambda _job
         st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names), mine)
         return True
     if jobs and jobs[0].state == "failed":
-        _failure(panel, jobs[0])
+        _failure(jobs[0])
         return True
     return False
 
@@ -138,15 +132,9 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
         return
     reached = job_progress(job, table().history(job.id))
     waiting = job.state == "waiting"
-    words = (
-        f"Waiting for a free worker, {queue_text(job)}" if waiting else f"Running: {reached.words}"
-    )
+    words = "Waiting for a free worker" if waiting else f"Running: {reached.words}"
     st.progress(reached.share, text=escaped_sentence(f"{panel.title(job)}{words}"))
-    with st.container(horizontal=True):
-        if waiting and before(job):
-            key = f"sooner {job.id[:16]}"
-            st.button("Run next", key=key, on_click=act, args=("sooner", job.id))
-        st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
+    st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
     for study in running_studies(services.store(), panel.kind):
@@ -165,8 +153,8 @@ def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:
         st.query_params["study"] = str(ArtefactKey(kind, digest))
 
 
-def _failure(panel: Panel, job: Job) -> None:
-    st.error(refusal(f"The last {panel.noun} failed: {job.reason or 'no reason was left.'}"))
+def _failure(job: Job) -> None:
+    st.error(refusal(f"The last job failed: {job.reason or 'no reason was left.'}"))
     with st.container(horizontal=True):
         st.button("Try again", key="retry", on_click=act, args=("retry", job.id))
         st.button("Dismiss", key="forget", on_click=act, args=("forget", job.id))

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import forms, services
-from shuffleproof.app.plain import escaped_sentence, refusal
+from shuffleproof.app.plain import refusal
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.needed_work import needed_work
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
@@ -34,31 +34,9 @@ a preset."""
 Studies = Mapping[str, type[ListlessQuestion]]
 
 
-def around(studies: Studies, data: str, missing: str, study: Callable[[], None] | None) -> None:
-    """Draw the work under way, the stored study, and the form, which stands open without one.
-
-    Args:
-        studies: the kinds that can be asked of the data.
-        data: a stored name.
-        missing: what is said where no study is stored.
-        study: draws the stored one; None: there is none.
-    """
-    at_work = [job_panel.progress(job_panel.Panel(kind, "study"), (data,)) for kind in studies]
-    title, icon = "New study", ":material/play_arrow:"
-    if study is None and not any(at_work):
-        st.info(escaped_sentence(missing), icon=":material/hourglass_empty:")
-        with st.expander(title, expanded=True, icon=icon):
-            _form(studies, data)
-        return
-    if study is not None:
-        study()
-    if place := parts.fold(title, "new", icon):
-        with place:
-            _form(studies, data)
-
-
 @st.fragment
-def _form(studies: Studies, data: str) -> None:
+def draw(studies: Studies, data: str) -> None:
+    """Draw the form; `studies` are the kinds that can be asked of the data, a stored name."""
     kind = next(iter(studies))
     if len(studies) > 1:
         kind = str(
@@ -85,7 +63,7 @@ def _form(studies: Studies, data: str) -> None:
         return
     st.markdown(f"{needed}. Stored work is never repeated.")
     if st.button("Run", type="primary", key="new.run"):
-        job_panel.hand_in(job_panel.Panel(kind, "study"), {"data": data} | asdict(question))
+        job_panel.hand_in(job_panel.Panel(kind), {"data": data} | asdict(question))
     parts.shell(command_of(question, {"data": data}))
 
 

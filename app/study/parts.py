@@ -17,7 +17,7 @@ from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVIVES, UNTOLD
-from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Headline
+from shuffleproof.core.studies.sections import Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 """Of every picture that takes clicks."""
@@ -25,6 +25,7 @@ CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso
 PLAIN = {"displayModeBar": False}
 """Of small pictures, which need no buttons over them."""
 
+PLAY = ":material/play_arrow:"
 SEVERITIES = {
     "problem": ":material/error: :red[problem]",
     "warning": ":material/warning: :orange[warning]",
@@ -113,11 +114,6 @@ def headline_words(answer: Headline) -> str:
     return f"{chip}**{escaped_sentence(answer.text)}**"
 
 
-def in_words() -> DeltaGenerator:
-    """The place of the sentences that say all that a headline leaves out."""
-    return st.expander("In words", icon=":material/notes:")
-
-
 def convention(words: str, *more: str) -> None:
     """What the numbers are: the measure's conventions, then how many of what."""
     st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
@@ -167,32 +163,16 @@ def segments(
     return chosen or default
 
 
-VIEWS: Mapping[str, tuple[str, str]] = {
-    LOSS: ("Loss", "what each query loses, on average, with the 95 % interval that is tested"),
-    REGRET: ("Regret", "how far it stays below the best order of the same documents"),
-    MEAN: ("Mean", "the measure itself, with 95 % intervals of each mean alone"),
-}
-"""What curves can show; the first is the one that paired tests are about."""
-
-
-def drawn_as(*views: str, key: str = "drawn") -> str:
-    """Draw the choice of what curves show; a name of VIEWS, by default of loss and mean."""
-    offered = {name: VIEWS[name] for name in views or (LOSS, MEAN)}
-    return segments(
-        "Vertical axis", key, {name: title for name, (title, _) in offered.items()},
-        help="; ".join(f"{title}: {words}" for title, words in offered.values()) + ".",
-    )  # fmt: skip
-
-
 def shell(command: str) -> None:
     """A command, or several lines of them, to be copied."""
     st.code(command, language="bash", wrap_lines=True)
 
 
-def not_yet(missing: str, remedy: str, command: str = "") -> None:
+def not_yet(missing: str, remedy: str = "", command: str = "") -> None:
     """A page that can't do anything yet says what is missing and what provides it."""
     st.info(escaped_sentence(missing), icon=":material/hourglass_empty:")
-    sentence(remedy)
+    if remedy:
+        sentence(remedy)
     if command:
         shell(command)
 
@@ -345,14 +325,3 @@ def downloads(files: Sequence[File], key: str) -> None:
         )
     for missing in dict.fromkeys(file.missing for file in files if file.missing):
         note(missing)
-
-
-def convention_line(width: Any = "stretch") -> tuple[DeltaGenerator, DeltaGenerator]:
-    """The places of what the numbers are, and of the menu that changes it.
-
-    Args:
-        width: of the words; a number: where the screen is narrow the menu goes below them.
-    """
-    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
-        words = st.container(width=width)
-        return words, st.popover("Measure and conventions", icon=":material/tune:")

@@ -25,10 +25,9 @@ from shuffleproof.app import (
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.text import alt_text
-from shuffleproof.app.plain import escaped, escaped_sentence
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import DataDescription, List
-from shuffleproof.app.services import StoredCertificate
 from shuffleproof.app.study import (
     cards,
     choice,
@@ -37,9 +36,10 @@ from shuffleproof.app.study import (
     sample_result,
     shown_list,
 )
-from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study.page import draw_sections, study_sections
+from shuffleproof.app.study.picture import cached_figure
 from shuffleproof.app.study.shown_list import ShownList
-from shuffleproof.core.answers.one_list import Answer, amount, explanation, fell_most, moves
+from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, moves
 from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
@@ -50,13 +50,12 @@ from shuffleproof.core.answers.trained_rankers import (
 )
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, display_names
-from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, Certificate, percent
+from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, per_query
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.reproduce import command_of, python_of
-from shuffleproof.core.studies.sections import limits
+from shuffleproof.core.studies.sections import View, limits
 from shuffleproof.core.studies.tables import Table, infer_columns
-from shuffleproof.core.words import counted, number
+from shuffleproof.core.words import counted
 
 
 @dataclass(frozen=True)
@@ -166,8 +165,6 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         st.subheader("Why")
         for answer in answers:
             st.markdown(f"- {escaped_sentence(explanation(answer.answer, answer.moves))}")
-    st.subheader("Scores before and after")
-    _scatters(answers)
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
@@ -289,17 +286,6 @@ def _bumps(answers: Sequence[RankerAnswer]) -> None:
         )
 
 
-def _scatters(answers: Sequence[RankerAnswer]) -> None:
-    for column, answer in _beside(answers, min(3, max(2, len(answers)))):
-        column.markdown(f"**{escaped_sentence(answer.label)}**")
-        chart(
-            cached_figure(bump.scatter, captions.titles(answer.moves), answer.label),
-            f"scatter {answer.label}",
-            place=column,
-            config=parts.PLAIN,
-        )
-
-
 def _beside(
     answers: Sequence[RankerAnswer], across: int
 ) -> Iterator[tuple[DeltaGenerator, RankerAnswer]]:
@@ -338,7 +324,7 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
             figures=figures,
             tables=lambda: exports.table_files(infer_columns(_numbers(answers), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
-            report=_report(query_list.data, rankers),
+            report=_report(),
             link=lambda: parts.address_here(data=query_list.data),
             command=lambda: command_of(question, facts),
             python=lambda: python_of(question, facts),
@@ -353,114 +339,49 @@ def _numbers(answers: Sequence[RankerAnswer]) -> pd.DataFrame:
     return pd.concat(moves, names=["ranker", None]).reset_index(0).reset_index(drop=True)
 
 
-def _report(data: str, rankers: Sequence[TrainedRanker]) -> exports.File:
-    """The certificates of these rankers as a page of their own."""
-    certified = services.stored_certificates(data, address.says("study"))
-    studies = {certified[ranker.digest].study for ranker in rankers if ranker.digest in certified}
+def _report() -> exports.File:
+    """The examination that is shown as a page of its own."""
+    studies = address.says("study")
     missing = "" if studies else "A report needs certificates: examine all test queries first."
-    paths = [study_access.path(key) for key in sorted(studies)]
+    paths = [study_access.path(key) for key in studies]
     return exports.File(
         "Report (HTML)", "certificates.html", lambda: report.report(paths).encode(), missing
     )
 
 
-PERMUTATIONS, ACROSS = 20, 3
+PERMUTATIONS = 20
+PANEL = job_panel.Panel("invariance")
 
 
 def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the queries that suffered."""
     st.subheader("Over the test queries")
-    stored = services.stored_certificates(data.data, address.says("study"))
-    known = [(ranker, stored[ranker.digest]) for ranker in rankers if ranker.digest in stored]
-    address.pin("study", *dict.fromkeys(certified.study for _, certified in known))
-    _newer(data.data, known)
-    for at in range(0, len(known), ACROSS):
-        columns = st.columns(min(ACROSS, len(known)))
-        for column, (ranker, certified) in zip(columns, known[at : at + ACROSS], strict=False):
-            with column.container(border=True, height="stretch"):
-                _card(ranker.label, certified)
-    if any(ranker.name == "gsf" for ranker, _ in known):
-        parts.link(
-            "group-shuffles", "How this falls with more shuffles of GSF's groups", "trending_down"
-        )
+    digests = {ranker.digest for ranker in rankers}
+    every = services.studies("invariance", data.data)
+    stored = {
+        str(study.key): study
+        for study in every
+        if digests & {digest for _, digest in study.recipe["rankers"]}
+    }
+    if stored:
+        artefact = choice.study(stored)
+        labels = tuple(label for label, digest in artefact.recipe["rankers"] if digest in digests)
+        draw_sections(study_sections(str(artefact.key), View(rankers=labels)))
+        _by_damage(str(artefact.key), labels)
+    else:
+        address.pin("study")
+    if any(ranker.name == "gsf" for ranker in rankers):
+        parts.link("group-shuffles", "How this falls with more shuffles of GSF's groups")
     complete = {
         digest
-        for study in services.studies("invariance", data.data)
+        for study in every
         if not limits(study.facts)
         for _, digest in study.recipe["rankers"]
     }
     missing = [ranker for ranker in rankers if ranker.digest not in complete]
     if missing:
-        what = "certificate of all test queries" if known else "certificate"
+        what = "certificate of all test queries" if stored else "certificate"
         _offer(data, recipe, missing, what)
-    _by_damage(known)
-
-
-PANEL = job_panel.Panel("invariance", "examination")
-
-ICONS = {
-    INVARIANT: ":material/verified:", NOT: ":material/error:", UNTOLD: ":material/help:",
-}  # fmt: skip
-
-
-def _newer(data: str, known: list[tuple[TrainedRanker, StoredCertificate]]) -> None:
-    """Offer later examinations of these rankers."""
-    digests = {ranker.digest for ranker, _ in known}
-    shown = {certificate.study for _, certificate in known}
-    stored = services.studies("invariance", data)  # the newest first
-    of_rankers = (
-        artefact
-        for artefact in stored
-        if digests & {digest for _, digest in artefact.recipe["rankers"]}
-    )
-    newest = next(of_rankers, None)
-    if newest is not None and str(newest.key) not in shown:
-        choice.newer_results(study_access.day(newest), str(newest.key))
-
-
-def _card(label: str, certified: StoredCertificate) -> None:
-    card = certified.certificate
-    movement = f": {card.movement()}" if card.verdict == NOT else ""
-    st.markdown(
-        f"**{escaped_sentence(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
-        f"under other orders{movement}"
-    )
-    for limit in certified.limits:
-        st.markdown(escaped(limit))
-    if card.verdict == INVARIANT:
-        bound = percent(card.failure_bound)
-        st.markdown(
-            f"None of **{counted(card.distinct_orders, 'random order')}** changed the ranking: at "
-            f"most **{bound}** of such orders do (95 %)"
-        )
-    else:
-        moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
-        st.markdown(
-            f"An order moves {moved} on average; **{card.queries_moved}** of "
-            f"{counted(card.queries, 'query')} changed"
-            + (f", {card.queries_untold} inconclusive" if card.queries_untold else "")
-        )
-        reasons = "; ".join(card.reasons)
-        st.markdown(escaped(reasons[:1].upper() + reasons[1:]))
-    st.caption(
-        f"Largest score difference {card.largest_difference()}, rounding explains "
-        f"{amount(card.numeric_floor)} · lowest Kendall τ of two rankings {number(card.lowest_tau)}"
-    )
-    for note in card.notes:
-        st.markdown(escaped(f"{note[:1].upper()}{note[1:]}."))
-    with st.expander("Evidence"):
-        for line in card.details():
-            st.markdown(f"- {escaped_sentence(line)}")
-        st.caption(certified.study)
-
-
-def moved_share(card: Certificate, documents: int) -> str:
-    """The share of the lists' documents that an order moved on average; a trace is not nothing."""
-    each = max(card.permutations // max(card.queries, 1), 1)
-    share = card.positions_moved / max(documents * each, 1)
-    if not share:
-        return "0 %"
-    return "under 0.1 %" if share < 0.001 else f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
 def _offer(
@@ -483,15 +404,11 @@ def _offer(
     )  # fmt: skip
 
 
-def _by_damage(known: list[tuple[TrainedRanker, StoredCertificate]]) -> None:
-    if not known:
-        return
+def _by_damage(key: str, labels: Sequence[str]) -> None:
+    """Draw the queries that other orders change most; a click on a row opens its query."""
     st.subheader("Most affected queries")
-    labels = [ranker.label for ranker, _ in known]
-    worst = max(known, key=lambda pair: pair[1].certificate.positions_moved)[0].label
-    label = choice.ranker("Of ranker", labels, "damage", worst)
-    certified = next(certified for ranker, certified in known if ranker.label == label)
-    table = services.damage(certified.study, certified.label)
+    label = str(choice.ranker("Of ranker", labels, "damage", labels[0]))
+    table = study_access.compute(key, per_query, label)
 
     def open_query() -> None:
         for row in st.session_state["queries"]["selection"]["rows"]:

@@ -146,18 +146,15 @@ def _card(job: Job) -> None:
 def _standing(job: Job) -> str:
     """Where a job that does not run stands, in a line."""
     if job.state == "waiting":
-        return f"{jobs.queue_text(job)} · {job.reason}" if job.reason else jobs.queue_text(job)
+        return f"waiting · {job.reason}" if job.reason else "waiting"
     now = datetime.now(UTC).timestamp()
     return f"{jobs.outcome(job)} · {age_in_words(now - (job.finished or now))}"
 
 
 def _verbs(job: Job) -> list[tuple[str, str]]:
     """What can be done with a job: the verb, and the button's words."""
-    if job.state == "running":
+    if not job.ended:
         return [("cancel", "Cancel")]
-    if job.state == "waiting":
-        sooner = [("sooner", "Run next")] if jobs.before(job) else []
-        return [*sooner, ("later", "Run last"), ("cancel", "Cancel")]
     again = [("retry", "Try again")] if job.state != "done" and not _lost(job) else []
     return [*again, ("forget", "Remove")]
 
@@ -172,7 +169,6 @@ def _details(job: Job) -> None:
     """Parameters, times, result and log."""
     rows = {name: value for name, value in job.parameters.items() if value is not None}
     facts = {"job": job.id[:16], "kind": job.kind, "attempts": job.attempts} | rows
-    facts |= {"priority": job.priority} if job.state == "waiting" else {}
     for what, when in (("queued", job.created), ("started", job.started)):
         if when:
             clock = datetime.fromtimestamp(when, UTC).isoformat(" ", "seconds")

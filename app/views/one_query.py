@@ -6,15 +6,17 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, captions, disturbed_lists, state, study_access
+from shuffleproof.app import address, captions, rescoring, state, study_access
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.study import choice, parts, perturbed_queries, sample_result
+from shuffleproof.app.study import choice, parts, per_query, sample_result
+from shuffleproof.app.study.per_query import PerQuery
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 
-MAP, CELL = "one query", chooses(point=str, family=str)
+QUERIES = PerQuery(per_query.unchanged_lists, rescoring.perturbed)
 
 
 def page() -> None:
@@ -36,43 +38,37 @@ def page() -> None:
 @st.fragment
 @parts.errors_shown()
 def _study(stored: Mapping[str, Artefact]) -> None:
-    notices = st.container()
-    picture, controls = parts.top_row([5, 2])
-    notes = st.container()
-    with controls:
-        artefact = choice.study(stored, disturbed_lists.short_words, disturbed_lists.words)
-        key, recipe = str(artefact.key), artefact.recipe
-        with notices:
-            choice.note_unknown_measure(recipe)
-        query, worst = _query(key, notices)
-        rankers = choice.rankers(disturbed_lists.rankers(recipe), notices, key)
-        steps = max(len(levels) for levels in disturbed_lists.families(recipe).values()) - 1
+    top = choice.draw_top_row(stored)
+    artefact, key = top.artefact, str(top.artefact.key)
+    with top.controls:
+        query, worst = _query(key, top.notices)
+        labels = [INITIAL, *(label for label, _ in artefact.recipe["rankers"] if label != INITIAL)]
+        rankers = choice.rankers(labels, top.notices, key)
+        steps = max(map(len, rescoring.families(artefact.recipe).values())) - 1
         step = st.slider(
             "Level",
-            help="0: as it is. Each family goes through levels of its own, which count different "
-            "things; the last step is the last level of each.",
+            help="0: unchanged. Each perturbation goes through levels of its own, which count "
+            "different things; the last step is the last level of each.",
             **address.slider("step", max(steps, 1), max(steps, 1), of=key),
         )  # fmt: skip
-    with notes:
-        reading = st.container()
-        measure = str(choice.measure_line(recipe, f"query {query}"))
+    with top.notes:
+        measure = str(choice.measure_line(artefact.recipe, f"query {query}"))
     frame = study_access.compute(key, sections.of_query, query, measure)
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))
-    with picture:
+    with top.answer:
         parts.headline(sections.query_in_words(cells, query, measure))
-    if len(cells):
-        losses = cached_figure(
-            figure.losses, cells, sections.families_by_heading(cells["family"]), measure
-        )
-        chart(losses, MAP, CELL, place=picture)
-        main = study_access.result(key).measures[0]
-        why = f"The query with the largest loss of {main} in a single draw of this study. "
-        levels = ", ".join(sections.levels_in_words(cells))
+    if cells.empty:
+        return
+    groups = sections.families_by_heading(cells["family"])
+    losses = cached_figure(figure.losses, cells, groups, measure)
+    chart(losses, "one query", chooses(point=str, family=str), place=top.picture)
+    main = study_access.result(key).measures[0]
+    why = f"The query with the largest loss of {main} in a single draw of this study. "
+    with top.notes:
         parts.note(
-            f"{why if query == worst else ''}Change of {measure} of this query "
-            f"alone, mean of the draws. Levels: {levels}. Click a cell for its list.",
-            reading,
+            f"{why if query == worst else ''}Change of {measure} of this query, mean of the draws. "
+            f"Levels: {', '.join(sections.levels_in_words(cells))}. Click a cell for its list."
         )
     _list(artefact, query, measure, cells)
 
@@ -84,8 +80,8 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
     usual = study_access.compute(key, sections.most_changed)
     query = parts.select(
         "Query", "query", ids, usual,
-        help="A query of the test part; type to search. Unless another is asked for, the worst: "
-        "the one in which some ranker loses most in a draw of any perturbation.",
+        help="A query of the test part; type to search. At first the one that loses most in a "
+        "draw of any perturbation.",
     )  # fmt: skip
     captions.draw_query_text(query)
     with notices:
@@ -95,13 +91,11 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
 
 @st.fragment
 def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> None:
-    """The list of one cell: what the ranker answered as it is, and disturbed."""
-    if cells.empty:
-        return
+    """The list of one cell: what the ranker answered without the perturbation, and with it."""
     st.subheader("The list behind a cell", anchor=False)
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]
-    chosen = parts.select("Family", "family", families, families[0], place=left)
+    chosen = parts.select("Perturbation", "family", families, families[0], place=left)
     levels = cells[cells["family"] == chosen].set_index("ranker")["level"]
     ranker = choice.ranker(
         "Ranker", [*map(str, levels.index)], "point", place=middle,
@@ -110,8 +104,9 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     if ranker is None:
         return
     point = ranker, chosen, float(levels[ranker])
-    damaged = study_access.compute(str(artefact.key), sections.damage, *point, measure)
-    if query in set(damaged["query"].astype(str)):
-        perturbed_queries.one_list(artefact, point, damaged, query, right)
+    key = str(artefact.key)
+    frame = study_access.compute(key, per_query.changes, QUERIES.before, point, measure)
+    if query in set(frame["query"].astype(str)):
+        per_query.one_list(artefact, QUERIES, point, (query, frame), right)
     else:
         st.caption("The measure leaves this query out.")

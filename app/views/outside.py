@@ -37,6 +37,7 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.words import counted, number
 
 QUESTION = "You have a ranker of your own: how good is it, and does it survive?"
+KEPT = "The files above are kept: take the one that is named out, or put another in."
 OF_RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
 
 
@@ -79,7 +80,7 @@ def _runs() -> None:
         )  # fmt: skip
     received_files.errors(RUNS_DRAFT)
     _compare_button(_measures())
-    if not _watch(RUNS_JOB, _compared):
+    if not jobs.follow(RUNS_JOB, _compared, KEPT):
         _stored()
     st.caption("Larger files, or a folder full: `shuffleproof runs --qrels qrels.txt *.run`")
 
@@ -250,7 +251,7 @@ def _ranker() -> None:
     draft = received_files.draft(DRAFT)
     if pressed and draft:
         _hand_in(MINE, lambda: bring(draft, kind, data, rule))
-    _watch(MINE, _arrived)
+    jobs.follow(MINE, _arrived, KEPT)
     _brought(data)
     st.caption(escaped(FROZEN if kind == SCORES else ALIVE))
 
@@ -358,7 +359,7 @@ def _doctor(data: str, names: list[str]) -> None:
     )
     if pressed and ranker:
         _hand_in(DOCTOR, lambda: jobs.submit("doctor", {"data": data, "ranker": ranker}))
-    _watch(DOCTOR, _findings)
+    jobs.follow(DOCTOR, _findings)
 
 
 def _findings(job: Job) -> None:
@@ -394,20 +395,3 @@ def _forget_read(session_key: str, draft: str) -> None:
         and st.session_state.pop(f"{session_key} files", None)
     ):
         received_files.clear(draft)
-
-
-def _watch(session_key: str, done: Callable[[Job], None]) -> bool:
-    """Draw what became of the job that this session remembers; whether it is still under way."""
-    job = jobs.remembered_job(session_key)
-    if job is None:
-        return False
-    if not job.ended:
-        jobs.watch(job, jobs.name(job))
-    elif job.state == "done":
-        done(job)
-    elif job.state == "failed":
-        st.error(refusal(f"Refused. {job.reason}"))
-        st.caption("The files above are kept: take the one that is named out, or put another in.")
-    else:
-        st.info(escaped(f"{jobs.name(job)}: cancelled."))
-    return not job.ended

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,31 +10,26 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, jobs, pictures, services, state, study_access
+from shuffleproof.app import address, jobs, services, state
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import preferences as figure
 from shuffleproof.app.plain import escaped, escaped_sentence
-from shuffleproof.app.study import choice, job_panel, lab_form, parts
+from shuffleproof.app.study import job_panel, parts
+from shuffleproof.app.study.page import StudyPage, draw_listless
 from shuffleproof.app.study.picture import cached_figure, chart
-from shuffleproof.app.study_access import dated_name
 from shuffleproof.core.aggregate import judge_questions, judges, planted, preference_store
 from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_of
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import Pairs, Preferences
 from shuffleproof.core.aggregate.registry import AGGREGATORS, SpentBudget, Terms, spend_budget
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.preferences import sections
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
 from shuffleproof.core.studies.registry import PREFERENCE_STUDIES
-from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.studies.tables import SHORT, Column, Table
-from shuffleproof.core.words import counted, number, percent
+from shuffleproof.core.words import counted, number
 
 NO_CYCLE = "none"
-FURTHER = {"bounds", "calibration", "calls"}
-"""The pictures that are folded up."""
 
 ORDER = (
     Column("rank", "Rank", "d"), Column("item", "Item"),
@@ -67,84 +62,13 @@ def page() -> None:
             "the queries three items beat each other in a circle."
         )
     with parts.errors_shown(again=True):
-        _studies(chosen)
+        draw_listless(PAGE, PREFERENCE_STUDIES, chosen)
         if chosen in sets:
             st.subheader("One query")
             _query(chosen)
         if place := parts.fold("Ask a live judge", "judging", ":material/gavel:"):
             with place:
                 _judging()
-
-
-def _studies(name: str) -> None:
-    """The stored studies of the set, and the form of another."""
-    stored = {
-        str(artefact.key): artefact
-        for artefact in services.artefacts("study")
-        if (artefact.recipe["kind"], artefact.facts.get("data"))
-        == (PreferenceAggregation.kind, name)
-    }
-    missing = "No study of these preferences is stored yet."
-    study = partial(_study, stored) if stored else None
-    lab_form.around(PREFERENCE_STUDIES, name, missing, study)
-
-
-@st.fragment
-def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.draw_top_row(stored, short_words, words)
-    artefact, key = top.artefact, str(top.artefact.key)
-    result = study_access.result(key)
-    families = sections.families(result)
-    with top.controls:
-        family = measure = ""
-        if families:
-            family = parts.select(
-                "Disturbance", "disturbance", families, families[0], of=key,
-                format_func=lambda name: DISTURBANCES[name].title,
-            )  # fmt: skip
-            parts.note(f"{DISTURBANCES[family].summary.capitalize()}.")
-            measure = parts.select(
-                "Measure", "measure", result.measures, result.measures[0], of=key,
-                format_func=sections.WORDS.__getitem__,
-            )  # fmt: skip
-    top.says(family=family)
-    table = sections.as_given(result)
-    if not family:
-        data_frame(table, "given")
-        choice.export_row(artefact, None, table)
-        return
-    entry = DISTURBANCES[family]
-    frame = sections.people(study_access.compute(key, sections.summary), family, measure)
-    facts = frame, entry.title, entry.unit, sections.WORDS[measure]
-    picture = cached_figure(figure.curves, *facts)
-    with top.picture:
-        chart(picture, "levels")
-    with top.notes:
-        parts.convention(sections.convention_text(result))
-    st.markdown(f"**{escaped(table.title)}**")
-    data_frame(table, "given")
-    if place := parts.fold("Bounds, calibration, calls against items", "more"):
-        with place:
-            _more(key)
-    choice.export_row(artefact, picture, table)
-
-
-def _further(result: StudyResult) -> list[Picture]:
-    """The pictures of a study beside its disturbances."""
-    every = sections.sections(result, View())
-    return [
-        section for section in every if isinstance(section, Picture) and section.name in FURTHER
-    ]
-
-
-def _more(key: str) -> None:
-    """Bounds that are proven, and calls on generated tournaments."""
-    for picture in study_access.compute(key, _further):
-        chart(pictures.draw(picture), picture.name)
-    st.caption(
-        "What is proven is measured against what the aggregator was shown; the loss where no pair "
-        "is missing and both ways of asking add up to 1."
-    )
 
 
 @st.fragment
@@ -262,22 +186,14 @@ def _opened(name: str) -> Preferences:
     return preference_store.find(name, services.store())
 
 
-def short_words(artefact: Artefact) -> str:
-    """What tells a stored study from others in a narrow place."""
-    return dated_name(artefact, ", ".join(map(sections.label, artefact.recipe["aggregators"])))
-
-
-def words(artefact: Artefact) -> str:
-    """A stored study in a line."""
-    recipe, facts = artefact.recipe, artefact.facts
-    cyclic = facts["consistency"]["cyclic_rate"]
-    return (
-        f"{counted(facts['queries'], 'query')} · {counted(recipe['draws'], 'draw')} · "
-        f"{percent(cyclic, 1)} of triads cyclic"
-    )
-
-
-PANEL = job_panel.Panel("judge", "round of questions")
+PAGE = StudyPage(
+    "Preferences",
+    rankers=lambda _result: (),
+    families=sections.families,
+    family=("Disturbance", lambda name: DISTURBANCES[name].title),
+    measured=False,
+)
+PANEL = job_panel.Panel("judge")
 SHOWN = {judge_questions.SAMPLED: "Sampled pairs", judge_questions.ALL: "All pairs"}
 CALLS, QUERIES = 100, 10
 

@@ -2,18 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import pictures, scoring, services, state, study_access
-from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app import scoring, services, state
 from shuffleproof.app.plain import escaped, refusal
-from shuffleproof.app.study import choice, lab_form, parts
-from shuffleproof.app.study.picture import chart
-from shuffleproof.app.study_access import dated_name
+from shuffleproof.app.study import parts
+from shuffleproof.app.study.page import StudyPage, draw_listless
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import ingest, planted
 from shuffleproof.core.retrieval.collection import Collection
@@ -28,8 +25,6 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.listless.retrievers import label
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
-from shuffleproof.core.studies.sections import Picture, View
-from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, percent
 
 BEST = 10
@@ -66,7 +61,7 @@ def page() -> None:
             "it shows what the page does, not which retriever is better elsewhere."
         )
     with parts.errors_shown(again=True):
-        _studies(chosen)
+        draw_listless(PAGE, COLLECTION_STUDIES, chosen)
         st.subheader("Ask it yourself")
         _search(chosen)
 
@@ -239,39 +234,6 @@ def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _studies(name: str) -> None:
-    """The stored studies of the collection, and the form of another."""
-    stored = {
-        str(artefact.key): artefact
-        for artefact in services.artefacts("study")
-        if artefact.recipe["kind"] in COLLECTION_STUDIES and artefact.facts.get("data") == name
-    }
-    missing = "No study of this collection is stored yet."
-    study = partial(_study, stored) if stored else None
-    lab_form.around(COLLECTION_STUDIES, name, missing, study)
-
-
-def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.draw_top_row(stored, short_words, words, sort_key=_arrived)
-    key = str(top.artefact.key)
-    top.says()
-    kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]
-    sections = list(kind.telling().sections(study_access.result(key), View()))
-    main, *others = (section for section in sections if isinstance(section, Picture))
-    figure = pictures.draw(main)
-    with top.picture:
-        chart(figure, "picture")
-    tables = [section for section in sections if isinstance(section, Table) and not section.folded]
-    for at, table in enumerate(tables):
-        st.markdown(f"**{escaped(table.title)}**")
-        data_frame(table, f"table {at}")
-        for note in table.notes:
-            parts.note(note)
-    for picture in others:
-        chart(pictures.draw(picture), picture.name)
-    choice.export_row(top.artefact, figure, tables[-1])
-
-
 def _arrived(artefact: Artefact) -> tuple[bool, str, str]:
     """What studies are sorted by: as they came, the shipped ones in the order of their kinds."""
     is_own, when, key = services.arrival_order(artefact)
@@ -279,17 +241,4 @@ def _arrived(artefact: Artefact) -> tuple[bool, str, str]:
     return is_own, when if is_own else f"{place:02}", key
 
 
-def short_words(artefact: Artefact) -> str:
-    """What tells a stored study from others in a narrow place."""
-    kind = str(artefact.recipe["kind"]).replace("-", " ").capitalize()
-    whom = ", ".join(map(label, artefact.recipe.get("retrievers", ("snrm",))))
-    return dated_name(artefact, f"{kind}: {whom}")
-
-
-def words(artefact: Artefact) -> str:
-    """A stored study in a line."""
-    recipe = artefact.recipe
-    return (
-        f"{counted(artefact.facts['queries'], 'query')} · "
-        f"{counted(recipe['seeds'], 'seed')} · {counted(artefact.facts['documents'], 'document')}"
-    )
+PAGE = StudyPage("Retrieval", rankers=lambda _result: (), measured=False, sort_key=_arrived)

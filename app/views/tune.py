@@ -12,7 +12,6 @@ from shuffleproof.app import address, benchmarks, jobs, services, state, trainin
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.tuning import (
     best_so_far,
-    parallel,
     stopped_in_words,
 )
 from shuffleproof.app.plain import escaped_sentence
@@ -32,7 +31,7 @@ from shuffleproof.core.words import counted, listed, number
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
 CONVENTION = Measure("NDCG", 10).convention()
 PANEL = job_panel.Panel(
-    "tune", "search",
+    "tune",
     title=lambda job: f"Search for {with_display_names(jobs.tuned_preset(job))} · ",
 )  # fmt: skip
 TUNED = "tuned"
@@ -106,7 +105,7 @@ def _watched(identifier: str) -> None:
         )
         return
     done = frame[frame["state"] == tuning.DONE]
-    _drawn(frame, [name for name in frame.columns if name not in GIVEN])
+    chart(best_so_far(frame), "best so far", config=parts.PLAIN)
     if len(done):
         best = done.iloc[int(done["valid"].argmax())]
         parts.finding(
@@ -133,12 +132,6 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
     return frame.astype({"valid": float})
 
 
-def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
-    left, right = st.columns(2, gap="medium")
-    chart(best_so_far(frame), "best so far", place=left, config=parts.PLAIN)
-    chart(parallel(frame, fields), "parallel", place=right, config=parts.PLAIN)
-
-
 def _stored(preset: NamedPreset) -> None:
     """A search that is over: the preset, every trial, and the one look at the test part."""
     frame, fields = tuning.table(preset), list(preset.asked["search"])
@@ -153,10 +146,9 @@ def _stored(preset: NamedPreset) -> None:
         f"trial "
         f"{best['trial']}, {number(best['value'])} on validation ({beside})."
     )
-    _drawn(frame, fields)
+    chart(best_so_far(frame), "best so far", config=parts.PLAIN)
     crosses = [f"{words} (×)" for words in stopped_in_words(frame)]
-    lines = "each line: a finished trial, the best in blue"
-    parts.convention(CONVENTION, f"validation of {preset.data} alone", *crosses, lines)
+    parts.convention(CONVENTION, f"validation of {preset.data} alone", *crosses)
     st.subheader("On the test part")
     st.caption(f"Looked at {looked} for this search, when it was over.")
     _table_of_tests(preset)

@@ -7,7 +7,7 @@ pairs have a majority; a pair that is missing or tied makes none.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float64, Int64
 from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import NEAR, Pairs, Preferences
-from shuffleproof.core.compiled import compiled
 
 SHOWN = 10
 """Worst cycles that are told."""
@@ -37,91 +36,40 @@ class Cycle:
 
 
 def triads(beaten: Bool[np.ndarray, "items items"]) -> tuple[int, int]:
-    """How many triads there are, and how many are cyclic.
-
-    Of a tournament by Kendall & Babington Smith's C(n, 3) − Σ C(wins, 2); of any other by what the
-    three pairs of each triad share, word by word.
+    """How many triads there are, and how many are cyclic: the traces of cubes.
 
     >>> triads(np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], bool))
     (1, 1)
     """
-    items = len(beaten)
-    wins = beaten.sum(axis=1).astype(int)
-    if int(wins.sum()) == items * (items - 1) // 2:
-        count = items * (items - 1) * (items - 2) // 6
-        return count, count - int((wins * (wins - 1) // 2).sum())
-    whole = _words(beaten | beaten.T)
-    count = int(_common_bits(beaten, whole, whole)) // 3
-    return count, int(_common_bits(beaten, _words(beaten.T), _words(beaten))) // 3
+    wins, decided = beaten.astype(float), (beaten | beaten.T).astype(float)
+    count, cyclic = ((edges @ edges * edges.T).sum() for edges in (decided, wins))
+    return round(count / 6), round(cyclic / 3)
 
 
-def _words(rows: np.ndarray) -> np.ndarray:
-    """Rows of bits as words of 64."""
-    bits = np.packbits(np.ascontiguousarray(rows), axis=1)
-    room = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
-    room[:, : bits.shape[1]] = bits
-    return room.view(np.uint64)
-
-
-@compiled()
-@no_type_check
-def _common_bits(edges: np.ndarray, before: np.ndarray, behind: np.ndarray) -> int:
-    """Σ over edges (i, j) of the bits that `before` of i and `behind` of j share."""
-    total = 0
-    for i in range(len(edges)):
-        for j in range(len(edges)):
-            if not edges[i, j]:
-                continue
-            for word in range(before.shape[1]):
-                bits = before[i, word] & behind[j, word]
-                while bits:  # what LLVM makes one instruction of
-                    bits &= bits - np.uint64(1)
-                    total += 1
-    return total
-
-
-@compiled()
-@no_type_check
-def _transitivity(values: np.ndarray) -> tuple[int, int, int]:
+def _transitivity(values: Float64[np.ndarray, "items items"]) -> tuple[int, int, int]:
     """Chains f(i, j), f(j, k) ≥ ½ with a known f(i, k); those below the less, the more."""
-    items = len(values)
-    chains, moderate, strong = 0, 0, 0
-    for i in range(items):
-        for j in range(items):
-            if not values[i, j] >= 0.5:
-                continue
-            for k in range(items):
-                if k == i or not values[j, k] >= 0.5:
-                    continue
-                whole = values[i, k]
-                if np.isnan(whole):
-                    continue
-                chains += 1
-                smaller = min(values[i, j], values[j, k])
-                larger = max(values[i, j], values[j, k])
-                moderate += whole < smaller - 1e-9
-                strong += whole < larger - 1e-9
+    chains = moderate = strong = 0
+    for j in range(len(values)):
+        i, k = np.flatnonzero(values[:, j] >= 0.5), np.flatnonzero(values[j] >= 0.5)
+        whole, first, second = values[np.ix_(i, k)], values[i, j][:, None], values[j, k]
+        chains += int(np.isfinite(whole).sum())  # f(i, i) is not known
+        moderate += int((whole < np.minimum(first, second) - NEAR).sum())
+        strong += int((whole < np.maximum(first, second) - NEAR).sum())
     return chains, moderate, strong
 
 
-@compiled()
-@no_type_check
-def _worst_triads(gaps: np.ndarray, limit: int) -> np.ndarray:
+def _worst_triads(
+    gaps: Float64[np.ndarray, "items items"], limit: int
+) -> Float64[np.ndarray, "cycles 4"]:
     """The cycles of the largest least margin: three items and that margin."""
-    worst = np.zeros((limit, 4))
+    worst = np.zeros((0, 4))
     for i in range(len(gaps)):
-        for j in range(i + 1, len(gaps)):
-            if gaps[i, j] == 0.0:
-                continue
-            for k in range(i + 1, len(gaps)):
-                least = min(gaps[i, j], gaps[j, k], gaps[k, i])
-                if least > worst[-1, 3]:
-                    place = limit - 1
-                    while place > 0 and worst[place - 1, 3] < least:
-                        worst[place] = worst[place - 1]
-                        place -= 1
-                    worst[place, 0], worst[place, 1] = i, j
-                    worst[place, 2], worst[place, 3] = k, least
+        rest = gaps[i + 1 :, i + 1 :]  # the first item of a cycle is its lowest
+        least = np.minimum(np.minimum(gaps[i, i + 1 :, None], rest), gaps[i + 1 :, i])
+        j, k = np.nonzero(least > (worst[-1, 3] if len(worst) == limit else 0.0))
+        found = np.column_stack([np.full(len(j), i), i + 1 + j, i + 1 + k, least[j, k]])
+        worst = np.concatenate([worst, found])
+        worst = worst[np.argsort(-worst[:, 3], kind="stable")[:limit]]
     return worst
 
 

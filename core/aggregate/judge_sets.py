@@ -1,17 +1,18 @@
 """Stored preferences that a judge makes and extends, live or by files of pairs and answers."""
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from shuffleproof.core.aggregate import judge_questions, preference_store, preferences
 from shuffleproof.core.aggregate.judge_questions import Ledger, Material, Plan, Question
 from shuffleproof.core.aggregate.judges import LiveJudge
-from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, of_table
 from shuffleproof.core.aggregate.reading import Answer, PreferenceFormat, answers
 from shuffleproof.core.data import display_texts
 from shuffleproof.core.data.lists import JudgedLists
@@ -120,81 +121,47 @@ def answers_of(
         return by_question
     places = [{name: at for at, name in enumerate(documents)} for documents in material.documents]
     queries = {name: at for at, name in enumerate(material.queries)}
-    for query, a, b, value, by in _rows(stored):
+    for (query, a, b, by), value in _shown_first(stored).items():
         at = queries.get(query)
         if at is not None and judge in {None, by} and {a, b} <= set(places[at]):
             by_question[at, places[at][a], places[at][b]] = value
     return by_question
 
 
-def _rows(preferences: Preferences) -> Iterable[Row]:
-    """The judgments whose first document is known."""
-    for query, name in enumerate(preferences.query_ids):
-        items, rows = preferences.items[query], preferences.rows(query)
-        columns = (
-            preferences.a,
-            preferences.b,
-            preferences.value,
-            preferences.judge,
-            preferences.first,
-        )
-        for a, b, value, judge, shown_first in zip(
-            *(column[rows].tolist() for column in columns), strict=True
-        ):
-            by = preferences.judges[judge] if judge != UNKNOWN else ""
-            if shown_first == 0:
-                yield name, items[a], items[b], value, by
-            elif shown_first == 1:
-                yield name, items[b], items[a], 1.0 - value, by
+def _shown_first(stored: Preferences) -> dict[tuple[str, str, str, str], float]:
+    """How strongly the document shown first is preferred, by query, that, the other, and judge."""
+    table = stored.table()
+    table = table[table["first"] != UNKNOWN]
+    turned = table["first"] == 1
+    table[["a", "b"]] = np.where(turned.to_numpy()[:, None], table[["b", "a"]], table[["a", "b"]])
+    value = np.where(turned, 1.0 - table["value"], table["value"])
+    keys = table[["query", "a", "b", "judge"]].itertuples(index=False, name=None)
+    return dict(zip(keys, value.tolist(), strict=True))
 
 
 def with_answers(
-    old: Preferences | None, material: Material, rows: Iterable[Row], notes: Sequence[str] = ()
+    old: Preferences | None, material: Material, rows: Sequence[Row], notes: Sequence[str] = ()
 ) -> Preferences:
     """A set with more answers; all documents of each query that has one are its items."""
-    new = list(rows)
-    items = {} if old is None else {
-        name: {item: at for at, item in enumerate(query_items)}
-        for name, query_items in zip(old.query_ids, old.items, strict=True)
-    }  # fmt: skip
-    judges = {name: at for at, name in enumerate(old.judges if old else ())}
-    grades: dict[tuple[str, str], float] = {}
-    if old is not None and old.labels:
-        for name, query_items, labels in zip(old.query_ids, old.items, old.labels, strict=True):
-            grades |= {
-                (name, item): grade
-                for item, grade in zip(query_items, labels.tolist(), strict=True)
-            }
-    queried = {row[0] for row in new} | set(items)
+    table = pd.DataFrame(rows, columns=["query", "a", "b", "value", "judge"])
+    table = table.assign(votes=1.0, first=0)
+    items: dict[str, Sequence[str]] = {}
+    grades: dict[str, dict[str, float]] = {}
+    if old is not None:
+        table = pd.concat([old.table(), table])
+        items = dict(zip(old.query_ids, old.items, strict=True))
+        for name, names, labels in zip(old.query_ids, old.items, old.labels, strict=False):
+            grades[name] = dict(zip(names, labels.tolist(), strict=True))
+    queried = {*table["query"], *items}
     for query, documents, labels in zip(
         material.queries, material.documents, material.labels, strict=True
     ):
         if query in queried:
-            places = items.setdefault(query, {})
-            for name, grade in zip(documents, labels.tolist(), strict=True):
-                places.setdefault(name, len(places))
-                grades[query, name] = grade
-    queries = {name: at for at, name in enumerate(items)}
-    table: list[tuple[int, int, int, float, float, int, int]] = []
-    if old is not None:
-        columns = (old.a, old.b, old.value, old.votes, old.judge, old.first)
-        table += zip(
-            np.repeat(np.arange(old.queries), np.diff(old.bounds)).tolist(),
-            *(column.tolist() for column in columns),
-            strict=True,
-        )
-    for query, a, b, value, judge in new:
-        by = judges.setdefault(judge, len(judges))
-        table.append((queries[query], items[query][a], items[query][b], value, 1.0, by, 0))
-    labels_of = tuple(
-        np.array([grades.get((query, name), np.nan) for name in query_items], float)
-        for query, query_items in items.items()
-    )
+            items[query] = list(dict.fromkeys([*items.get(query, ()), *documents]))
+            graded = dict(zip(documents, labels.tolist(), strict=True))
+            grades[query] = grades.get(query, {}) | graded
     all_notes = dict.fromkeys([*(old.notes if old else ()), *notes])
-    return built(
-        list(items), [list(query_items) for query_items in items.values()], table, list(judges),
-        labels=labels_of, notes=tuple(all_notes),
-    )  # fmt: skip
+    return of_table(table, items, grades, old.judges if old else (), tuple(all_notes))
 
 
 def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
@@ -327,7 +294,7 @@ def read_answers(path: Path, target: Target, material: Material, judge: str) -> 
     """
     with target.lock():
         old = target.stored_preferences()
-        existing = {row[:3] + row[4:]: row[3] for row in (_rows(old) if old else ())}
+        existing = _shown_first(old) if old else {}
         documents = dict(zip(material.queries, material.documents, strict=True))
         rows: list[Row] = []
         malformed: list[dict[str, str]] = []
@@ -339,12 +306,14 @@ def read_answers(path: Path, target: Target, material: Material, judge: str) -> 
             if fault := _fault(answer, documents):
                 remedy = f'Take ids of {target.data}, and say "preference": 0 to 1, a, b or tie.'
                 raise LetorError(path, at, line, fault, remedy)
-            row = _row(answer, judge)
-            key = row[:3] + row[4:]
+            turned = answer.first in {"b", answer.b}
+            a, b = (answer.b, answer.a) if turned else (answer.a, answer.b)
+            value = 1.0 - answer.value if turned else answer.value
+            key = answer.query, a, b, answer.judge or judge
             if key not in existing:
-                existing[key] = row[3]
-                rows.append(row)
-            elif existing[key] != row[3]:
+                existing[key] = value
+                rows.append((answer.query, a, b, value, answer.judge or judge))
+            elif existing[key] != value:
                 finding = f"another answer to a pair that has {existing[key]:g} already"
                 remedy = "Leave one of them out, or name another judge (--judge)."
                 raise LetorError(path, at, line, finding, remedy)
@@ -371,10 +340,3 @@ def _fault(answer: Answer, documents: Mapping[str, Sequence[str]]) -> str:
     if answer.a == answer.b:
         return f"{quoted(answer.a)} against itself"
     return "" if answer.stated else "no preference"
-
-
-def _row(answer: Answer, judge: str) -> Row:
-    by = answer.judge or judge
-    if answer.first in {"b", answer.b}:
-        return answer.query, answer.b, answer.a, 1.0 - answer.value, by
-    return answer.query, answer.a, answer.b, answer.value, by

@@ -1,4 +1,4 @@
-"""Orders made of a matrix of preferences, compiled.
+"""Orders made of a matrix of preferences; those that go step by step are compiled.
 
 A matrix holds weights w(i, j) ≥ 0 of i above j, NaN where there is no preference. The kernels that
 read pairs as they go mark each in `read`, the lower row first, and count it in `pairs`, stop where
@@ -10,20 +10,22 @@ summation breaks a tie.
 from typing import no_type_check
 
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from shuffleproof.core.compiled import compiled
 
+Weights = Float64[np.ndarray, "items items"]
+
 GRID = 2.0**40
+_TILE = 64
 TIED = 1e-9
 """Potentials that are apart less are tied: thirds and tenths are no multiples."""
-
-_TILE = 64
 
 
 @compiled()
 @no_type_check
 def margins(weights: np.ndarray) -> np.ndarray:
-    """w(i, j) − w(j, i) on the grid; 0 without a preference."""
+    """w(i, j) − w(j, i) on the grid; 0 without a preference. In tiles that fit the cache."""
     items = len(weights)
     gaps = np.empty((items, items))
     for top in range(0, items, _TILE):
@@ -38,47 +40,28 @@ def margins(weights: np.ndarray) -> np.ndarray:
     return gaps
 
 
-@compiled()
-@no_type_check
-def potentials(weights: np.ndarray) -> np.ndarray:
+def potentials(weights: Weights) -> Float64[np.ndarray, " items"]:
     """Σ_j w(i, j) − w(j, i), each on the grid; nothing is added for a pair without a preference."""
-    items = len(weights)
-    sums = np.zeros(items)
-    for top in range(0, items, _TILE):
-        for left in range(top, items, _TILE):
-            for i in range(top, min(top + _TILE, items)):
-                row_sum = 0.0
-                for j in range(max(left, i + 1), min(left + _TILE, items)):
-                    gap = weights[i, j] - weights[j, i]
-                    if not np.isnan(gap):
-                        steps = np.rint(gap * GRID)
-                        row_sum += steps
-                        sums[j] -= steps
-                sums[i] += row_sum
-    return sums / GRID
+    sums: Float64[np.ndarray, " items"] = margins(weights).sum(axis=1)
+    return sums
 
 
-@compiled()
-@no_type_check
-def won(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def won(
+    weights: Weights,
+) -> tuple[Float64[np.ndarray, " items"], Float64[np.ndarray, " items"]]:
     """Σ_j w(i, j) / (w(i, j) + w(j, i)), each on the grid, ½ of 0 / 0, and how many j there are."""
-    items = len(weights)
-    total, compared = np.zeros(items), np.zeros(items)
-    for top in range(0, items, _TILE):
-        for left in range(top, items, _TILE):
-            for i in range(top, min(top + _TILE, items)):
-                for j in range(max(left, i + 1), min(left + _TILE, items)):
-                    weight_of_pair = weights[i, j] + weights[j, i]
-                    if np.isnan(weight_of_pair):
-                        continue
-                    share = 0.5
-                    if weight_of_pair > 0.0:
-                        share = np.rint(weights[i, j] / weight_of_pair * GRID) / GRID
-                    total[i] += share
-                    total[j] += 1.0 - share
-                    compared[i] += 1.0
-                    compared[j] += 1.0
-    return total, compared
+    both = weights + weights.T
+    np.fill_diagonal(both, np.nan)
+    compared = np.isfinite(both)
+    with np.errstate(invalid="ignore"):
+        share = np.where(both > 0.0, np.rint(weights / both * GRID) / GRID, 0.5)
+    share = np.where(np.tri(len(weights), dtype=bool), 1.0 - share.T, share)  # of one pair add up
+    return np.where(compared, share, 0.0).sum(axis=1), compared.sum(axis=1).astype(float)
+
+
+def agreement(weights: Weights, order: Int64[np.ndarray, " items"]) -> float:
+    """Σ w(i, j) over the pairs that the order puts i above j in."""
+    return float(np.nansum(np.triu(weights[np.ix_(order, order)], 1)))
 
 
 @compiled()
@@ -303,16 +286,3 @@ def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by o
         if not exchanged:
             break
     return order
-
-
-@compiled()
-@no_type_check
-def agreement(weights: np.ndarray, order: np.ndarray) -> float:
-    """Σ w(i, j) over the pairs that the order puts i above j in."""
-    total = 0.0
-    for at in range(len(order)):
-        for below in range(at + 1, len(order)):
-            weight = weights[order[at], order[below]]
-            if not np.isnan(weight):
-                total += weight
-    return total

@@ -28,10 +28,10 @@ def ingest(
         LetorError, DataError: malformed files; nothing is stored.
     """
     reading = reading or PreferenceFormat()
-    side_files = [path for path in (reading.items, reading.qrels) if path is not None]
+    side_files = [] if reading.qrels is None else [reading.qrels]
     digests = [_digest(path) for path in (*paths, *side_files)]
     recipe = {key: value for key, value in asdict(reading).items() if value}
-    recipe |= {"items": bool(reading.items), "qrels": bool(reading.qrels)}
+    recipe |= {"items": False, "qrels": bool(reading.qrels)}
     recipe["columns"] = dict(reading.columns)
     recipe["reader"] = READER
     file_names = {"files": [path.name for path in paths]}

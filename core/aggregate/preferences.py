@@ -6,18 +6,20 @@ f(a, b) and f(b, a) are two answers and are kept apart; else one answer tells bo
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import no_type_check
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int8, Int32, Int64
 
-from shuffleproof.core.compiled import compiled
 from shuffleproof.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE = "preferences.npz"
 ROWS = ("a", "b", "value", "votes", "judge", "first")
@@ -134,6 +136,24 @@ class Preferences:
         """The judgments of a query."""
         return slice(int(self.bounds[query]), int(self.bounds[query + 1]))
 
+    def table(self) -> "pd.DataFrame":
+        """The judgments by name: see `of_table`."""
+        import pandas as pd  # noqa: PLC0415 (only who extends them pays for it)
+
+        queries = np.repeat(np.arange(self.queries), np.diff(self.bounds)).tolist()
+        names = ["", *self.judges]  # a judge that is not known has place −1
+        return pd.DataFrame(
+            {
+                "query": [self.query_ids[query] for query in queries],
+                "a": [self.items[query][at] for query, at in zip(queries, self.a, strict=True)],
+                "b": [self.items[query][at] for query, at in zip(queries, self.b, strict=True)],
+                "value": self.value,
+                "votes": self.votes,
+                "judge": [names[judge + 1] for judge in self.judge],
+                "first": self.first,
+            }
+        )
+
     def pairs(self, query: int) -> Pairs:
         """The preferences of a query as a matrix: n² numbers for n items."""
         if self.rankings:
@@ -154,14 +174,72 @@ class Preferences:
         return Pairs(np.where(np.isnan(values), 1.0 - values.T, values), count)
 
 
+def of_table(
+    table: "pd.DataFrame",
+    items: Mapping[str, Sequence[str]],
+    grades: Mapping[str, Mapping[str, float]],
+    judges: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Preferences:
+    """Preferences of a table of judgments.
+
+    Args:
+        table: query, a, b, value, votes, judge and first of each, by name; no judge is "".
+        items: of each query.
+        grades: of items, by query; empty: nobody judged any.
+        judges: those that come first.
+        notes: what a person should know.
+    """
+    names = {
+        name: at for at, name in enumerate(filter(None, dict.fromkeys([*judges, *table["judge"]])))
+    }
+    numbers = {query: at for at, query in enumerate(items)}
+    places = {(query, name): at for query in items for at, name in enumerate(items[query])}
+    columns = ["query", "a", "b", "value", "votes", "judge", "first"]
+    rows = [
+        (
+            numbers[query],
+            places[query, a],
+            places[query, b],
+            value,
+            votes,
+            names.get(by, UNKNOWN),
+            first,
+        )
+        for query, a, b, value, votes, by, first in table[columns].itertuples(index=False)
+    ]
+    return built(
+        list(items), list(items.values()), rows, list(names),
+        labels=labels_of(items, grades), notes=tuple(notes),
+    )  # fmt: skip
+
+
+def labels_of(
+    items: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, float]]
+) -> tuple[Float64[np.ndarray, " items"], ...]:
+    """The grade of every item, by query; empty where nobody judged any."""
+    if not grades:
+        return ()
+    return tuple(
+        np.array([grades.get(query, {}).get(name, np.nan) for name in names], float)
+        for query, names in items.items()
+    )
+
+
 def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
     """How often the row's item stands above the column's, over the rankers that rank both.
 
     >>> pairs_of_rankings(np.array([[3, 2], [1, np.nan], [1, 1]], np.float32)).values[0, 1]
     np.float64(0.75)
     """
-    values, votes = _wins_and_votes(np.ascontiguousarray(rankings))
-    return Pairs(values, votes, weigh=True)
+    known = (~np.isnan(rankings)).astype(float)
+    votes = known.T @ known
+    np.fill_diagonal(votes, 0.0)
+    wins = np.zeros_like(votes)
+    for scores in rankings:
+        wins += (scores[:, None] > scores) + 0.5 * (scores[:, None] == scores)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Pairs(np.where(votes > 0, wins / votes, np.nan), votes, weigh=True)
 
 
 def pairs_of_matrix(values: Float64[np.ndarray, "items items"]) -> Pairs:
@@ -173,35 +251,6 @@ def pairs_of_matrix(values: Float64[np.ndarray, "items items"]) -> Pairs:
     whole = np.where(np.isnan(values), 1 - values.T, values)
     np.fill_diagonal(whole, np.nan)
     return Pairs(whole, np.isfinite(whole).astype(float))
-
-
-@compiled()
-@no_type_check
-def _wins_and_votes(rankings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rankers, items = rankings.shape
-    wins, votes = np.zeros((items, items)), np.zeros((items, items))
-    for ranker in range(rankers):
-        scores = rankings[ranker]
-        for item in range(items):
-            if np.isnan(scores[item]):
-                continue
-            for opponent in range(items):
-                if np.isnan(scores[opponent]):
-                    continue
-                votes[item, opponent] += 1.0
-                if scores[item] > scores[opponent]:
-                    wins[item, opponent] += 1.0
-                elif scores[item] == scores[opponent]:
-                    wins[item, opponent] += 0.5
-    for item in range(items):
-        votes[item, item] = 0.0
-        for opponent in range(items):
-            wins[item, opponent] = (
-                wins[item, opponent] / votes[item, opponent]
-                if votes[item, opponent] > 0
-                else np.nan
-            )
-    return wins, votes
 
 
 def save(preferences: Preferences, directory: Path) -> None:

@@ -11,26 +11,27 @@
 
 Where a preference is written and not who was shown first, it is a: (a, b) and (b, a) are two
 answers. Where none is written the preferred item stands first in each line: items are then kept
-by name, or as a file of items lists them, lest the order of the lines settle ties. Every file may
-be compressed. Parquet, Arrow and JSON lines are read in a guarded process (`core.data.tables`).
+by name, lest the order of the lines settle ties. Every file may be compressed. Parquet, Arrow and
+JSON lines are read in a guarded process (`core.data.tables`).
 """
 
 import csv
 import re
 import tokenize
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, labels_of, of_table
 from shuffleproof.core.data import tables, trec
+from shuffleproof.core.data.letor.read import LetorTable, MissingCells
 from shuffleproof.core.data.letor.stream import (
     ARROW,
     JSON,
@@ -101,6 +102,8 @@ ONE_QUERY = "all"
 
 LOG = re.compile(r"--- (\S+) (\S+) (\S+)\s*$")
 RESPONSE = "Response:"
+LONGEST = 500
+"""Letters of a line that are kept for an error."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,6 @@ class PreferenceFormat:
         malformed: an answer that cannot be read: an error, or left out and counted.
         columns: the files' names of our columns, where they are others.
         values: preferences of words that are others than WORDS.
-        items: a file of query and item a line: all items that there are.
         qrels: judgments (TREC): labels of items.
     """
 
@@ -127,7 +129,6 @@ class PreferenceFormat:
     malformed: str = "error"
     columns: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
-    items: Path | None = None
     qrels: Path | None = None
 
     def __post_init__(self) -> None:
@@ -148,6 +149,22 @@ class PreferenceFormat:
                 raise ParameterError(f"values: {word}", preference, "between 0 and 1")
 
 
+class Answer(NamedTuple):
+    """One line: names as written; `stated` where the preference was."""
+
+    query: str
+    a: str
+    b: str
+    value: float
+    votes: float
+    judge: str
+    first: str
+    stated: bool
+
+
+Grades = Mapping[str, Mapping[str, float]]
+
+
 def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Preferences:
     """All preferences of these files together.
 
@@ -160,12 +177,11 @@ def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Pref
     for path in paths:
         if not path.is_file():
             raise no_file(path)
-    listed_items = None if reading.items is None else _items_by_query(reading.items)
-    labels = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
+    grades: Grades = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
     form = form_of(paths, reading)
     if form in {"pairs", "matrix"}:
-        return _Judgments(reading, listed_items, labels).read(paths, form)
-    return _read_rankings(paths, form, reading, listed_items, labels)
+        return _read_judgments(paths, form, reading, grades)
+    return _read_rankings(paths, form, reading, grades)
 
 
 def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
@@ -180,9 +196,7 @@ def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
     columns = first_line.split()
     if len(columns) >= 6 and columns[1].upper() == "Q0":
         return "runs"
-    if re.match(r"\S+\s+qid:", first_line):
-        return "rankings"
-    return "pairs"
+    return "rankings" if re.match(r"\S+\s+qid:", first_line) else "pairs"
 
 
 def _is_table(path: Path) -> bool:
@@ -215,12 +229,6 @@ def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
         raise DataError(str(path), "no lines", FORM)
 
 
-def _delimiter(line: str) -> str:
-    """The mark between columns, outside quotes; empty: blanks."""
-    bare = re.sub(r'"[^"]*"', "", line)
-    return next((mark for mark in "\t;," if mark in bare), "")
-
-
 def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
     """Number, text and cells of every row of CSV, or of columns between blanks.
 
@@ -229,7 +237,8 @@ def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
     """
     found = _lines(path)
     last = next(found)
-    delimiter = _delimiter(last[1])
+    bare = re.sub(r'"[^"]*"', "", last[1])
+    delimiter = next((mark for mark in "\t;," if mark in bare), "")
     every = chain([last], found)
     if not delimiter:
         yield from ((at, line, line.split()) for at, line in every)
@@ -249,203 +258,104 @@ def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
         raise LetorError(path, *last, f"no CSV ({error})", remedy) from error
 
 
-def _items_by_query(path: Path) -> dict[str, dict[str, int]]:
-    """The items of each query and their lines: its name and the item's, the last column, on each.
-
-    A first line `query,item` is a header.
-    """
-    items: dict[str, dict[str, int]] = {}
-    for at, line, columns in _rows(path):
-        if len(columns) < 2:
-            raise LetorError(path, at, line, "one column", "A line reads: query, item.")
-        if (at, columns) != (1, ["query", "item"]):
-            items.setdefault(columns[0], {}).setdefault(columns[-1], at)
-    return items
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One line: names as written; `stated` where the preference was."""
-
-    query: str
-    a: str
-    b: str
-    value: float
-    votes: float
-    judge: str
-    first: str
-    stated: bool
-
-
-class _Judgments:
-    """Answers of all files put together."""
-
-    def __init__(
-        self,
-        reading: PreferenceFormat,
-        known: Mapping[str, Mapping[str, int]] | None,
-        labels: Mapping[str, Mapping[str, int]],
-    ) -> None:
-        self.reading, self.known, self.labels = reading, known, labels
-        self.queries: dict[str, int] = {}
-        self.items: list[dict[str, int]] = []
-        self.judges: dict[str, int] = {}
-        self.rows: list[tuple[int, int, int, float, float, int, int]] = []
-        self.seen: dict[tuple[int, ...], int] = {}
-        self.where: dict[str, str] = {}
-        self.malformed: list[str] = []
-        self.again: Counter[str] = Counter()
-        self.winners_first = False
-
-    def read(self, paths: Sequence[Path], form: str) -> Preferences:
-        """Every file; then what no line shows alone."""
-        for path in paths:
-            if form == "matrix":
-                self._matrix(path)
-            else:
-                for at, line, answer in answers(path, self.reading):
-                    self._add_answer(path, at, line, answer)
-        for query, items in (self.known or {}).items():
-            query_items = self.items[self._query_place(query)]
-            for item in items:
-                query_items.setdefault(item, len(query_items))
-        self._check(paths)
-        if self.winners_first:
-            self._order_items()
-        names = [list(items) for items in self.items]
-        notes = [f"{kind}: {count:,}." for kind, count in self.again.items()]
-        if self.malformed:
-            examples = ", ".join(self.malformed[:5]) + (" …" if len(self.malformed) > 5 else "")
-            count = counted(len(self.malformed), "malformed answer")
-            notes.append(f"{count} left out ({examples}).")
-        grades = tuple(
-            np.array([self.labels.get(query, {}).get(item, np.nan) for item in query_items], float)
-            for query, query_items in zip(self.queries, names, strict=True)
-        )
-        return built(
-            list(self.queries), names, self.rows, list(self.judges),
-            labels=grades if self.labels else (), notes=tuple(notes),
-        )  # fmt: skip
-
-    def _query_place(self, name: str) -> int:
-        place = self.queries.setdefault(name, len(self.queries))
-        if place == len(self.items):
-            self.items.append({})
-        return place
-
-    def _add_answer(self, path: Path, at: int, line: str, answer: Answer | str) -> None:
-        if isinstance(answer, str):
-            if self.reading.malformed == "error":
+def _read_judgments(
+    paths: Sequence[Path], form: str, reading: PreferenceFormat, grades: Grades
+) -> Preferences:
+    """Answers of all files, put together as one table."""
+    rows: list[tuple[Any, ...]] = []
+    notes, malformed = [], list[str]()
+    for path in paths:
+        for at, line, answer in (
+            _matrix_answers(path) if form == "matrix" else answers(path, reading)
+        ):
+            if isinstance(answer, Answer):
+                rows.append((*answer, path, at, line[:LONGEST]))
+            elif reading.malformed == "error":
                 remedy = f"{FORM} Mend the line, or leave such answers out: --malformed skip."
                 raise LetorError(path, at, line, answer, remedy)
-            self.malformed.append(f"{path.name}:{at}")
-            return
-        self.winners_first |= not answer.stated and not answer.first
-        if answer.a == answer.b:
-            self.again["Pairs of an item with itself, left out"] += 1
-            return
-        query = self._query_place(answer.query)
-        self.where.setdefault(answer.query, f"{path}:{at}")
-        items = self.items[query]
-        if self.known is not None:
-            for name in (answer.a, answer.b):
-                if name not in self.known.get(answer.query, ()):
-                    finding = f"the unknown document {quoted(name)} of query {answer.query}"
-                    remedy = f"Mend its name, or add it to {self.reading.items}."
-                    raise LetorError(path, at, line, finding, remedy)
-        a, b = (items.setdefault(name, len(items)) for name in (answer.a, answer.b))
-        judge = UNKNOWN
-        if answer.judge:
-            judge = self.judges.setdefault(answer.judge, len(self.judges))
-        shown_first = {"": UNKNOWN, "a": 0, "b": 1, answer.a: 0, answer.b: 1}.get(answer.first)
-        if shown_first is None:
-            finding = f"first is {quoted(answer.first)}"
-            raise LetorError(path, at, line, finding, "It is a, b, or the name of one of the two.")
-        row = (query, a, b, answer.value, answer.votes, judge, shown_first)
-        if answer.stated and self._is_repeated(path, at, line, row):
-            return
-        self.rows.append(row)
+            else:
+                malformed.append(f"{path.name}:{at}")
+    frame = pd.DataFrame(rows, columns=[*Answer._fields, "path", "number", "line"], dtype=object)
+    by_name = not all(frame["stated"] | (frame["first"] != ""))
+    itself = frame["a"] == frame["b"]
+    if itself.any():
+        notes.append(f"Pairs of an item with itself, left out: {itself.sum():,}.")
+    frame = frame[~itself]
+    if frame.empty:
+        raise DataError(str(paths[0]), "no preferences", FORM)
+    items: dict[str, list[str]] = {}
+    for query, of_query in frame.groupby("query", sort=False):
+        names = list(dict.fromkeys(of_query[["a", "b"]].to_numpy().ravel()))
+        # the winner stands first in each line, which must not settle ties
+        items[str(query)] = sorted(names) if by_name else names
+    frame["first"] = _first_shown(frame)
+    frame, repeated = _once(frame, reading.repeats)
+    if repeated:
+        notes.append(f"pairs stated twice, the {reading.repeats} kept: {repeated:,}.")
+    if malformed:
+        examples = ", ".join(malformed[:5]) + (" …" if len(malformed) > 5 else "")
+        notes.append(f"{counted(len(malformed), 'malformed answer')} left out ({examples}).")
+    return of_table(frame, items, grades, notes=notes)
 
-    def _order_items(self) -> None:
-        """Order the items of every query by name, or as they are listed."""
-        places = []
-        for name, query in self.queries.items():
-            items = self.items[query]
-            ordered = sorted(items) if self.known is None else self.known[name]
-            self.items[query] = {item: place for place, item in enumerate(ordered)}
-            places.append([self.items[query][item] for item in items])
-        self.rows = [
-            (query, places[query][a], places[query][b], value, votes, judge, shown_first)
-            for query, a, b, value, votes, judge, shown_first in self.rows
-        ]
 
-    def _is_repeated(
-        self, path: Path, at: int, line: str, row: tuple[int, int, int, float, float, int, int]
-    ) -> bool:
-        """Whether this preference was stated before; a second value is settled as was asked."""
-        as_shown = (row[1], row[2]) if row[6] != 1 else (row[2], row[1])
-        value = row[3] if row[6] != 1 else 1 - row[3]
-        key = (row[0], *as_shown, row[5], row[6] != UNKNOWN)
-        before = self.seen.setdefault(key, len(self.rows))
-        if before == len(self.rows) or self.reading.repeats == "votes":
-            return False
-        old = self.rows[before]
-        old_value = old[3] if old[6] != 1 else 1 - old[3]
-        if old_value == value:
-            return self.reading.repeats in {"first", "last"}
-        if self.reading.repeats == "error":
-            finding = f"a second preference of a pair that has {old_value:g} already"
-            remedy = "Say what it means: --repeats votes (both count), first or last."
-            raise LetorError(path, at, line, finding, remedy)
-        self.again[f"pairs stated twice, the {self.reading.repeats} kept"] += 1
-        if self.reading.repeats == "last":
-            self.rows[before] = row
-        return True
+def _refuse(row: Any, finding: str, remedy: str) -> NoReturn:
+    raise LetorError(row["path"], row["number"], row["line"], finding, remedy)
 
-    def _matrix(self, path: Path) -> None:
-        values = _matrix_of(path)
-        bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
-        if len(bad):
-            row, column = bad[0].tolist()
-            finding = f"{values[row, column]:g} at row {row}, column {column} (from 0)"
-            raise DataError(str(path), finding, MATRIX_FORM)
-        name = path.name.removesuffix(".npy")
-        query = self._query_place(name)
-        self.where[name] = str(path)
-        items = None if self.known is None else self.known.get(name, {})
-        if items is not None and len(items) != len(values):
-            finding = (
-                f"{counted(len(values), 'row')}, where {self.reading.items} lists {len(items)}"
-            )
-            raise DataError(str(path), finding, f"List each row's item of query {name}, in order.")
-        for item in range(len(values)) if items is None else items:
-            self.items[query].setdefault(str(item), len(self.items[query]))
-        if not np.nan_to_num(np.diag(values)).any():
-            np.fill_diagonal(values, np.nan)
-        for row, column in np.argwhere(np.isfinite(values)).tolist():
-            self.rows.append((query, row, column, float(values[row, column]), 1.0, UNKNOWN, 0))
 
-    def _check(self, paths: Sequence[Path]) -> None:
-        """No preference at all, a query of one item, and an item that no pair has."""
-        if not self.rows:
-            raise DataError(str(paths[0]), "no preferences", FORM)
-        compared: list[set[int]] = [set() for _ in self.items]
-        for query, a, b, *_ in self.rows:
-            if a != b:
-                compared[query] |= {a, b}
-        for name, query in self.queries.items():
-            place = self.where.get(name, str(paths[0]))
-            items = self.items[query]
-            if len(items) < 2:
-                finding = f"query {quoted(name)} has {counted(len(items), 'item')}"
-                raise DataError(place, finding, "A preference is between two: leave the query out.")
-            uncompared = [item for item, at in items.items() if at not in compared[query]]
-            if uncompared:
-                if self.known is not None:
-                    place = f"{self.reading.items}:{self.known[name][uncompared[0]]}"
-                finding = f"item {quoted(uncompared[0])} of query {quoted(name)} was never compared"
-                finding += f", nor were {len(uncompared) - 1} others" if len(uncompared) > 1 else ""
-                raise DataError(place, finding, "Ask for one pair with it, or leave it out.")
+def _first_shown(frame: pd.DataFrame) -> np.ndarray:
+    """0 where a was shown first, 1 where b was, UNKNOWN where it is not known."""
+    first, wrong = frame["first"], -9
+    names = [first == frame["b"], first == frame["a"]]
+    found = np.select([*names, first == "a", first == "b", first == ""], [1, 0, 0, 1, -1], wrong)
+    if (found == wrong).any():
+        row = frame.iloc[int(np.argmax(found == wrong))]
+        remedy = "It is a, b, or the name of one of the two."
+        _refuse(row, f"first is {quoted(row['first'])}", remedy)
+    return found
+
+
+def _once(frame: pd.DataFrame, repeats: str) -> tuple[pd.DataFrame, int]:
+    """The table with each stated pair once, unless repeats are votes, and how many were settled."""
+    if repeats == "votes":
+        return frame, 0
+    turned = (frame["first"] == 1).to_numpy()
+    key = frame[["query", "judge", "stated"]].assign(
+        top=np.where(turned, frame["b"], frame["a"]),
+        other=np.where(turned, frame["a"], frame["b"]),
+        known=frame["first"] != UNKNOWN,
+    )
+    value = pd.Series(np.where(turned, 1 - frame["value"], frame["value"]), frame.index)
+    before = value.groupby([key[name] for name in key]).transform("first")
+    unlike = frame["stated"].astype(bool) & (value != before)
+    if repeats == "error" and unlike.any():
+        row, stated = frame[unlike].iloc[0], before[unlike].iloc[0]
+        finding = f"a second preference of a pair that has {stated:g} already"
+        _refuse(row, finding, "Say what it means: --repeats votes (both count), first or last.")
+    if repeats == "error":
+        return frame, 0
+    dropped = key.duplicated(keep=repeats) & frame["stated"].astype(bool)  # type: ignore[arg-type]
+    return frame[~dropped], int(unlike.sum())
+
+
+def _matrix_answers(path: Path) -> Iterator[tuple[int, str, Answer]]:
+    """The numbers of a matrix as answers; the row's item was shown first."""
+    values = _matrix_of(path)
+    np.fill_diagonal(values, np.nan)
+    bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
+    if len(bad):
+        row, column = bad[0].tolist()
+        finding = f"{values[row, column]:g} at row {row}, column {column} (from 0)"
+        raise DataError(str(path), finding, MATRIX_FORM)
+    unknown = np.isnan(values) & np.isnan(values.T)
+    lonely = np.flatnonzero(unknown.all(axis=1))
+    if len(lonely):
+        finding = f"item {lonely[0]} was never compared"
+        raise DataError(str(path), finding, "Ask for one pair with it, or leave it out.")
+    name = path.name.removesuffix(".npy")
+    # rows in the order of the items, so that items have the order of the rows
+    for row, column in np.argwhere(np.isfinite(values)).tolist():
+        value = float(values[row, column])
+        yield 0, "", Answer(name, str(row), str(column), value, 1.0, "", "a", stated=True)
 
 
 def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
@@ -470,12 +380,19 @@ def answers(
     path: Path, reading: PreferenceFormat
 ) -> Generator[tuple[int, str, Answer | str], None, None]:
     """Line number, line and what it answers, or what is wrong with it."""
-    if _is_table(path):
-        yield from _table_answers(path, reading)
-    elif LOG.match(_first_line(path)):
+    is_table = _is_table(path)
+    if not is_table and LOG.match(_first_line(path)):
         yield from _log_answers(path)
-    else:
-        yield from _text_answers(path, reading)
+        return
+    fields, rows = _table_rows(path, reading) if is_table else _text_rows(path, reading)
+    stated = "preference" in fields
+    whole = {} if "query" in fields else {"query": ONE_QUERY}
+    for at, line, cells in rows:
+        if len(cells) != len(fields):
+            finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
+            raise LetorError(path, at, line, finding, FORM)
+        cell = whole | {name: text for name, text in zip(fields, cells, strict=True) if name}
+        yield at, line, _answer(path, at, line, cell, reading, stated=stated)
 
 
 def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, str]:
@@ -486,9 +403,9 @@ def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, st
     """
     found: dict[str, str] = {}
     for ours in COLUMNS:
-        theirs = (reading.columns.get(ours), ours, *OTHER_NAMES.get(ours, ()))
+        theirs = (ours, *OTHER_NAMES.get(ours, ()))
         if ours in reading.columns:
-            theirs = theirs[:1]
+            theirs = (reading.columns[ours],)
         same = [name for one in theirs for name in names if one in {name, name.lower()}]
         free = [name for name in same if name not in found]  # a column has one meaning
         if free:
@@ -506,55 +423,51 @@ def _columns_error(place: str, names: Sequence[str]) -> DataError:
     return DataError(place, finding, remedy)
 
 
-def _text_answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, str, Answer | str]]:
-    """The answers of CSV, or of columns between blanks; a first line of names is optional."""
-    rows: Iterator[tuple[int, str, list[str]]] = _rows(path)
+Rows = Iterator[tuple[int, str, list[str]]]
+"""Number, text and cells of every row."""
+
+
+def _text_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]:
+    """Our columns, and the rows of CSV or of columns between blanks; names in front may lack."""
+    rows: Rows = _rows(path)
     at, line, header = next(rows)
-    if len(set(header)) < len(header) and {"a", "b"} <= {*_columns_of(header, reading).values()}:
-        raise LetorError(path, at, line, "two columns of one name", "Rename one of them.")
     columns = _columns_of(header, reading)
     fields = [columns.get(name, "") for name in header]
-    if not {"a", "b"} <= {*fields}:
-        headless = 3 <= len(header) <= 5 and not reading.columns and "query" not in fields
-        named = len(header) > 3 and header[3][:1].isalpha()
-        if not headless or (named and isinstance(_preference(header[3], reading), str)):
-            raise _columns_error(f"{path}:{at}", header)
-        fields = list(COLUMNS[: len(header)])
-        rows = chain([(at, line, header)], rows)
-    stated = "preference" in fields
-    for at, line, cells in rows:
-        if len(cells) != len(fields):
-            finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
-            raise LetorError(path, at, line, finding, FORM)
-        cell = {name: text for name, text in zip(fields, cells, strict=True) if name}
-        if "query" not in fields:
-            cell["query"] = ONE_QUERY
-        yield at, line, _answer(path, at, line, cell, reading, stated=stated)
+    if {"a", "b"} <= {*fields}:
+        if len(set(header)) < len(header):
+            raise LetorError(path, at, line, "two columns of one name", "Rename one of them.")
+        return fields, rows
+    headless = 3 <= len(header) <= 5 and not reading.columns and "query" not in fields
+    named = len(header) > 3 and header[3][:1].isalpha()
+    if not headless or (named and isinstance(_preference(header[3], reading), str)):
+        raise _columns_error(f"{path}:{at}", header)
+    return list(COLUMNS[: len(header)]), chain([(at, line, header)], rows)
 
 
-def _table_answers(
-    path: Path, reading: PreferenceFormat
-) -> Iterator[tuple[int, str, Answer | str]]:
-    """The answers of Parquet, Arrow or JSON lines."""
-    names, at = tables.names_of(path, str(path)), 0
+def _table_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]:
+    """Our columns, and the rows of Parquet, Arrow or JSON lines."""
+    names = tables.names_of(path, str(path))
     columns = _columns_of(names, reading)
     if not {"a", "b"} <= {*columns.values()}:
         raise _columns_error(str(path), names)
-    stated = "preference" in columns.values()
-    for batch in tables.batches(path, str(path), [*columns]):
-        ours = [columns[name] for name in batch]
-        for row in zip(*batch.values(), strict=True):
-            at += 1
-            fields = dict(zip(ours, row, strict=True))
-            line = ", ".join(f"{name}={value!r}"[:40] for name, value in fields.items())
-            cell = {} if "query" in columns.values() else {"query": ONE_QUERY}
-            for name, value in fields.items():
-                if isinstance(value, list | dict | bool | np.bool_):
-                    finding = f"a {type(value).__name__} as {name}"
-                    raise LetorError(path, at, line, finding, "Write texts or numbers.")
-                if value is not None and value == value:  # noqa: PLR0124 (NaN is missing)
-                    cell[name] = str(value)
-            yield at, line, _answer(path, at, line, cell, reading, stated=stated)
+
+    def rows() -> Rows:
+        at = 0
+        for batch in tables.batches(path, str(path), [*columns]):
+            for row in zip(*(batch.get(name, ()) for name in columns), strict=True):
+                at += 1
+                said = zip(columns.values(), row, strict=True)
+                line = ", ".join(f"{name}={value!r}"[:40] for name, value in said)
+                for name, value in zip(columns.values(), row, strict=True):
+                    if isinstance(value, list | dict | bool | np.bool_):
+                        finding = f"a {type(value).__name__} as {name}"
+                        raise LetorError(path, at, line, finding, "Write texts or numbers.")
+                missing = (value is None or value != value for value in row)  # noqa: PLR0124 (NaN)
+                yield at, line, [
+                    "" if no else str(value) for no, value in zip(missing, row, strict=True)
+                ]  # fmt: skip
+
+    return list(columns.values()), rows()
 
 
 def _answer(  # noqa: PLR0913 (a line and where it stands)
@@ -665,70 +578,53 @@ def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
 
 
 def _read_rankings(
-    paths: Sequence[Path],
-    form: str,
-    reading: PreferenceFormat,
-    listed_items: Mapping[str, Mapping[str, int]] | None,
-    qrels: Mapping[str, Mapping[str, int]],
+    paths: Sequence[Path], form: str, reading: PreferenceFormat, grades: Grades
 ) -> Preferences:
-    """Sets of rankings: a matrix of scores a query."""
-    scores: dict[str, dict[str, dict[str, float]]] = {}
-    rankers: dict[str, int] = {}
-    labels: dict[str, dict[str, float]] = {
-        query: {item: float(grade) for item, grade in query_items.items()}
-        for query, query_items in qrels.items()
-    }
-    for path in paths:
-        if form == "runs":
-            run = trec.read_run(path)
-            name = path.name if run.tag in rankers or not run.tag else run.tag
-            rankers.setdefault(name, len(rankers))
-            for topic, retrieved in run.scores.items():
-                for item, score in retrieved.items():
-                    scores.setdefault(topic, {}).setdefault(item, {})[name] = score
-        else:
-            _add_rankings(path, scores, rankers, labels)
-    _check_items(paths, reading, listed_items, scores)
-    tables, items = [], []
-    for query_items in scores.values():
-        table = np.full((len(rankers), len(query_items)), np.nan, np.float32)
-        for place, by_ranker in enumerate(query_items.values()):
-            for ranker, score in by_ranker.items():
-                table[rankers[ranker], place] = score
-        tables.append(table)
-        items.append(list(query_items))
-    grades = tuple(
-        np.array([labels.get(query, {}).get(item, np.nan) for item in query_items], float)
-        for query, query_items in zip(scores, items, strict=True)
-    )
-    tables = _oriented(paths[0], form, reading, tables, grades if labels else ())
-    empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in tables)
+    """Sets of rankings: a matrix of scores a query, higher is better."""
+    if form == "rankings" and not reading.direction:
+        finding = "is a small number the top, or a large one? The files do not say"
+        raise DataError(str(paths[0]), finding, "Say --direction small or large.")
+    letor = form == "rankings" and " qid:" in _first_line(paths[0])
+    if letor:
+        scores, own = _aggregation_sets(paths)
+        grades = {**own, **grades}
+    else:
+        read_one = _run_scores if form == "runs" else _ranks
+        scores = pd.concat([read_one(path) for path in paths], ignore_index=True)
+    if form == "rankings" and reading.direction == "small":
+        scores["score"] = -scores["score"]
+    rankers = list(dict.fromkeys(scores["ranker"]))
+    place_of = {ranker: place for place, ranker in enumerate(rankers)}
+    items: dict[str, list[str]] = {}
+    rankings = []
+    for query, of_query in scores.groupby("query", sort=False):
+        items[str(query)] = names = list(dict.fromkeys(of_query["item"]))
+        table = np.full((len(rankers), len(names)), np.nan, np.float32)
+        at = {name: place for place, name in enumerate(names)}
+        table[of_query["ranker"].map(place_of), of_query["item"].map(at)] = of_query["score"]
+        rankings.append(table)
+    for query, names in items.items():
+        if len(names) < 2:
+            finding = f"query {quoted(query)} has {counted(len(names), 'item')}"
+            raise DataError(str(paths[0]), finding, "A preference is between two: leave it out.")
+    empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in rankings)
+    missing = sum(int(np.isnan(table).sum()) for table in rankings)
+    if missing and not reading.nulls:
+        share = 100 * missing / sum(table.size for table in rankings)
+        raise DataError(
+            str(paths[0]),
+            f"{share:.1f} % of the ranks are missing, and nothing says why",
+            "Say --nulls last if each ranker returned its best items only, --nulls missing if it "
+            "was never asked about the others.",
+        )
+    if reading.nulls == "last":
+        rankings = [*map(_with_last, rankings)]
+        empty = 0
     notes = (f"Items that no ranker ranks, never compared: {empty:,}.",) if empty else ()
     return built(
-        list(scores), items, (), list(rankers),
-        rankings=tuple(tables), labels=grades if labels else (), notes=notes,
+        list(items), list(items.values()), (), rankers,
+        rankings=tuple(rankings), labels=labels_of(items, grades), notes=notes,
     )  # fmt: skip
-
-
-def _oriented(
-    path: Path,
-    form: str,
-    reading: PreferenceFormat,
-    tables: Sequence[np.ndarray],
-    labels: Sequence[np.ndarray],
-) -> list[np.ndarray]:
-    """Scores, higher is better, with missing ones as was said.
-
-    Raises:
-        DataError: nobody said which end is the top, or what missing ranks mean.
-    """
-    if form == "rankings" and not reading.direction:
-        raise _direction_error(path, tables, labels)
-    sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
-    scores = [sign * table for table in tables]
-    if not reading.nulls and any(np.isnan(table).any() for table in scores):
-        raise _nulls_error(path, scores)
-    return list(map(_with_last, scores)) if reading.nulls == "last" else scores
 
 
 def _with_last(table: np.ndarray) -> np.ndarray:
@@ -738,107 +634,71 @@ def _with_last(table: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(table), below, table)
 
 
-def _nulls_error(path: Path, tables: Sequence[np.ndarray]) -> DataError:
-    """The refusal of rankings with empty cells whose meaning nobody stated."""
-    cells = sum(table.size for table in tables)
-    empty = sum(int(np.isnan(table).sum()) for table in tables)
-    finding = f"{100 * empty / cells:.1f} % of the ranks are missing, and nothing says why"
-    remedy = (
-        "Say --nulls last if each ranker returned its best items only, --nulls missing if it was "
-        "never asked about the others."
+def _aggregation_sets(paths: Sequence[Path]) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
+    """Scores of LETOR's aggregation sets, whose features are rankers, and grades of the items."""
+    table = LetorTable(MissingCells.MISSING)
+    for path in paths:
+        for _ in table.adding(path):
+            pass
+    data = table.to_dataset().dataset
+    names, rankers = trec.document_names(data), [*map(str, data.feature_ids)]
+    queries = np.repeat(np.array(data.query_ids, dtype=object), np.diff(data.offsets))
+    absent = data.absent_cells(np.arange(data.documents))
+    cells = data.features if absent is None else np.where(absent, np.nan, data.features)
+    grades: dict[str, dict[str, float]] = {}
+    for query, name, label in zip(queries, names, data.labels.tolist(), strict=True):
+        grades.setdefault(query, {})[name] = label
+    frame = pd.DataFrame(
+        {
+            "query": np.repeat(queries, len(rankers)),
+            "item": np.repeat(np.array(names, dtype=object), len(rankers)),
+            "ranker": rankers * data.documents,
+            "score": cells.ravel(),
+        }
     )
-    return DataError(str(path), finding, remedy)
+    return _distinct(paths[0], frame), grades
 
 
-def _check_items(
-    paths: Sequence[Path],
-    reading: PreferenceFormat,
-    listed_items: Mapping[str, Mapping[str, int]] | None,
-    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
-) -> None:
-    for query, query_items in scores.items():
-        if len(query_items) < 2:
-            finding = f"query {quoted(query)} has {counted(len(query_items), 'item')}"
-            raise DataError(str(paths[0]), finding, "A preference is between two: leave it out.")
-        for item in query_items:
-            if listed_items is not None and item not in listed_items.get(query, ()):
-                finding = f"the unknown document {quoted(item)} of query {query}"
-                remedy = f"Mend its name, or add it to {reading.items}."
-                raise DataError(str(paths[0]), finding, remedy)
+def _run_scores(path: Path) -> pd.DataFrame:
+    """The scores of a TREC run, whose ranker is called by its tag or else by the file."""
+    run = trec.read_run(path)
+    rows = [
+        (query, item, run.tag or path.name, score)
+        for query, retrieved in run.scores.items()
+        for item, score in retrieved.items()
+    ]
+    return pd.DataFrame(rows, columns=["query", "item", "ranker", "score"])
 
 
-def _add_rankings(
-    path: Path,
-    scores: dict[str, dict[str, dict[str, float]]],
-    rankers: dict[str, int],
-    labels: dict[str, dict[str, float]],
-) -> None:
-    """One file of LETOR's aggregation sets, or of query, ranker, item, rank."""
+def _ranks(path: Path) -> pd.DataFrame:
+    """The ranks of a table of query, ranker, item, rank."""
     form = "A line reads: query, ranker, item, rank; or label qid:Q 1:RANK 2:NULL … #docid = D."
-    letor = " qid:" in _first_line(path)
-    rows = ((at, line, [line]) for at, line in _lines(path)) if letor else _rows(path)
-    for place, (at, line, row) in enumerate(rows):
-        if place == 0 and re.match(r"\W*query\W", line, re.IGNORECASE):
+    rows = []
+    for place, (at, line, row) in enumerate(_rows(path)):
+        if place == 0 and row[0].casefold() == "query":
             continue
-        if " qid:" in line:
-            head, _, comment = line.partition("#")
-            cells = head.split()
-            query = cells[1].removeprefix("qid:")
-            match = re.search(r"docid\s*=\s*(\S+)", comment)
-            item = match[1] if match else f"{query}.{len(scores.get(query, ())) + 1}"
-            rank_cells = [cell.partition(":")[::2] for cell in cells[2:]]
-            labels.setdefault(query, {})[item] = _finite_number(path, at, line, cells[0], form)
-        else:
-            if len(row) != 4:
-                raise LetorError(path, at, line, f"{counted(len(row), 'column')}, not 4", form)
-            query, ranker, item, rank = row
-            rank_cells = [(ranker, rank)]
-        ranks_by_ranker = scores.setdefault(query, {}).setdefault(item, {})
-        for ranker, rank in rank_cells:
-            rankers.setdefault(ranker, len(rankers))
-            if rank.upper() in {"NULL", "NAN", ""}:
-                continue
-            value = _finite_number(path, at, line, rank, form)
-            if ranks_by_ranker.setdefault(ranker, value) != value:
-                finding = f"a second rank of {quoted(item)} by {ranker}"
-                raise LetorError(path, at, line, finding, "Keep one of the lines.")
+        if len(row) != 4:
+            raise LetorError(path, at, line, f"{counted(len(row), 'column')}, not 4", form)
+        query, ranker, item, rank = row
+        try:
+            value = np.nan if rank.upper() in {"NULL", "NAN", ""} else number(rank)
+        except ValueError as error:
+            finding = f"{quoted(rank)} where a number is due"
+            raise LetorError(path, at, line, finding, form) from error
+        rows.append((query, item, ranker, value))
+    return _distinct(path, pd.DataFrame(rows, columns=["query", "item", "ranker", "score"]))
 
 
-def _finite_number(path: Path, at: int, line: str, text: str, form: str) -> float:
-    try:
-        return number(text)
-    except ValueError as error:
-        finding = f"{quoted(text)} where a number is due"
-        raise LetorError(path, at, line, finding, form) from error
+def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """Scores with each item of a ranker once.
 
-
-def _direction_error(
-    path: Path, tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]
-) -> DataError:
-    """What is told where nobody said which end is the top, with what labels propose."""
-    finding = "is a small number the top, or a large one? The files do not say"
-    if not labels:
-        return DataError(
-            str(path), finding, "Say --direction small or large; --qrels FILE lets it be proposed."
-        )
-    small, large = (propose_direction(tables, labels, sign) for sign in (-1.0, 1.0))
-    better = "small" if small > large else "large"
-    finding += f"; by the labels small = top has precision@1 {small:.3f}, large = top {large:.3f}"
-    return DataError(str(path), finding, f"Say --direction {better} if that is what is meant.")
-
-
-def propose_direction(
-    tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], sign: float
-) -> float:
-    """How often the item that a ranker has on top is relevant, on average over rankers and queries.
-
-    Items that a ranker ties on top count alike.
+    Raises:
+        DataError: an item has two.
     """
-    hits: list[Any] = []
-    for table, grades in zip(tables, labels, strict=True):
-        scores = sign * np.asarray(table, float)
-        hits += [
-            np.mean(np.nan_to_num(grades[row == np.nanmax(row)]) > 0)
-            for row in scores[np.isfinite(scores).any(axis=1)]
-        ]
-    return float(np.mean(hits)) if hits else 0.0
+    frame = frame.drop_duplicates()
+    twice = frame[frame.duplicated(["query", "item", "ranker"])]
+    if len(twice):
+        row = twice.iloc[0]
+        finding = f"a second rank of {quoted(row['item'])} by {row['ranker']}"
+        raise DataError(str(path), finding, "Keep one of the two.")
+    return frame

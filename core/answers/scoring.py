@@ -119,24 +119,6 @@ def _quality(judged: JudgedLists, scores: Float32[np.ndarray, " docs"]) -> float
     return float(evaluate([QUALITY], judged.dataset, judged.lists, scores)[0, 0])
 
 
-def values_of_queries(item: Mapping[str, Any]) -> dict[str, Any]:
-    """NDCG@10 of every test list by several rankers, the lists shown as they are.
-
-    Args:
-        item: `store`, `data`, `recipe` and `rankers` (artefact keys).
-
-    Returns:
-        `queries`, their ids, and `values`, by ranker one a query.
-    """
-    judged = lists_for(item)
-    ids = judged.dataset.query_ids
-    values = {}
-    for key in item["rankers"]:
-        scores = _ranker(item["store"], key).score(judged.dataset, judged.lists)
-        values[key] = evaluate([QUALITY], judged.dataset, judged.lists, scores)[0].tolist()
-    return {"queries": [ids[query] for query in judged.lists.queries], "values": values}
-
-
 def check_same_data(item: Mapping[str, Any]) -> None:
     """Refuse a data set whose lists are not those that a question's `lists` is the digest of.
 

@@ -34,7 +34,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
             raise ParameterError("--values", f"{word}={text}", form) from error
     reading = PreferenceFormat(
         arguments.format or "", arguments.direction or "", arguments.nulls or "", arguments.repeats,
-        arguments.malformed, columns, values, arguments.items, arguments.qrels,
+        arguments.malformed, columns, values, arguments.qrels,
     )  # fmt: skip
     (artefact,) = named_once(
         arguments.name,

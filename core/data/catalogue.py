@@ -138,7 +138,7 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
     """
     if isinstance(place, Parts):
         yield [place]
-    elif place.is_dir() and not document_tables.tables_of_parts(place):
+    elif place.is_dir():
         yield layout.find(place)
     elif place.is_file() and len(archive_members(place)) > 1:
         with _unpacked_folder(place, store) as folder, _folds(folder, store) as inside:
@@ -147,12 +147,9 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
                     yield [replace(only, name=place.stem)]
                 case _:
                     yield inside
-    elif place.is_dir() or (place.is_file() and document_tables.has_parts(place)):
-        layout.check_shards(place, [Path(member.filename) for member in archive_members(place)])
-        files, found = document_tables.parts_in(place)
-        some = tuple(files)
-        valid = some if layout.VALID in found else ()
-        yield [Parts(place.stem, some, valid, some, by_rows=True)]
+    elif document_tables.has_parts(place):
+        valid = (place,) if layout.VALID in document_tables.parts_in(place) else ()
+        yield [Parts(place.stem, (place,), valid, (place,))]
     else:
         yield [layout.fold_at(place) or place]
 
@@ -185,7 +182,7 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
     settings = {"missing": str(reading.missing)}
     if isinstance(parts, Path):
         settings |= {"fractions": repr(reading.fractions), "seed": str(reading.seed)}
-    elif parts.by_rows:
+    elif parts.train == parts.test and all(map(document_tables.has_parts, parts.train)):
         settings |= {"parts": "by rows"}
     if reading.columns:
         settings |= {"columns": repr(sorted(reading.columns))}

@@ -7,7 +7,6 @@ changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -262,14 +261,8 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
     if not read & set(shape.needed):
         missing = missing or list(shape.needed)
     if missing:
-        letters = {name.casefold(): name for name in columns}
-        near = [
-            f" (did you mean {name}? it is called {quoted(letters[match])})"
-            for name in missing
-            for match in get_close_matches(name, letters, n=1)
-        ]
         listed = ", ".join(map(quoted, columns[:MOST_TOLD])) or "none"
-        finding = f"no column {' nor '.join(missing)}; its columns are {listed}{''.join(near[:1])}"
+        finding = f"no column {' nor '.join(missing)}; its columns are {listed}"
         raise DataError(str(path), finding, shape.remedy)
     return names
 

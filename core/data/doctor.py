@@ -90,7 +90,6 @@ def _findings(
 ) -> list[Finding]:
     return [
         *_labels(dataset),
-        *_lengths(dataset),
         *_queries(dataset, gathered),
         *_order(dataset, parts),
         *_columns(dataset),
@@ -103,38 +102,46 @@ def examine_fold(fold: Fold) -> list[Finding]:
     """Every finding about the parts of a fold, what they share, and what they are together."""
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     findings = [
-        replace(finding, where=f"{name} {finding.where}".strip(), part=name)
+        _in_part(name, finding)
         for name, part in parts.items()
         for finding in _gravest_first(_findings(part, parts=len(parts)))
     ]
     codes = {name: doctor_counts.row_codes(part.features) for name, part in parts.items()}
+    train = parts["train"], codes["train"]
     for name in ("valid", "test"):
-        shared = sorted(set(parts["train"].query_ids) & set(parts[name].query_ids))
-        if shared and _only_numbered((parts["train"], codes["train"]), (parts[name], codes[name])):
-            message = (
-                f"The queries are numbered from 1, as a group file leaves them: {len(shared):,} "
-                "numbers occur in train too, but no such query shares a document with its namesake."
-            )
-            findings.append(Finding("numbered-queries", "info", message, name, name))
-        elif shared:
-            subject = _subject(len(shared), "query", "is are")
-            message = f"{subject} in the training and the {name} part."
-            places = _places(parts[name], shared)
-            where = f"{name} {_in_words('query', shared)}"
-            findings.append(Finding("shared-queries", "problem", message, where, name, places))
-        repeated = np.flatnonzero(np.isin(codes[name], codes["train"]))
-        count = len(repeated)
-        if count:
-            share = count / len(codes[name])
-            documents = f"{counted(count, 'document')} of {name} ({percent(share, 1)})"
-            message = f"{documents} {'has' if count == 1 else 'have'} the features of one in train."
-            severity: Severity = "warning" if share > 0.01 else "info"
-            places = _queries_of(parts[name], repeated)
-            queries = [parts[name].query_ids[query] for query in places]
-            where = f"{name} {_in_words('query', queries)}"
-            findings.append(Finding("shared-vectors", severity, message, where, name, places))
+        shared = _shared(train, (parts[name], codes[name]), name)
+        findings += [_in_part(name, finding) for finding in shared]
     findings += [*_unlike_features(parts), *_suspects([*parts.values()]), *_benchmark(parts)]
     return _gravest_first(findings)
+
+
+def _in_part(name: str, finding: Finding) -> Finding:
+    return replace(finding, where=f"{name} {finding.where}".strip(), part=name)
+
+
+def _shared(train: Vectors, part: Vectors, name: str) -> Iterator[Finding]:
+    """Queries and documents of a part that the training part has too."""
+    dataset, codes = part
+    known = set(train[0].query_ids)
+    shared = [place for place, query in enumerate(dataset.query_ids) if query in known]
+    if shared and _only_numbered(train, part):
+        message = (
+            f"The queries are numbered from 1, as a group file leaves them: {len(shared):,} "
+            "numbers occur in train too, but no such query shares a document with its namesake."
+        )
+        yield Finding("numbered-queries", "info", message)
+    elif shared:
+        message = f"{_subject(len(shared), 'query', 'is are')} in the training and the {name} part."
+        yield _of_queries(dataset, "shared-queries", "problem", message, shared)
+    repeated = np.flatnonzero(np.isin(codes, train[1]))
+    if len(repeated):
+        share = len(repeated) / len(codes)
+        documents = f"{counted(len(repeated), 'document')} of {name} ({percent(share, 1)})"
+        have = "has" if len(repeated) == 1 else "have"
+        message = f"{documents} {have} the features of one in train."
+        severity: Severity = "warning" if share > 0.01 else "info"
+        places = _queries_of(dataset, repeated)
+        yield _of_queries(dataset, "shared-vectors", severity, message, places)
 
 
 def _only_numbered(train: Vectors, part: Vectors) -> bool:
@@ -180,9 +187,12 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
         yield Finding("unlike-features", severity, message, where, other_part)
 
 
-def _places(dataset: RankingDataset, names: Sequence[str]) -> tuple[int, ...]:
-    sought = set(names)
-    return tuple(place for place, name in enumerate(dataset.query_ids) if name in sought)
+def _of_queries(
+    dataset: RankingDataset, code: str, severity: Severity, message: str, places: Sequence[int]
+) -> Finding:
+    """A finding about the queries at some places."""
+    names = [dataset.query_ids[place] for place in places]
+    return Finding(code, severity, message, _in_words("query", names), queries=tuple(places))
 
 
 def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
@@ -216,70 +226,58 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     if len(labels) and labels.min() == labels.max():
         message = f"Every label is {labels[0]:g}: there is nothing to learn or measure."
         yield Finding("one-label", "problem", message)
-    below = np.flatnonzero(labels < 0)
-    if len(below):
-        message = f"{_subject(len(below), 'label', 'is are')} negative; measures expect 0 and more."
-        places = _queries_of(dataset, below)
-        yield Finding("negative-labels", "problem", message, queries=places)
-    if (labels != np.rint(labels)).any():
-        fractional = np.flatnonzero(labels != np.rint(labels))
-        message = f"{_subject(len(fractional), 'label', 'is are')} not whole."
-        places = _queries_of(dataset, fractional)
-        yield Finding("fractional-labels", "warning", message, queries=places)
+    odd: tuple[tuple[str, Severity, np.ndarray, str], ...] = (
+        ("negative-labels", "problem", labels < 0, "negative; measures expect 0 and more"),
+        ("fractional-labels", "warning", labels != np.rint(labels), "not whole"),
+    )
+    for code, severity, wrong, words in odd:
+        if wrong.any():
+            message = f"{_subject(int(wrong.sum()), 'label', 'is are')} {words}."
+            places = _queries_of(dataset, np.flatnonzero(wrong))
+            yield _of_queries(dataset, code, severity, message, places)
     if len(labels) and labels.max() > NAMED:
         message = f"The largest label is {labels.max():g}: its gain 2^label − 1 drowns the others."
         yield Finding("high-labels", "warning", message)
 
 
-def _lengths(dataset: RankingDataset) -> Iterator[Finding]:
-    lengths = np.diff(dataset.offsets)
-    if not len(lengths):
-        return
-    low, middle, high = int(lengths.min()), float(np.median(lengths)), int(lengths.max())
-    yield Finding(
-        "list-lengths",
-        "info",
-        f"Lists have {low:,} to {counted(high, 'document')}, median {middle:g}.",
-    )
-    for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
-        queries = np.flatnonzero(lengths == length)
-        if len(queries):
-            names = [dataset.query_ids[query] for query in queries[:20]]
-            those = _subject(len(queries), "query", "has have")
-            message = f"{those} {words}: every ranking of it is the same."
-            places = tuple(queries.tolist())
-            where = _in_words("query", names)
-            yield Finding(f"{code}-queries", "warning", message, where, queries=places)
-
-
 def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Finding]:
     if not dataset.queries:
         return
-    best = np.full(dataset.queries, -np.inf)
-    owner = np.repeat(np.arange(dataset.queries), np.diff(dataset.offsets))
-    np.maximum.at(best, owner, dataset.labels)
-    none = np.flatnonzero(best <= 0)
-    if len(none):
+    lengths = np.diff(dataset.offsets)
+    low, middle, high = int(lengths.min()), float(np.median(lengths)), int(lengths.max())
+    message = f"Lists have {low:,} to {counted(high, 'document')}, median {middle:g}."
+    yield Finding("list-lengths", "info", message)
+    for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
+        places = np.flatnonzero(lengths == length).tolist()
+        if places:
+            those = _subject(len(places), "query", "has have")
+            message = f"{those} {words}: every ranking of it is the same."
+            yield _of_queries(dataset, f"{code}-queries", "warning", message, places)
+    relevant = np.unique(ragged.segment_ids(dataset.offsets)[dataset.labels > 0])
+    none = np.setdiff1d(np.arange(dataset.queries), relevant).tolist()
+    if none:
         share = len(none) / dataset.queries
         message = (
             f"{len(none):,} of {counted(dataset.queries, 'query')} ({percent(share)}) "
             f"{'has' if len(none) == 1 else 'have'} no relevant document; whether they "
             "count as 0, as 1 or not at all moves every mean."
         )
-        names = [dataset.query_ids[query] for query in none[:20]]
         severity: Severity = "warning" if share > LEAK else "info"
-        places = tuple(none.tolist())
-        yield Finding("no-relevant", severity, message, _in_words("query", names), queries=places)
+        yield _of_queries(dataset, "no-relevant", severity, message, none)
     if gathered:
+        sought = set(gathered)
+        places = [place for place, name in enumerate(dataset.query_ids) if name in sought]
         rows = f"The rows of {counted(len(gathered), 'query')}"
         message = f"{rows} were not contiguous; they were gathered."
-        where, places = _in_words("query", gathered), _places(dataset, gathered)
-        yield Finding("split-queries", "warning", message, where, queries=places)
-    repeated_ids = [name for name, count in Counter(dataset.query_ids).items() if count > 1]
-    if repeated_ids:
-        message = f"{_subject(len(repeated_ids), 'query id', 'stands stand')} for several lists."
-        where, places = _in_words("query", repeated_ids), _places(dataset, repeated_ids)
-        yield Finding("repeated-query-ids", "problem", message, where, queries=places)
+        yield _of_queries(dataset, "split-queries", "warning", message, places)
+    first = {name: place for place, name in reversed([*enumerate(dataset.query_ids)])}
+    again = {name for place, name in enumerate(dataset.query_ids) if first[name] != place}
+    if again:
+        message = f"{_subject(len(again), 'query id', 'stands stand')} for several lists."
+        where = _in_words("query", [name for name in first if name in again])
+        places = [place for place, name in enumerate(dataset.query_ids) if name in again]
+        finding = _of_queries(dataset, "repeated-query-ids", "problem", message, places)
+        yield replace(finding, where=where)
 
 
 def _order(dataset: RankingDataset, parts: int) -> Iterator[Finding]:
@@ -348,19 +346,17 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
         if affected.any():
             affected_ids = ids[affected].tolist()
             words = singular if len(affected_ids) == 1 else plural
-            subject = _in_words("feature", affected_ids).capitalize()
+            subject = where = _in_words("feature", affected_ids)
             if len(affected_ids) > NAMED:
                 subject = f"{len(affected_ids):,} of {counted(len(ids), 'feature')}"
-            message = f"{subject} {words}."
-            places: tuple[int, ...] = ()
+            message = f"{subject[:1].upper()}{subject[1:]} {words}."
+            finding = Finding(code, severity, message, where)
             if bound := {"huge-features": HUGE, "sentinel-features": LARGEST / 2}.get(code):
                 rows = _rows_beyond(dataset, np.flatnonzero(affected), bound)
-                places = _queries_of(dataset, rows)
-                of = _in_words("query", [dataset.query_ids[place] for place in places])
-                message = f"{message[:-1]}; see {of}."
-            yield Finding(
-                code, severity, message, _in_words("feature", affected_ids), queries=places
-            )
+                of = _of_queries(dataset, code, severity, message, _queries_of(dataset, rows))
+                message = f"{message[:-1]}; see {of.where}."
+                finding = replace(of, where=where, message=message)
+            yield finding
 
 
 def _rows_beyond(dataset: RankingDataset, columns: np.ndarray, bound: float) -> np.ndarray:
@@ -380,11 +376,9 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
             f"another one of their query ({counted(surplus, 'row')} more than vectors), "
             f"{unlike:,} of them among unlike labels: any ranker must tie them."
         )
-        queries = _queries_of(dataset, rows)
-        names = [dataset.query_ids[query] for query in queries]
         severity: Severity = "warning" if share > LEAK else "info"
-        where = _in_words("query", names)
-        yield Finding("duplicate-vectors", severity, message, where, queries=queries)
+        places = _queries_of(dataset, rows)
+        yield _of_queries(dataset, "duplicate-vectors", severity, message, places)
 
 
 def _documents(dataset: RankingDataset) -> Iterator[Finding]:
@@ -407,8 +401,7 @@ def _documents(dataset: RankingDataset) -> Iterator[Finding]:
         if places:
             singular, plural, rest = words.split(" ", 2)
             message = f"{_subject(len(places), 'query', f'{singular} {plural}')} {rest}."
-            where = _in_words("query", [dataset.query_ids[query] for query in places])
-            yield Finding(code, "warning", message, where, queries=tuple(places))
+            yield _of_queries(dataset, code, "warning", message, places)
 
 
 def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
@@ -424,8 +417,7 @@ def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
     whole = np.all([(_some(part) == np.rint(_some(part))).all(axis=0) for part in parts], axis=0)
     if many:
         orders = np.array([doctor_counts.perfect_order(part) for part in parts])
-        needed = [bool((doctor_counts.better_first(part) >= 0).any()) for part in parts]
-        perfect = (orders[needed] > 0).all(axis=0).any(axis=0) | _of_label(parts)
+        perfect = orders.all(axis=0).any(axis=0) | _of_label(parts)
     place = _holding(parts, whole & ~perfect, _are_places)
     ids = _holding(parts, whole & ~perfect & ~place, _are_identifiers)
     names = parts[0].names
@@ -454,30 +446,16 @@ def _some(part: RankingDataset) -> np.ndarray:
 def _of_label(parts: Sequence[RankingDataset]) -> np.ndarray:
     """Features that have one value for each label and not the same for all."""
     labels = np.concatenate([part.labels for part in parts])
-    grades, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    if len(grades) < 2 or len(grades) > len(labels) / LEAST_QUERIES:
-        return np.zeros(len(parts[0].feature_ids), dtype=bool)
+    grades, codes = np.unique(labels, return_inverse=True)
     holds = np.ones(len(parts[0].feature_ids), dtype=bool)
-    values = np.stack([_row(parts, row) for row in first.tolist()])
-    start = 0
-    for part in parts:
-        own = codes[start : start + part.documents]
-        start += part.documents
-        for column in np.flatnonzero(holds):
-            some = part.features[: len(own), column]
-            holds[column] = (some[:GLANCE] == values[own[:GLANCE], column]).all() and (
-                some == values[own, column]
-            ).all()
-    return holds & (values != values[0]).any(axis=0)
-
-
-def _row(parts: Sequence[RankingDataset], row: int) -> np.ndarray:
-    """A row of several parts behind each other."""
-    for part in parts:
-        if row < part.documents:
-            return np.asarray(part.features[row])
-        row -= part.documents
-    raise IndexError(row)
+    if len(grades) < 2 or len(grades) > len(labels) / LEAST_QUERIES:
+        return ~holds
+    for column in range(len(holds)):
+        values = np.concatenate([part.features[:, column] for part in parts])
+        of_grade = np.empty(len(grades), np.float32)
+        of_grade[codes[::-1]] = values[::-1]  # of the first row of each
+        holds[column] = (values == of_grade[codes]).all() and (of_grade != of_grade[0]).any()
+    return holds
 
 
 def _holding(

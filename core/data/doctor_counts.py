@@ -5,7 +5,7 @@ from typing import no_type_check
 import numpy as np
 import pandas as pd
 import scipy
-from jaxtyping import Float32, Float64, Int64, UInt64
+from jaxtyping import Bool, Float32, Float64, Int64, UInt64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
@@ -14,6 +14,9 @@ from shuffleproof.core.data.dataset import RankingDataset
 CUTOFF = 10
 ROWS = 1 << 14
 """Rows that are hashed at a time."""
+
+GROUPS = 1 << 10
+"""Groups of equal labels that are compared at a time."""
 
 
 def better_first(dataset: RankingDataset) -> Float64[np.ndarray, " queries"]:
@@ -92,21 +95,44 @@ def columns(
     Int64[np.ndarray, " features"],
 ]:
     """(lowest, highest, queries within which it varies) of every feature."""
-    return _columns(dataset.features, dataset.offsets)
+    if not dataset.documents:
+        width = dataset.features.shape[1]
+        whole = np.full(width, np.inf, np.float32)
+        return whole, -whole, np.zeros(width, np.int64)
+    starts = dataset.offsets[:-1][np.diff(dataset.offsets) > 0]
+    low = np.minimum.reduceat(dataset.features, starts)
+    high = np.maximum.reduceat(dataset.features, starts)
+    return low.min(axis=0), high.max(axis=0), (low < high).sum(axis=0)
 
 
-def perfect_order(dataset: RankingDataset) -> Int64[np.ndarray, "2 features"]:
-    """Of each feature: pairs of unlike labels if it orders all of them, rising and falling; else 0.
+def perfect_order(dataset: RankingDataset) -> Bool[np.ndarray, "2 features"]:
+    """Tell of each feature if it orders all pairs of unlike labels, rising and falling.
 
-    A pair whose values are equal is not ordered.
+    A pair whose values are equal is not ordered. Without such pairs all features do.
 
     >>> rows = np.array([[1, 5, 0], [2, 4, 0], [2, 3, 0]], dtype=np.float32)
     >>> judged = RankingDataset(rows, np.float32([0, 1, 2]), np.array([0, 3]), ("1",), (1, 2, 3))
     >>> perfect_order(judged).tolist()
-    [[0, 0, 0], [0, 3, 0]]
+    [[False, False, False], [False, True, False]]
     """
+    perfect = np.ones((2, dataset.features.shape[1]), dtype=bool)
+    owners = ragged.segment_ids(dataset.offsets)
     order = ragged.order_within(dataset.offsets, dataset.labels)
-    return _perfect_order(dataset.features, dataset.labels, order, dataset.offsets)
+    labels = dataset.labels[order]
+    new_query = np.diff(owners, prepend=-1) > 0  # `order` moves no row to another query
+    group = np.flatnonzero(new_query | (np.diff(labels, prepend=np.nan) != 0))
+    for start in range(0, len(group) - 1, GROUPS):
+        groups = group[start : start + GROUPS + 1]  # one more, as the next chunk begins with it
+        stop = group[start + GROUPS + 1] if start + GROUPS + 1 < len(group) else len(order)
+        columns = np.flatnonzero(perfect.any(axis=0))
+        values = dataset.features[np.ix_(order[groups[0] : stop], columns)]
+        low, high = (
+            extreme.reduceat(values, groups - groups[0]) for extreme in (np.minimum, np.maximum)
+        )
+        same = ~new_query[groups[1:]]  # this group and the one before are of one query
+        perfect[0, columns] &= (high[:-1] < low[1:])[same].all(axis=0)
+        perfect[1, columns] &= (low[:-1] > high[1:])[same].all(axis=0)
+    return perfect
 
 
 def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
@@ -157,52 +183,3 @@ def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         if unlike > 0:
             shares[query] = ahead / unlike
     return shares
-
-
-@no_type_check
-@compiled()
-def _perfect_order(
-    features: np.ndarray, labels: np.ndarray, order: np.ndarray, offsets: np.ndarray
-) -> np.ndarray:
-    """`order` sorts each query by label, so that groups of equal labels follow each other."""
-    width = features.shape[1]
-    pairs = np.zeros((2, width), dtype=np.int64)
-    refuted = np.zeros((2, width), dtype=np.bool_)
-    for query in range(len(offsets) - 1):
-        start, stop = offsets[query], offsets[query + 1]
-        for column in range(width):
-            for way in range(2):
-                if refuted[way, column]:
-                    continue
-                sign, below, above = 1 - 2 * way, -np.inf, -np.inf
-                group = start  # where the group of equal labels begins
-                for at in range(start, stop):
-                    if labels[order[at]] != labels[order[group]]:
-                        below, group = max(below, above), at
-                    value = sign * features[order[at], column]
-                    if not value > below and group > start:
-                        refuted[way, column] = True
-                        break
-                    above = max(above, value) if at > group else value
-                    pairs[way, column] += group - start
-    return np.where(refuted, 0, pairs)
-
-
-@no_type_check
-@compiled()
-def _columns(features: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, ...]:
-    width = features.shape[1]
-    low, high = np.full(width, np.inf, np.float32), np.full(width, -np.inf, np.float32)
-    varying = np.zeros(width, dtype=np.int64)
-    differs = np.zeros(width, dtype=np.bool_)
-    for query in range(len(offsets) - 1):
-        differs[:] = False
-        for row in range(offsets[query], offsets[query + 1]):
-            for column in range(width):
-                value = features[row, column]
-                low[column] = min(low[column], value)
-                high[column] = max(high[column], value)
-                differs[column] |= value != features[offsets[query], column]
-        for column in range(width):
-            varying[column] += differs[column]
-    return low, high, varying

@@ -2,16 +2,16 @@
 
 A column holds the query, one the label (`core.data.frames.NAMES`), perhaps one the document's id
 and one `comment`; all others are features, 1 being the first. One column `features` may hold lists
-of them instead. A column `part` may say the part of each row. Empty cells of features and values
-beyond float32 mean what NULL and such values mean in LETOR text.
+of them instead. A column `part` may say the part of each row: a file that is read as a part gives
+its rows of that part. Empty cells of features and values beyond float32 mean what NULL and such
+values mean in LETOR text.
 
-Tables are untrusted: `head_of` and `rows_of` read them in a guarded process.
+Tables are untrusted: all is read in a guarded process.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shuffleproof.core.data import guarded, tables
-from shuffleproof.core.data.layout import PART_WORDS, check_shards, visible_files
+from shuffleproof.core.data.layout import PART_WORDS, TEST, TRAIN
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.chunks import Chunk
 from shuffleproof.core.errors import DataError, quoted, shown
@@ -30,25 +30,8 @@ if TYPE_CHECKING:
 
 LISTS = "features"
 PART = "part"
-ANY_PART = "any"
-"""A part that rows of all parts have."""
-
-HEADS_KEPT = 64  # files whose heads are remembered
 REPAIR = "Give every document a list of numbers."
 SAME_COLUMNS = "Give every row the same columns."
-
-
-@dataclass(frozen=True)
-class TableHead:
-    """The columns of a table, by its first rows.
-
-    Attributes:
-        columns: names of all columns, in their order; a column of lists is as many columns.
-        features: names of the features among them.
-    """
-
-    columns: tuple[str, ...]
-    features: tuple[str, ...]
 
 
 class DocumentRows(NamedTuple):
@@ -56,12 +39,14 @@ class DocumentRows(NamedTuple):
 
     Attributes:
         chunk: the rows; values beyond float32 are its largest.
-        names: of the columns; None: the table has no names but those of ids.
+        columns: of the features, as the table calls them.
+        has_names: whether these are more than numbers.
         stored: bytes of the file that have been read so far.
     """
 
     chunk: Chunk
-    names: tuple[str, ...] | None
+    columns: tuple[str, ...]
+    has_names: bool
     stored: int
 
 
@@ -72,17 +57,12 @@ class TableReading:
     Attributes:
         columns: names of the columns of query, label and document, where they are none of NAMES.
         gaps: whether features may have empty cells.
-        part: the part of the rows: all rows must say it, where a column says parts. None: that of
-            the first row.
-        only: whether rows of other parts are passed over instead.
-        order: names of all columns in the order that is due; None: that of the first rows.
+        part: rows of other parts are passed over, where a column says parts; None: none are.
     """
 
     columns: Mapping[str, str] | None = None
     gaps: bool = False
     part: str | None = None
-    only: bool = False
-    order: Sequence[str] | None = None
 
 
 def is_table(source: stream.Source, name: str) -> bool:
@@ -101,79 +81,34 @@ def is_table(source: stream.Source, name: str) -> bool:
             source.seek(0)
 
 
-def head_of(path: Path, name: str, columns: Mapping[str, str] | None = None) -> TableHead | None:
-    """The columns of a table; None where a file is none.
-
-    Raises:
-        DataError: it is damaged.
-    """
-    if not path.is_file() or not is_table(path, name):
-        return None
-    about = path.stat()
-    given = tuple(sorted((columns or {}).items()))
-    return _head(path, name, given, (about.st_mtime_ns, about.st_size))
-
-
-@lru_cache(HEADS_KEPT)
-def _head(
-    path: Path, name: str, columns: tuple[tuple[str, str], ...], changed: tuple[int, int]
-) -> TableHead:
-    """`head_of`, remembered until the file changes."""
-    del changed
-    arguments = {"path": str(path), "place": name, "columns": dict(columns)}
-    limits = guarded.GuardLimits.of_file(path)
-    reader = "data.document_tables:read_head"
-    with closing(guarded.answers(reader, arguments, name, limits)) as answers:
-        facts, _ = next(answers)
-    return TableHead(tuple(facts["columns"]), tuple(facts["features"]))
-
-
 def has_parts(path: Path) -> bool:
     """Tell if a file is a table with a column `part`, which says the part of each row.
 
     Raises:
         DataError: it is damaged.
     """
-    head = head_of(path, str(path))
-    return head is not None and PART in head.columns
+    return path.is_file() and is_table(path, str(path)) and PART in tables.names_of(path, str(path))
 
 
-def tables_of_parts(folder: Path) -> list[Path]:
-    """The files of a folder, or of the only one in it, where all are such tables; else none."""
-    files = visible_files(folder)
-    if len(files) == 1 and files[0].is_dir():
-        return tables_of_parts(files[0])
-    try:
-        return files if all(path.is_file() and has_parts(path) for path in files) else []
-    except DataError:  # another JSON, or a damaged table: told by who reads the folder
-        return []
-
-
-def parts_in(path: Path) -> tuple[list[Path], set[str]]:
-    """The tables at a path whose rows say their parts, and the parts that occur.
-
-    Args:
-        path: a table, or a folder of nothing else.
+def parts_in(path: Path) -> set[str]:
+    """The parts that the rows of a table say.
 
     Raises:
-        DataError: one is damaged or names other parts, rows of a part are lacking, or files of
-            shards are missing.
+        DataError: it is damaged or names other parts, or rows of a part are lacking.
     """
-    files = tables_of_parts(path) if path.is_dir() else [path]
-    check_shards(path, files)
     found = set[str]()
-    for file in files:
-        arguments = {"path": str(file), "place": str(file)}
-        limits = guarded.GuardLimits.of_file(file)
-        reader = "data.document_tables:read_parts"
-        for facts, _ in guarded.answers(reader, arguments, str(file), limits):
-            found |= set(facts["parts"])
-    for part in ("train", "test"):
+    arguments = {"path": str(path), "place": str(path)}
+    limits = guarded.GuardLimits.of_file(path)
+    for facts, _ in guarded.answers(
+        "data.document_tables:read_parts", arguments, str(path), limits
+    ):
+        found |= set(facts["parts"])
+    for part in (TRAIN, TEST):
         if part not in found:
             others = ", ".join(sorted(found)) or "nothing"
             remedy = f"Add such rows, or drop the column {PART}: queries are then split."
             raise DataError(str(path), f"no rows of part {part}, but of {others}", remedy)
-    return files, found
+    return found
 
 
 def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRows]:
@@ -195,7 +130,7 @@ def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRo
     reader = "data.document_tables:read_rows"
     with closing(guarded.answers(reader, arguments, name, limits)) as answers:
         for facts, arrays in answers:
-            names, queries = facts["names"], (query.encode() for query in facts["queries"])
+            queries = (query.encode() for query in facts["queries"])
             chunk = Chunk(
                 cells=arrays["features"],
                 feature_ids=arrays["feature_ids"],
@@ -207,23 +142,10 @@ def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRo
                 clipped=facts["clipped"],
             )
             stored = int(size * min(facts["share"], 1.0))
-            yield DocumentRows(chunk, None if names is None else tuple(names), stored)
+            yield DocumentRows(chunk, tuple(facts["columns"]), facts["has_names"], stored)
 
 
 # What follows runs in the guarded process.
-
-
-def read_head(path: str, place: str, columns: Mapping[str, str]) -> Iterator[guarded.Answer]:
-    """The columns of a table."""
-    from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
-
-    for frame, _ in _frames(path, place, columns, tables.ROWS):
-        parts = _says_parts(frame)
-        names = features_of(place, frame, columns)
-        features = [str(name) for name in names if name != PART or not parts]
-        yield {"columns": [*map(str, frame.columns)], "features": features}, {}
-        return
-    yield {"columns": [], "features": []}, {}
 
 
 def read_parts(path: str, place: str) -> Iterator[guarded.Answer]:
@@ -239,20 +161,15 @@ def read_rows(
     from shuffleproof.core.data.frames import rows_of_frame  # noqa: PLC0415 (pandas)
 
     how = TableReading(**reading)
-    due = how.part
-    for whole, share in _frames(path, place, how.columns or {}, rows, how.order):
+    for whole, share in _frames(path, place, how.columns or {}, rows):
         frame = whole
-        if _says_parts(whole) or (PART in whole.columns and due == ANY_PART):
-            parts = _parts_of(whole, place)
+        if PART in whole.columns and whole[PART].dtype.kind not in "biuf":  # else a feature
             frame = whole.drop(columns=PART)
-            if how.only:
-                frame = frame[(parts == due).to_numpy()]
-            elif due != ANY_PART and len(parts):
-                due = due or str(parts.iloc[0])
-                _check_part(parts, due, place)
+            if how.part is not None:
+                frame = frame[(_parts_of(whole, place) == how.part).to_numpy()]
         if not len(frame):
             continue
-        some = rows_of_frame(place, frame, how.columns or {}, text=True, gaps=how.gaps)
+        some = rows_of_frame(place, frame, how.columns or {}, gaps=how.gaps)
         beyond = np.isinf(some.features)
         largest = np.finfo(np.float32).max
         some.features[beyond] = np.copysign(largest, some.features[beyond])
@@ -267,9 +184,9 @@ def read_rows(
         if some.comments is not None:
             arrays["comments"] = np.frombuffer(b"".join(some.comments), dtype=np.uint8)
             arrays["comment_lengths"] = np.array([*map(len, some.comments)], dtype=np.uint32)
-        names = None if LISTS in whole.attrs or some.names is None else list(some.names)
         facts = {
-            "names": names,
+            "columns": some.columns,
+            "has_names": some.has_names and LISTS not in whole.attrs,
             "queries": [some.queries[at] for at in starts],
             "clipped": int(beyond.sum()),
             "share": share,
@@ -278,11 +195,7 @@ def read_rows(
 
 
 def _frames(
-    path: str,
-    place: str,
-    columns: Mapping[str, str],
-    rows: int,
-    order: Sequence[str] | None = None,
+    path: str, place: str, columns: Mapping[str, str], rows: int
 ) -> Iterator[tables.Framed]:
     """Frames of the same columns in the same order; lists of features are columns.
 
@@ -293,7 +206,7 @@ def _frames(
 
     ids = [name for meaning in ("query", "document") for name in NAMES[meaning]]
     texts = {*ids, COMMENT, *(columns[name] for name in ("query", "document") if name in columns)}
-    names = list(order or ())
+    names: list[str] = []
     for rows_read, share in tables.frames(Path(path), place, tables.Reading(None, texts, rows)):
         frame = _spread(rows_read, place)
         names = names or [*map(str, frame.columns)]
@@ -319,24 +232,6 @@ def _parts_of(frame: "pd.DataFrame", name: str) -> "pd.Series[str]":
         remedy = "It says train, valid or test of every row; call it otherwise if it does not."
         raise DataError(name, finding, remedy)
     return parts
-
-
-def _says_parts(frame: "pd.DataFrame") -> bool:
-    """Tell if there is a column `part` of texts; one of numbers is a feature."""
-    return PART in frame.columns and frame[PART].dtype.kind not in "biuf"
-
-
-def _check_part(parts: "pd.Series[str]", due: str, name: str) -> None:
-    """Refuse rows of another part.
-
-    Raises:
-        DataError: there are some.
-    """
-    if (parts != due).any():
-        row = parts.index[parts != due][0]
-        finding = f"row {row} of column {PART} says {parts[row]} in a file that is read as {due}"
-        remedy = "Give it for the part that its rows say, or a table of several parts by itself."
-        raise DataError(name, finding, remedy)
 
 
 def _part(value: Any) -> str | None:

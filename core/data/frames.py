@@ -50,8 +50,6 @@ RESERVED = ("part", COMMENT, *(name for names in NAMES.values() for name in name
 
 _CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
-FILLED = ", as in frame.fillna(0), or say what is missing (ingest with nulls=…)."
-NOT_NULL, AT_MOST = "; --nulls fills empty cells alone.", ", of at most 3.4e38."
 
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 
@@ -94,7 +92,7 @@ def files_of(
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
-            write(dataset, paths[part], names=True, finite=not gaps)
+            write(dataset, paths[part], names=True, finite=False)
         yield paths
 
 
@@ -152,7 +150,7 @@ class FrameRows:
     Attributes:
         features: of the rows.
         feature_ids: of the columns of features.
-        names: of the columns of features; None: they say no more than the ids.
+        columns: of the features, as the frame calls them.
         labels: of the rows.
         queries: the query id of every row.
         comments: what follows `#` in LETOR text, with the document's id; None: neither is there.
@@ -160,10 +158,15 @@ class FrameRows:
 
     features: Float32[np.ndarray, "docs features"]
     feature_ids: tuple[int, ...]
-    names: tuple[str, ...] | None
+    columns: tuple[str, ...]
     labels: Float32[np.ndarray, " docs"]
     queries: list[str]
     comments: list[bytes] | None
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the columns are called by more than their ids."""
+        return self.columns != names_of_ids(self.feature_ids)
 
 
 def rows_of_frame(
@@ -171,16 +174,14 @@ def rows_of_frame(
     frame: pd.DataFrame,
     columns: Mapping[str, str],
     *,
-    text: bool = False,
     gaps: bool = False,
 ) -> FrameRows:
-    """The rows of a frame as arrays.
+    """The rows of a frame as arrays; features beyond float32 are infinite.
 
     Args:
         place: what errors call it; rows are called by the frame's index.
         frame: a row a document.
         columns: what query, label and document ids are called, where it is none of NAMES.
-        text: features beyond float32 may be, as infinite ones: for who writes them as text.
         gaps: features may have empty cells, as NaN.
 
     Raises:
@@ -189,11 +190,7 @@ def rows_of_frame(
     """
     column_of = {meaning: _column(place, frame, meaning, columns) for meaning in NAMES}
     for meaning in NAMES:
-        or_named = (
-            f", or say --columns {meaning}=NAME."
-            if text
-            else (f", or say columns={{{meaning!r}: 'its name'}}.")
-        )
+        or_named = f", or say --columns {meaning}=NAME (in Python columns={{{meaning!r}: NAME}})."
         present = [name for name in NAMES[meaning] if name in frame.columns]
         if len(present) > 1 and meaning not in columns:  # the other would be a feature
             finding = f"several columns for the {meaning} ({', '.join(present)})"
@@ -215,9 +212,7 @@ def rows_of_frame(
         raise DataError(place, f"row {row} has no query", "Drop it, or fill it in.")
     check_queries([query for query in dict.fromkeys(queries) if query is not None], place)
     labels = _numbers(place, frame, str(column_of["label"]), label=True)
-    features = np.stack(
-        [_numbers(place, frame, name, large=text, gaps=gaps) for name in names], axis=1
-    )
+    features = np.stack([_numbers(place, frame, name, gaps=gaps) for name in names], axis=1)
     document, commented = column_of["document"], COMMENT in frame.columns and COMMENT not in names
     comments = None
     if document is not None or commented:
@@ -231,7 +226,7 @@ def rows_of_frame(
     return FrameRows(
         features,
         ids,
-        None if called == names_of_ids(ids) else called,
+        called,
         labels,
         [str(query) for query in queries],
         comments,
@@ -256,7 +251,7 @@ def dataset_of(
         tuple(queries.tolist()),
         rows.feature_ids,
         comments=comments or None,
-        feature_names=rows.names,
+        feature_names=rows.columns if rows.has_names else None,
     )
 
 
@@ -314,22 +309,15 @@ def _column(
     return next((name for name in NAMES[meaning] if name in frame.columns), None)
 
 
-def _numbers(  # noqa: PLR0913 (what a column may hold, by name)
-    place: str,
-    frame: pd.DataFrame,
-    name: Any,
-    *,
-    large: bool = False,
-    gaps: bool = False,
-    label: bool = False,
+def _numbers(
+    place: str, frame: pd.DataFrame, name: Any, *, gaps: bool = False, label: bool = False
 ) -> np.ndarray:
-    """A column as float32.
+    """A column as float32; features that it does not hold become infinite.
 
     Args:
         place: what errors call the frame.
         frame: whose column it is.
         name: of the column.
-        large: numbers that float32 does not hold become infinite.
         gaps: empty cells become NaN.
         label: it is the column of labels.
 
@@ -346,20 +334,18 @@ def _numbers(  # noqa: PLR0913 (what a column may hold, by name)
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
-    if wrong.any() and (large or gaps):
+    if wrong.any() and not label:
         exact = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        wrong = np.isinf(exact) | (np.isnan(exact) & (not gaps)) | (np.isinf(values) & (not large))
+        wrong = np.isinf(exact) | (np.isnan(exact) & (not gaps))
     if wrong.any():
         finding = f"row {frame.index[wrong][0]} of column {shown(name)} is {column[wrong].iloc[0]}"
         empty = np.isnan(values)
         such = wrong & (empty == empty[wrong][0])
         more = f" ({such.sum():,} rows are such)" if such.sum() > 1 else ""
-        if empty[wrong][0] and label:
-            remedy = "Write a label, or leave the row out."
-        elif empty[wrong][0]:
-            remedy = "Fill it in" + (", or say what is missing (--nulls)." if large else FILLED)
-        else:
-            remedy = "Write a finite number instead" + (NOT_NULL if large else AT_MOST)
+        remedy = "Write a finite number instead; --nulls fills empty cells alone."
+        if empty[wrong][0]:
+            remedy = "Fill it in, or say what is missing (--nulls; in Python nulls=…)."
+            remedy = "Write a label, or leave the row out." if label else remedy
         raise DataError(place, finding + more, remedy)
     return values
 

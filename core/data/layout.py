@@ -6,7 +6,6 @@ shards (`train-00000-of-00002.parquet`, …), folders `Fold1` … `FoldK` that d
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,7 +51,6 @@ class Parts:
         valid: files to validate on; none: a fifth of the training queries is split off.
         test: files to test on.
         note: how it was decided, where names alone do not say it.
-        by_rows: whether the rows of tables say their parts; all parts then have the same files.
         unread: files of the folder that are no part and are not read.
     """
 
@@ -61,7 +59,6 @@ class Parts:
     valid: tuple[Path, ...]
     test: tuple[Path, ...]
     note: str = field(default="", kw_only=True)
-    by_rows: bool = field(default=False, kw_only=True)
     unread: tuple[str, ...] = field(default=(), kw_only=True)
 
 
@@ -118,24 +115,6 @@ def part_of(name: str) -> str | None:
     return words.pop() if len(words) == 1 else None
 
 
-def check_shards(place: Path, paths: Sequence[Path]) -> None:
-    """Refuse files in shards some of which are missing.
-
-    Args:
-        place: the folder of the files, or the only one.
-        paths: the files.
-
-    Raises:
-        DataError: some are.
-    """
-    shards = filter(None, (_SHARD.fullmatch(path.name) for path in paths))
-    for (name, total, _), present in Counter(shard.group(1, 3, 4) for shard in shards).items():
-        if present < int(total):
-            finding = f"{present} of the {int(total)} files of {name}"
-            folder = ", and give their folder" if place.is_file() else ""
-            raise DataError(str(place), finding, f"Add those that are missing{folder}.")
-
-
 def visible_files(folder: Path) -> list[Path]:
     """What lies in a folder but for what systems leave there: `.DS_Store`, Spark's `_SUCCESS`."""
     return sorted(inner for inner in folder.iterdir() if not inner.name.startswith((".", "_")))
@@ -162,8 +141,10 @@ def _are_shards(paths: Sequence[Path]) -> bool:
     shards = [shard for path in paths if (shard := _SHARD.fullmatch(path.name))]
     if not shards or len(shards) < len(paths) or len({each.group(1, 3, 4) for each in shards}) > 1:
         return False
-    check_shards(paths[0].parent, paths)
     numbers, total = [int(shard[2]) for shard in shards], int(shards[0][3])
+    if len(numbers) < total:
+        finding = f"{len(numbers)} of the {total} files of {shards[0][1]}"
+        raise DataError(str(paths[0].parent), finding, "Add those that are missing.")
     return numbers in ([*range(total)], [*range(1, total + 1)])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.document_tables import TableReading, head_of
+from shuffleproof.core.data.document_tables import TableReading
 from shuffleproof.core.data.layout import FRACTIONS, TEST, TRAIN, VALID, Parts, group_file
 from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
 from shuffleproof.core.errors import DataError, ParameterError, shown
@@ -159,11 +159,6 @@ def _read_parts(
     """
     groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     groups = {part: files for part, files in groups.items() if files}
-    order = None
-    if parts.by_rows and (head := head_of(parts.train[0], str(parts.train[0]), empty.columns)):
-        order = head.columns
-    else:
-        _check_columns([file for files in groups.values() for file in files], empty.columns)
     read = []
     sizes = {file: _size(file) for files in groups.values() for file in files}
     bytes_before, total = 0, sum(sizes[file] for files in groups.values() for file in files)
@@ -171,11 +166,13 @@ def _read_parts(
         table = LetorTable(empty.missing, empty.limits, empty.columns)
         due = part if parts.test else None  # of one file, which is split, rows say what they like
         for file in files:
-            reading = TableReading(part=due, only=parts.by_rows, order=order)
-            for stored in table.adding(file, groups=group_file(file), reading=reading):
+            for stored in table.adding(
+                file, groups=group_file(file), reading=TableReading(part=due)
+            ):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         read.append(table)
+        _check_columns([named for each in read for named in each.columns_by_table.items()])
     union = np.unique(np.concatenate([table.feature_ids for table in read]))
     for table in read:
         table.align(union)
@@ -184,28 +181,21 @@ def _read_parts(
     return [*parsed, *(table.to_dataset(first_table.fillers) for table in further_tables)]
 
 
-def _check_columns(files: Sequence[Path], columns: Columns) -> None:
+def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
     """Refuse tables whose features are not the same: they are numbered by their place.
+
+    Args:
+        tables: name and features of each.
 
     Raises:
         DataError: they differ.
     """
-    if len(set(files)) < 2:
-        return
-    reference: tuple[Path, tuple[str, ...]] | None = None
-    for file in files:
-        head = head_of(file, str(file), columns)
-        if head is None:
-            continue
-        reference = reference or (file, head.features)
-        if head.features != reference[1]:
-            ours, expected = (
-                ", ".join(map(shown, some[:8])) for some in (head.features, reference[1])
-            )
-            finding = f"its features are {ours}, those of {reference[0].name} {expected}"
-            raise DataError(
-                str(file), finding, "Give all parts the same columns in the same order."
-            )
+    for name, features in tables[1:]:
+        first, expected = tables[0]
+        if features != expected:
+            ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
+            finding = f"its features are {ours}, those of {Path(first).name} {theirs}"
+            raise DataError(name, finding, "Give all parts the same columns in the same order.")
 
 
 def _size(path: Path) -> int:

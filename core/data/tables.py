@@ -291,16 +291,14 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
 
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16) as table:
-        schema = table.schema_arrow
-        _check_names(schema.names, place)
-        wanted = reading.chosen_columns(schema.names)
+        wanted = _wanted(table.schema_arrow, place, reading)
         total, done = max(1, table.metadata.num_rows), 0
         if 8 * total * len(wanted) > reading.most_bytes:
             raise _bomb_error(place)
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
             done += batch.num_rows
-            yield from _of_batch(batch.select(wanted), place, at_once, done / total)
+            yield from _of_batch(batch.select(wanted), place, reading, done / total)
         if not done:
             yield pd.DataFrame(columns=wanted), 1.0
 
@@ -309,30 +307,35 @@ def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_file(file) as table:
-        _check_names(table.schema.names, place)
-        wanted = reading.chosen_columns(table.schema.names)
-        for at in range(table.num_record_batches):
-            share = (at + 1) / table.num_record_batches
+        wanted, count = _wanted(table.schema, place, reading), table.num_record_batches
+        for at in range(count):
             batch = table.get_batch(at).select(wanted)
-            yield from _of_batch(batch, place, reading.batch_rows(len(wanted)), share)
+            yield from _of_batch(batch, place, reading, (at + 1) / count)
 
 
 def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_stream(file) as table:
-        _check_names(table.schema.names, place)
-        wanted = reading.chosen_columns(table.schema.names)
+        wanted = _wanted(table.schema, place, reading)
         for batch in table:
-            yield from _of_batch(batch.select(wanted), place, reading.batch_rows(len(wanted)), 0.0)
+            yield from _of_batch(batch.select(wanted), place, reading, 0.0)
 
 
-def _of_batch(batch: "pa.RecordBatch", place: str, rows: int, share: float) -> Iterator[Framed]:
+def _wanted(schema: "pa.Schema", place: str, reading: Reading) -> list[str]:
+    _check_names(schema.names, place)
+    return reading.chosen_columns(schema.names)
+
+
+def _of_batch(
+    batch: "pa.RecordBatch", place: str, reading: Reading, share: float
+) -> Iterator[Framed]:
     """The rows of a batch of Arrow, after all its offsets, lengths and texts were checked."""
     batch.validate(full=True)
     if batch.nbytes > BATCH:
         finding = f"a batch of {batch.nbytes >> 20} MiB, where at most {BATCH >> 20} are read"
         raise DataError(place, finding, "Write it in smaller batches, of some thousand rows.")
+    rows = reading.batch_rows(batch.num_columns)
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
         _check_lists(part, place)
@@ -386,8 +389,7 @@ def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
 def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
-    held = io.BufferedReader(cast("Any", _Unowned(file)), 1 << 20)  # a raw file reads byte by byte
-    lines = enumerate(iter(lambda: held.readline(LINE), b""), start=1)
+    lines = enumerate(iter(lambda: file.readline(LINE), b""), start=1)
     filled = (_row(number, line, place) for number, line in lines if line.strip())
     width = 1
     while some := [*islice(filled, reading.batch_rows(width))]:
@@ -402,37 +404,19 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         yield pd.DataFrame(some, columns=wanted), 0.0
 
 
-class _Unowned(io.RawIOBase):
-    """A file that is read through a buffer, and stays open when that is closed."""
-
-    def __init__(self, file: Any) -> None:
-        super().__init__()
-        self._file = file
-
-    def readable(self) -> bool:
-        """It can be read."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill a buffer; how many bytes it took, 0 at the end."""
-        return self._file.readinto(buffer) or 0
-
-
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
     """The object of a line.
 
     Raises:
         DataError: it is none.
     """
-    why = ""
     try:
         fields = json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_object)
-    except RecursionError:
-        why = "it is nested too deep"
+    except RecursionError as error:
+        raise damage_error(place, f"line {number} is no JSON: it is nested too deep") from error
     except ValueError as error:  # its own text has a number of lines of its own
         why = str(getattr(error, "msg", error)).partition(";")[0]
-    if why:
-        raise damage_error(place, f"line {number} is no JSON: {why}")
+        raise damage_error(place, f"line {number} is no JSON: {why}") from error
     if not isinstance(fields, dict):
         raise damage_error(place, f"line {number} is no object {{…}}")
     return fields

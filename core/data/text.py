@@ -7,19 +7,12 @@ of a blob below 4 GiB may be 32-bit numbers.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, no_type_check
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt32
 
-from shuffleproof.core.compiled import compiled
-
 Spans: TypeAlias = Int64[np.ndarray, " rows"] | UInt32[np.ndarray, " rows"]
-
-
-def span_type(blob_bytes: int) -> type[np.uint32 | np.int64]:
-    """The narrowest integers that hold every place of a blob of so many bytes."""
-    return np.uint32 if blob_bytes <= np.iinfo(np.uint32).max else np.int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +58,11 @@ class TextColumn:
             if np.array_equal(starts[1:], ends[:-1]):
                 yield lengths, self.blob[starts[0] : ends[-1]]
             else:
-                yield lengths, _joined_bytes(self.blob, starts, ends)
+                first = np.cumsum(lengths) - lengths
+                yield (
+                    lengths,
+                    self.blob[np.repeat(starts - first, lengths) + np.arange(lengths.sum())],
+                )
 
     def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
         """The column of these rows; the blob is shared, not copied."""
@@ -74,16 +71,3 @@ class TextColumn:
     def between(self, rows: slice) -> "TextColumn":
         """The column of consecutive rows; nothing is copied."""
         return TextColumn(self.blob, self.starts[rows], self.ends[rows])
-
-
-@no_type_check
-@compiled()
-def _joined_bytes(blob: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The bytes of all spans, one behind the other."""
-    text = np.empty((ends - starts).sum(), dtype=np.uint8)
-    end = 0
-    for row in range(len(starts)):
-        for place in range(starts[row], ends[row]):
-            text[end] = blob[place]
-            end += 1
-    return text

@@ -5,16 +5,17 @@
 
 The scores of a run decide, as trec_eval has it; lines whose rank says otherwise are counted. Scores
 are float64 from the file to the measure: what is written differently stays apart, or is counted as
-a tie. Recorded rerankings are read where they name their documents: RankLLM's, MTEB's predictions.
+a tie. Ids are UTF-8. Recorded rerankings are read where they name their documents: RankLLM's,
+MTEB's predictions.
 """
 
 import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,13 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import NUMBER, number, whole
 
-RUN_COLUMNS, QRELS_COLUMNS = 6, 4
 RUN_FORM, QRELS_FORM = "topic Q0 document rank score tag", "topic 0 document grade"
 MARCO_FORM = "topic document rank"
 RUN_LIMITS = Limits(line_bytes=1 << 26)
 """JSON may be one long line."""
 
-BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
+TWICE = "a document that this topic has already"
+BEIR_HEADER = ["query-id", "corpus-id", "score"]
 WHOLE_AS_DECIMAL = re.compile(r"\.0+$")
 HIGHEST_GRADE = 1 << 24
 """Labels are float32, which holds whole numbers up to here."""
@@ -74,26 +75,37 @@ def read_run(source: Source | str, limits: Limits | None = None) -> Run:
             1.8e308, an id with a blank, a document twice.
         DataError: a damaged or empty file, or a recorded reranking that names no documents.
     """
-    reader = _Reader(source, RUN_COLUMNS, RUN_FORM, limits or RUN_LIMITS)
-    if reader.start.lstrip()[:1] in {b"{", b"["}:
-        return _recorded(reader)
+    file = _File(source, RUN_FORM, limits or RUN_LIMITS)
     scores: dict[str, dict[str, float]] = {}
     ranks: dict[str, list[float]] = {}
     written: dict[str, dict[float, str]] = {}
-    tag, merged = "", 0
-    words = reader.start.split()
-    if len(words) == 3 and words[2].isdigit():
-        reader.set_columns(3, MARCO_FORM)
-    for columns in reader:
-        topic, document, rank, score, run = reader.run_line(columns)
+    tag, merged, marco = "", 0, None
+    for text in file.texts():
+        if marco is None:
+            if text.lstrip()[:1] in {"{", "["}:
+                return _recorded(file, text)
+            marco = len(text.split()) == 3 and text.split()[2].isdigit()
+            file.form = MARCO_FORM if marco else RUN_FORM
+        if marco:
+            topic, document, rank = file.columns(text, 3)
+            score, run = f"-{rank}", ""
+        else:
+            topic, _, document, rank, score, run = file.columns(text, 6)
+            # one column more, and the score stands where the tag is expected
+            shifted = len(words := run.split()) > 1 and NUMBER.fullmatch(words[0])
+            if shifted or not NUMBER.fullmatch(rank):
+                finding = f"{quoted(rank)} in the rank's place, {quoted(score)} in the score's"
+                remedy = f"A line reads: {file.form}; no id holds a blank."
+                raise file.error(f"malformed: {finding}", remedy)
         topic_scores = scores.setdefault(topic, {})
         if document in topic_scores:
-            raise reader.twice()
+            raise file.error(TWICE, "Keep one of the lines.")
         try:
             topic_scores[document] = number(score)
             ranks.setdefault(topic, []).append(number(rank))
         except ValueError as error:
-            raise reader.no_number(score if NUMBER.fullmatch(rank) else rank) from error
+            wrong = score if NUMBER.fullmatch(rank) else rank
+            raise file.error(f"{quoted(wrong)} where a number is due") from error
         first_text = written.setdefault(topic, {}).setdefault(topic_scores[document], score)
         merged += first_text != score and Decimal(first_text) != Decimal(score)
         tag = tag or run
@@ -119,42 +131,40 @@ def _contradicting(
     return int(((falling > above) | (falling < below)).sum())
 
 
-def _recorded(reader: "_Reader") -> Run:
+def _recorded(file: "_File", start: str) -> Run:
     """The run that a recorded reranking in JSON holds: MTEB's predictions, or RankLLM's results.
+
+    Args:
+        file: whose first line was read.
+        start: that line.
 
     Raises:
         DataError: other JSON, named as what it is.
     """
-    scores: dict[str, dict[str, float]] = {}
-    for entry in _json_entries(reader):
-        for what, keys in RECORDED.items():
-            if isinstance(entry, dict) and keys & entry.keys():
-                raise reader.other(what)
-        try:
-            found = _scores_in(entry)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise reader.other("JSON that is no run") from error
-        if found.keys() & scores.keys():
-            raise reader.other("JSON with a topic twice")
-        scores |= found
-    if not scores:
-        raise reader.other("JSON without topics")
-    return Run("", scores)
-
-
-def _json_entries(reader: "_Reader") -> list[Any]:
-    """The objects of a JSON file: itself, its list, or one a line."""
-    text = reader.text()
+    remedy = f"Write a line a document: {RUN_FORM}."
+    texts = [start, *file.texts()]
     try:
-        whole_file = json.loads(text)
-    except RecursionError as error:
-        raise reader.other("JSON that is nested too deep") from error
-    except ValueError:
         try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError) as error:
-            raise reader.other("JSON that cannot be read") from error
-    return whole_file if isinstance(whole_file, list) else [whole_file]
+            whole_file = json.loads("\n".join(texts))
+        except ValueError:  # an object a line
+            whole_file = [json.loads(text) for text in texts]
+        entries = whole_file if isinstance(whole_file, list) else [whole_file]
+        scores: dict[str, dict[str, float]] = {}
+        for entry in entries:
+            for what, keys in RECORDED.items():
+                if isinstance(entry, dict) and keys & entry.keys():
+                    raise DataError(file.name, what, remedy)
+            found = _scores_in(entry)
+            if found.keys() & scores.keys():
+                raise DataError(file.name, "JSON with a topic twice", remedy)
+            scores |= found
+    except RecursionError as error:
+        raise DataError(file.name, "JSON that is nested too deep", remedy) from error
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise DataError(file.name, "JSON that is no run", remedy) from error
+    if not scores:
+        raise DataError(file.name, "JSON without topics", remedy)
+    return Run("", scores)
 
 
 def _scores_in(entry: Any) -> dict[str, dict[str, float]]:
@@ -197,16 +207,23 @@ def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, 
         DataError: a damaged or empty file.
     """
     grades: dict[str, dict[str, int]] = {}
-    reader = _Reader(source, QRELS_COLUMNS, QRELS_FORM, limits)
-    for topic, _, document, text in reader:
-        try:
-            grade = whole(WHOLE_AS_DECIMAL.sub("", text))
-        except ValueError as error:
-            raise reader.no_number(text) from error
-        if abs(grade) > HIGHEST_GRADE:
-            raise reader.no_number(text)
+    file = _File(source, QRELS_FORM, limits or Limits())
+    beir = False
+    for text in file.texts():
+        if file.number == 1 and text.split() == BEIR_HEADER:
+            beir = True
+            continue
+        three = beir and len(text.split()) == 3
+        columns = file.columns(text, 3 if three else 4)
+        topic, document, said = columns[0], columns[-2], columns[-1]
+        grade = None
+        with suppress(ValueError):
+            grade = whole(WHOLE_AS_DECIMAL.sub("", said))
+        if grade is None or abs(grade) > HIGHEST_GRADE:
+            remedy = f"A line reads: {QRELS_FORM}, grades up to {HIGHEST_GRADE:,}."
+            raise file.error(f"{quoted(said)} where a whole number is due", remedy)
         if grades.setdefault(topic, {}).setdefault(document, grade) != grade:
-            raise reader.twice()
+            raise file.error(TWICE, "Keep one of the lines.")
     return grades
 
 
@@ -285,116 +302,54 @@ def _judgments(dataset: RankingDataset) -> Iterator[str]:
         yield f"{_word(dataset.query_ids[query])} 0 {_word(name)} {label}\n"
 
 
-class _Reader:
-    """The columns of each line of a file, and the error of the line read last."""
+class _File:
+    """A file of columns, and errors about the line read last."""
 
-    def __init__(self, source: Source | str, least: int, form: str, limits: Limits | None) -> None:
-        self._source = Path(source) if isinstance(source, str) else source
-        has_path = isinstance(self._source, Path)
-        self._name = str(self._source if has_path else getattr(source, "name", source))
-        self._least, self._form, self._limits = least, form, limits or Limits()
-        self._number, self._line = 0, ""
-        self._kind = "number" if least == RUN_COLUMNS else "whole number"
-        self._escaped: dict[str, bytes] = {}
-        self._lines = lines(self._source, self._name, self._limits)
-        self._first = next(self._lines, None)
-        self.start = b"" if self._first is None else self._first[1]
+    def __init__(self, source: Source | str, form: str, limits: Limits) -> None:
+        path = Path(source) if isinstance(source, str) else source
+        self.name = str(path if isinstance(path, Path) else getattr(path, "name", path))
+        self.form, self.number, self._line = form, 0, b""
+        self._lines = lines(path, self.name, limits)
 
-    def set_columns(self, count: int, form: str) -> None:
-        """Read lines of another number of columns."""
-        self._least, self._form = count, form
-
-    def text(self) -> str:
-        """The whole file.
+    def texts(self) -> Iterator[str]:
+        """The lines that are not blank.
 
         Raises:
-            DataError: it is not UTF-8.
+            LetorError: one that is not UTF-8, or that a carriage return ends.
+            DataError: there is none.
         """
-        try:
-            return b"\n".join([self.start, *(line for _, line in self._lines)]).decode()
-        except UnicodeDecodeError as error:
-            raise self.other("text that is not UTF-8") from error
-
-    def __iter__(self) -> Iterator[list[str]]:
-        """The columns of every line that is not blank; the last one takes what is left.
-
-        Judgments under BEIR's header have three columns; they get the second one, which says 0.
-        """
-        empty, three = True, False
-        for number_, line in chain([] if self._first is None else [self._first], self._lines):
-            self._number = number_
-            self._line = line.decode(errors="backslashreplace")
+        empty = self.number == 0
+        for at, line in self._lines:
+            self.number, self._line = at, line
             if b"\r" in line.removesuffix(b"\r"):
-                raise self._error(*LONE_RETURN)
-            columns = line.rstrip().split(maxsplit=self._least - 1)  # at ASCII blanks alone
-            if self._number == 1 and columns == BEIR_HEADER and self._least == QRELS_COLUMNS:
-                three = True
-                continue
-            if three and len(columns) == QRELS_COLUMNS - 1:
-                columns.insert(1, b"0")
-            if len(columns) == self._least:
+                raise self.error(*LONE_RETURN)
+            if line.strip():
                 empty = False
-                yield [self._word(column) for column in columns]
-            elif columns:
-                finding = f"{len(columns)} columns instead of {self._least}"
-                raise self._error(finding, f"A line reads: {self._form}.")
+                try:
+                    yield line.decode()
+                except UnicodeDecodeError as error:
+                    raise self.error("bytes that are not UTF-8", "Save it as UTF-8.") from error
         if empty:
-            raise DataError(self._name, "no lines", f"A line reads: {self._form}.")
+            raise DataError(self.name, "no lines", f"A line reads: {self.form}.")
 
-    def _word(self, column: bytes) -> str:
-        """The text of a column; bytes that are not UTF-8 are escaped.
-
-        Raises:
-            LetorError: another column reads like the escape.
-        """
-        try:
-            text = column.decode()
-            if "\\x" not in text:
-                return text
-        except UnicodeDecodeError:
-            text = column.decode(errors="backslashreplace")
-        if self._escaped.setdefault(text, column) != column:
-            finding = f"{quoted(text)}, which another line writes as bytes that are not UTF-8"
-            raise self._error(finding, "Write ids as UTF-8.")
-        return text
-
-    def run_line(self, columns: list[str]) -> tuple[str, str, str, str, str]:
-        """Topic, document, rank, score and tag of the line read last.
+    def columns(self, text: str, count: int) -> list[str]:
+        """So many columns of a line; the last one takes what is left.
 
         Raises:
-            LetorError: the line may be shifted by a blank in an id.
+            LetorError: there are fewer.
         """
-        if len(columns) == 3:
-            topic, document, rank = columns
-            return topic, document, rank, f"-{rank}", ""
-        topic, _, document, rank, score, tag = columns
-        # one column more, and the score stands where the tag is expected
-        shifted = len(words := tag.split()) > 1 and NUMBER.fullmatch(words[0])
-        if shifted or not NUMBER.fullmatch(rank):
-            finding = (
-                f"malformed: {quoted(rank)} in the rank's place, {quoted(score)} in the score's"
-            )
-            remedy = f"A line reads: {self._form}; no id holds a blank."
-            raise self._error(finding, remedy)
-        return topic, document, rank, score, tag
+        columns = [column.decode() for column in text.encode().split(maxsplit=count - 1)]
+        if len(columns) < count:  # bytes are split at the blanks of ASCII alone
+            raise self.error(f"{len(columns)} columns instead of {count}")
+        columns[-1] = columns[-1].rstrip(" \t\r\v\f")
+        return columns
 
-    def other(self, what: str) -> DataError:
-        """The error of a file that is something else."""
-        remedy = f"Write a line a document: {self._form}."
-        return DataError(self._name, what, remedy)
-
-    def twice(self) -> LetorError:
-        """The error of the line read last, whose document its topic has already."""
-        return self._error("a document that this topic has already", "Keep one of the lines.")
-
-    def no_number(self, text: str) -> LetorError:
-        """The error of the line read last, whose score or grade is this text."""
-        finding = f"{quoted(text)} where a {self._kind} is due"
-        bound = "" if self._kind == "number" else f", grades up to {HIGHEST_GRADE:,}"
-        return self._error(finding, f"A line reads: {self._form}{bound}.")
-
-    def _error(self, finding: str, remedy: str) -> LetorError:
-        return LetorError(self._name, self._number, self._line, finding, remedy)
+    def error(self, finding: str, remedy: str = "") -> LetorError:
+        """The error of the line read last."""
+        line = self._line.decode(errors="backslashreplace")
+        return LetorError(
+            self.name, self.number, line, finding, remedy or f"A line reads: {self.form}."
+        )
 
 
 def _word(text: str) -> str:

@@ -52,7 +52,6 @@ CREATE TABLE IF NOT EXISTS job (
     id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
     parameters TEXT NOT NULL,
-    priority INTEGER NOT NULL DEFAULT 0,
     state TEXT NOT NULL
         CHECK (state IN ('waiting', 'running', 'done', 'failed', 'cancelled')),
     progress TEXT,
@@ -73,13 +72,12 @@ CREATE TABLE IF NOT EXISTS job (
 # crashes: deaths in a row without further progress · furthest: most done, by unit.
 
 COLUMNS = (
-    "id", "kind", "parameters", "priority", "state", "progress", "result", "reason", "attempts",
+    "id", "kind", "parameters", "state", "progress", "result", "reason", "attempts",
     "cancel_wanted", "created", "started", "finished",
 )  # fmt: skip
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM job"  # noqa: S608 (constants above)
 ORDER = (
     "CASE state WHEN 'running' THEN 0 WHEN 'waiting' THEN 1 ELSE 2 END, "
-    "CASE state WHEN 'waiting' THEN -priority END, "
     "CASE state WHEN 'running' THEN started WHEN 'waiting' THEN created ELSE -finished END"
 )
 
@@ -92,7 +90,6 @@ class Job:
         id: 64 hexadecimal digits, the digest of kind and parameters.
         kind: a name of the table of kinds.
         parameters: of the work, plain JSON values.
-        priority: higher runs first; equal ones in the order they were handed in.
         state: waiting, running, done, failed or cancelled.
         progress: the last report: `done`, `total`, `unit`, `values`; None before the first.
         result: of the work, plain JSON values.
@@ -107,7 +104,6 @@ class Job:
     id: str
     kind: str
     parameters: Mapping[str, Any]
-    priority: int = 0
     state: State = "waiting"
     progress: Mapping[str, Any] | None = None
     result: Any = None
@@ -307,15 +303,6 @@ class Jobs:
         )  # fmt: skip
         return self.get(digest)
 
-    def move(self, identifier: str, *, sooner: bool) -> Job:
-        """Let a waiting job run before or after all others that wait."""
-        digest = self.get(identifier).id
-        end = "max(priority) + 1" if sooner else "min(priority) - 1"
-        others = f"SELECT {end} FROM job WHERE state = 'waiting' AND id != ?"  # noqa: S608 (constants)
-        change = f"UPDATE job SET priority = coalesce(({others}), 0) WHERE id = ?"  # noqa: S608 (likewise)
-        self._change(change, digest, digest)
-        return self.get(digest)
-
     def forget(self, identifier: str) -> None:
         """Remove an ended job, its log and history from the list; what it made stays in the store.
 
@@ -406,7 +393,7 @@ class Jobs:
         row = table.execute(
             "SELECT id, attempts FROM job WHERE state = 'waiting' "
             "AND (? = '[]' OR kind IN (SELECT value FROM json_each(?))) "
-            "ORDER BY priority DESC, created LIMIT 1", (kinds, kinds),
+            "ORDER BY created LIMIT 1", (kinds, kinds),
         ).fetchone()  # fmt: skip
         if row is None:
             return

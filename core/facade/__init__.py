@@ -6,7 +6,7 @@ Whatever is named here is loaded when it is asked for, so that importing the pac
 The question of every kind of study is among it, by its own name.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers: nothing below is loaded before it is asked for
@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
     if name == "testing":  # `from shuffleproof import testing` asks here first
         return import_module("shuffleproof.testing")
     if name == "__version__":
-        return metadata.version("shuffleproof")
+        return import_module("importlib.metadata").version("shuffleproof")
     if name in PLACES:
         return getattr(import_module(PLACES[name]), name)
     if name.startswith("_") or name not in (questions := _questions()):

@@ -4,9 +4,9 @@ A ranked list is its labels in ranked order and the bounds of its blocks; what s
 is in random order, blocks of one document make the ordinary measure. With s documents before a
 block of n, and a cut-off k, the expectation is exact and needs no sampling:
 
-* DCG, P, R: every document of a block stands at each of its positions with probability 1/n
-  (McSherry & Najork 2008, "Computing information retrieval performance measures efficiently in
-  the presence of tied scores").
+* Sums of gain times discount (DCG, P, R, RBP, Judged): every document of a block stands at each of
+  its positions with probability 1/n (McSherry & Najork 2008, "Computing information retrieval
+  performance measures efficiently in the presence of tied scores").
 * AP: at offset j of a block with r relevant documents, a relevant document stands with
   probability r/n, and then j(r − 1)/(n − 1) of the block's relevant ones are expected before it.
 * RR: only the first block with a relevant document matters; its first j places hold none with
@@ -14,11 +14,9 @@ block of n, and a cut-off k, the expectation is exact and needs no sampling:
 * ERR: with x = 1 − R the chance that a document does not satisfy, the mean m_j of the product of
   x over all j-subsets of the block gives E[Π of the first j · R of the next] = m_j − m_{j+1}.
   Adding document t of the block, m_j ← ((t − j) m_j + j x_t m_{j−1}) / t: O(n · min(n, k − s)).
-* RBP: like DCG, its discounts (1 − p) p^i.
 * Bpref: of a block with n judged nonrelevant documents, 0, 1, … n stand above a relevant one with
   the same probability; where the cut-off divides the block, of the documents above offset j as many
   as in j draws without putting back.
-* Judged: like P.
 
 Every function here is compiled and calls only its neighbours in this file (a cached compilation
 does not notice changes of a function that it calls in another file).
@@ -30,10 +28,16 @@ import numpy as np
 
 from shuffleproof.core.compiled import compiled
 
-NDCG, DCG, ERR, AP, RR, P, R, MEAN, RBP, GRADED, BPREF, JUDGED = range(12)
+KINDS = ("gained", "mean", "err", "ap", "rr", "bpref")
+"""What computes a measure: the sum of gain times discount, or a function of its own."""
+GAINED, MEAN, ERR, AP, RR, BPREF = range(6)
+DIVISORS = ("", "possible", "cutoff", "above", "highest")
+"""What a value is divided by: nothing, what the query could have, the cut-off, the documents above
+the cut-off, the highest gain."""
+_NOTHING, _POSSIBLE, _CUTOFF, _ABOVE, _HIGHEST = range(5)
+LINEAR, EXP2, BINARY = range(3)  # gains; binary: 1 from the grade on that counts as relevant
 # Columns of the table that describes measures to the kernels, one row a measure.
-KIND, CUTOFF, EXP2, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
-PLAIN = (NDCG, DCG, P, R)
+KIND, GAIN, DIVISOR, CUTOFF, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(10)
 WHOLE = 2**62  # the cut-off of a measure of the whole list
 GRADES = 64  # whole grades below this are counted, others sorted
 _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
@@ -84,9 +88,11 @@ def sort_keys(
 
 @no_type_check
 @compiled()
-def _gain(label: float, exp2: int) -> float:
+def _gain(label: float, gain: int, relevant: float) -> float:
+    if gain == BINARY:
+        return 1.0 if label >= relevant else 0.0
     label = max(label, 0.0)  # every second document has none: a branch would be mispredicted
-    if not exp2:
+    if gain == LINEAR:
         return label
     grade = int(label)
     if grade == label and grade < GRADES:
@@ -96,13 +102,14 @@ def _gain(label: float, exp2: int) -> float:
 
 @no_type_check
 @compiled()
-def _dcg(
-    labels: np.ndarray, bounds: np.ndarray, cutoff: int, exp2: int, discounts: np.ndarray
+def _gained(
+    labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, discounts: np.ndarray
 ) -> float:
-    total = 0.0
+    """The expected sum of gain times discount above the cut-off."""
+    total, cutoff, gain, relevant = 0.0, code[CUTOFF], code[GAIN], code[RELEVANT]
     if bounds[-1] == len(bounds) - 1:  # no ties
         for i in range(min(bounds[-1], cutoff)):
-            total += _gain(labels[i], exp2) * (discounts[i + 1] - discounts[i])
+            total += _gain(labels[i], gain, relevant) * (discounts[i + 1] - discounts[i])
         return total
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
@@ -110,26 +117,10 @@ def _dcg(
             break
         gains = 0.0
         for i in range(start, end):
-            gains += _gain(labels[i], exp2)
+            gains += _gain(labels[i], gain, relevant)
         if end - start > 1:
             gains /= end - start
         total += gains * (discounts[min(end, cutoff)] - discounts[start])
-    return total
-
-
-@no_type_check
-@compiled()
-def _found(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
-    """The expected number of relevant documents above the cut-off."""
-    total = 0.0
-    for block in range(len(bounds) - 1):
-        start, end = bounds[block], bounds[block + 1]
-        if start >= cutoff:
-            break
-        count = 0
-        for i in range(start, end):
-            count += labels[i] >= relevant
-        total += count * (min(end, cutoff) - start) / (end - start)
     return total
 
 
@@ -187,7 +178,7 @@ def _cascade(
         means[0] = 1.0
         means[1 : places + 1] = 0.0
         for t in range(1, size + 1):
-            missed = 1.0 - _gain(labels[start + t - 1], 1) * scale
+            missed = 1.0 - _gain(labels[start + t - 1], EXP2, 0.0) * scale
             for j in range(min(t, places), 0, -1):
                 means[j] = ((t - j) * means[j] + j * missed * means[j - 1]) / t
         for j in range(places):
@@ -207,32 +198,14 @@ def _mean_ndcg(
         start, end = bounds[block], bounds[block + 1]
         gains = 0.0
         for i in range(start, end):
-            gains += _gain(labels[i], code[EXP2])
+            gains += _gain(labels[i], code[GAIN], 0.0)
         for i in range(start, min(end, code[CUTOFF])):
             discount = sums[i + 1] - sums[i]
             gained += gains / (end - start) * discount
             if i < len(ideal):
-                best += _gain(ideal[i], code[EXP2]) * discount
+                best += _gain(ideal[i], code[GAIN], 0.0) * discount
             total += gained / best
     return total / max(min(bounds[-1], code[CUTOFF]), 1)
-
-
-@no_type_check
-@compiled()
-def _persistent(
-    labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float, sums: np.ndarray
-) -> float:
-    """The expected sum of the discounts of the relevant documents above the cut-off."""
-    total = 0.0
-    for block in range(len(bounds) - 1):
-        start, end = bounds[block], bounds[block + 1]
-        if start >= cutoff:
-            break
-        count = 0
-        for i in range(start, end):
-            count += labels[i] >= relevant
-        total += count / (end - start) * (sums[min(end, cutoff)] - sums[start])
-    return total
 
 
 @no_type_check
@@ -288,14 +261,28 @@ def _not_relevant(judged: np.ndarray, keys: np.ndarray, over_shown: int, relevan
 
 @no_type_check
 @compiled()
+def _sort_rising(values: np.ndarray) -> None:
+    """Sort labels in place by Shell's method: Numba's own sort takes a second to compile."""
+    gap = len(values)
+    while gap > 1:
+        gap = max(gap * 5 // 11, 1)
+        for i in range(gap, len(values)):
+            value, place = values[i], i
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+
+
+@no_type_check
+@compiled()
 def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
     """The labels of the ideal ranking: of all judged documents, or of those shown."""
-    if not shown:
-        return -np.sort(-judged.astype(np.float64))
-    labels = np.empty(len(keys))
-    for i in range(len(keys)):
-        labels[i] = judged[np.int64(keys[i] & _ROW_MASK)]
-    return -np.sort(-labels)
+    labels = np.empty(len(keys) if shown else len(judged))
+    for i in range(len(labels)):
+        labels[i] = judged[np.int64(keys[i] & _ROW_MASK) if shown else i]
+    _sort_rising(labels)
+    return labels[::-1]
 
 
 @no_type_check
@@ -316,7 +303,7 @@ def _prefix(
             labels[0, i] = labels[1, i] = judged[np.int64(keys[i] & _ROW_MASK)]
             i += 1
         if i - start > 1:
-            labels[1, start:i].sort()
+            _sort_rising(labels[1, start:i])
         blocks += 1
         bounds[blocks] = i
     return blocks
@@ -324,7 +311,7 @@ def _prefix(
 
 @no_type_check
 @compiled()
-def _value(  # noqa: PLR0911 (a line a kind)
+def _value(
     code: np.ndarray,
     ranked: tuple[np.ndarray, np.ndarray],
     query: tuple[np.ndarray, np.ndarray, float],
@@ -349,14 +336,7 @@ def _value(  # noqa: PLR0911 (a line a kind)
         return _cascade(labels, bounds, cutoff, code[TOP], room)
     if kind == AP:
         return _precisions(labels, bounds, cutoff, code[RELEVANT])
-    if kind == RR:
-        return _reciprocal(labels, bounds, cutoff, code[RELEVANT])
-    if kind == RBP:
-        return _persistent(labels, bounds, cutoff, code[RELEVANT], discounts[code[DISCOUNT]])
-    if kind == GRADED:
-        gained = _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[DISCOUNT]])
-        return gained / (2.0 ** code[TOP] if code[EXP2] else code[TOP])
-    return _found(labels, bounds, cutoff, 0.0)  # Judged
+    return _reciprocal(labels, bounds, cutoff, code[RELEVANT])
 
 
 @no_type_check
@@ -377,13 +357,15 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
         judged: f32[docs] labels; first data set row, and one past the last, of each list's query.
         normalisers: f64[measures, lists] from `normalised_by`.
         discounts: f64[kinds, positions + 1], sums of the first discounts of each kind.
-        room: f64[longest list + 1]; None where all measures are PLAIN, which compiles no others.
+        room: f64[longest list + 1]; None where all measures are GAINED, which compiles no others.
 
     Returns:
         f32[measures, lists].
     """
     (offsets, keys), (labels, starts, stops) = lists, judged
-    longest, depth = 0, codes[:, CUTOFF].max()
+    longest, depth = 0, 0
+    for m in range(len(codes)):
+        depth = max(depth, codes[m, CUTOFF])
     for index in range(len(starts)):
         longest = max(longest, offsets[index + 1] - offsets[index])
     ranked, bounds = np.empty((2, longest)), np.empty(longest + 1, dtype=np.int64)
@@ -399,20 +381,19 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
             row = ranked[code[AVERAGED]]
             value = 0.0
-            if code[KIND] in (NDCG, DCG):
-                sums = discounts[code[DISCOUNT]]
-                value = _dcg(row, ends, code[CUTOFF], code[EXP2], sums)
-            elif code[KIND] in (P, R):
-                value = _found(row, ends, code[CUTOFF], code[RELEVANT])
+            if code[KIND] == GAINED:
+                value = _gained(row, ends, code, discounts[code[DISCOUNT]])
             elif room is not None:
                 query = labels[starts[index] : stops[index]], inside, normaliser
                 value = _value(code, (row, ends), query, discounts, room)
-            if code[KIND] in (NDCG, AP, R):
+            if code[DIVISOR] == _POSSIBLE:
                 value /= normaliser
-            elif code[KIND] == JUDGED:
+            elif code[DIVISOR] == _CUTOFF and code[CUTOFF] < WHOLE:
+                value /= code[CUTOFF]
+            elif code[DIVISOR] in (_CUTOFF, _ABOVE):
                 value /= max(min(code[CUTOFF], len(inside)), 1)
-            elif code[KIND] == P:
-                value /= code[CUTOFF] if code[CUTOFF] < WHOLE else max(len(inside), 1)
+            elif code[DIVISOR] == _HIGHEST:
+                value /= 2.0 ** code[TOP] if code[GAIN] == EXP2 else code[TOP]
             values[m, index] = value
     return values
 
@@ -450,7 +431,7 @@ def _ideal(code: np.ndarray, counts: np.ndarray, highest: int, discounts: np.nda
         if place >= cutoff:
             break
         end = place + counts[grade]
-        total += _gain(grade, code[EXP2]) * (discounts[min(end, cutoff)] - discounts[place])
+        total += _gain(grade, code[GAIN], 0.0) * (discounts[min(end, cutoff)] - discounts[place])
         place = end
     return total
 
@@ -464,7 +445,7 @@ def normalised_by(
     stops: np.ndarray,
     discounts: np.ndarray,
 ) -> np.ndarray:
-    """What each list's documents could give: the ideal DCG, or how many are relevant.
+    """What each list's documents could give: the ideal DCG, or how many count as relevant.
 
     Args:
         codes: i64[measures, columns], the columns named above.
@@ -474,7 +455,7 @@ def normalised_by(
         discounts: f64[kinds, positions + 1].
 
     Returns:
-        f64[measures, lists]; 0 exactly where a list has no relevant document; 1 for Judged.
+        f64[measures, lists]; 0 exactly where a list has no relevant document.
     """
     normalisers = np.empty((len(codes), len(starts)))
     counts = np.empty((4, GRADES), dtype=np.int32)
@@ -483,17 +464,17 @@ def normalised_by(
         highest = _counted(inside, counts)
         for m in range(len(codes)):
             code = codes[m]
-            kind, sums = code[KIND], discounts[code[DISCOUNT]]
-            if kind in (NDCG, DCG, MEAN) and highest >= 0:
+            sums, is_ideal = discounts[code[DISCOUNT]], code[GAIN] != BINARY
+            is_ideal &= code[DIVISOR] == _POSSIBLE or code[KIND] == MEAN
+            if is_ideal and highest >= 0:
                 normalisers[m, index] = _ideal(code, counts[0], highest, sums)
-            elif kind in (NDCG, DCG, MEAN):
-                falling = -np.sort(-inside.astype(np.float64))
-                single = np.arange(len(falling) + 1)
-                normalisers[m, index] = _dcg(falling, single, code[CUTOFF], code[EXP2], sums)
-            elif kind in (ERR, GRADED):
-                normalisers[m, index] = (inside > 0).sum()
-            elif kind == JUDGED:
-                normalisers[m, index] = 1.0
+            elif is_ideal:
+                rising, single = inside.astype(np.float64), np.arange(len(inside) + 1)
+                _sort_rising(rising)
+                normalisers[m, index] = _gained(rising[::-1], single, code, sums)
             else:
-                normalisers[m, index] = (inside >= code[RELEVANT]).sum()
+                count = 0
+                for label in inside:
+                    count += label >= code[RELEVANT] if code[GAIN] == BINARY else label > 0
+                normalisers[m, index] = count
     return normalisers

@@ -12,13 +12,32 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, quoted
 from shuffleproof.core.parameters import check, parameter, parameters, with_texts
 from shuffleproof.core.user_code import DIGITS, MARK, names, registered_code
 
 EVERY = ("ideal", "empty", "ties")
+
+
+class Kernel(NamedTuple):
+    """How compiled code computes a measure: a row of its table (`core.metrics.blocks`).
+
+    Attributes:
+        kind: one of `blocks.KINDS`.
+        divisor: one of `blocks.DIVISORS`.
+        gain: `grade`, or 1 for what is `relevant`, or for what is `judged`.
+        flat: whether all positions count alike.
+    """
+
+    kind: str
+    divisor: str = ""
+    gain: str = "relevant"
+    flat: bool = False
+
+
+_AP, _BPREF = Kernel("ap", "possible"), Kernel("bpref")
 
 
 @dataclass(frozen=True)
@@ -30,7 +49,7 @@ class MeasureEntry:
         summary: one sentence.
         source: where it is defined.
         conventions: the fields of `Measure` that it listens to.
-        kernel: the measure of KERNELS that computes it, where that is another one.
+        kernel: how compiled code computes it; None: a function of one list does.
         over_queries: how values of queries become one: `mean`, `sum` or `geometric`.
         cut: whether it takes a cut-off.
     """
@@ -39,7 +58,7 @@ class MeasureEntry:
     summary: str
     source: str
     conventions: tuple[str, ...]
-    kernel: str = ""
+    kernel: Kernel | None = None
     over_queries: str = "mean"
     cut: bool = True
 
@@ -50,48 +69,56 @@ _ENTRIES = (
         "discounted gain of the ranking, divided by that of the ideal ranking",
         "Järvelin & Kekäläinen 2002; gain 2^y − 1 of Burges et al. 2005",
         ("gain", "discount", *EVERY, "short"),
+        kernel=Kernel("gained", "possible", "grade"),
     ),
     MeasureEntry(
         "MeanNDCG",
         "mean of NDCG@1, NDCG@2, … over the positions of the list, or of its first ones",
         "LETOR 4.0's Eval-Score-4.0.pl (Qin & Liu 2013, arXiv:1306.2597)",
         ("gain", "discount", *EVERY),
+        kernel=Kernel("mean", gain="grade"),
     ),
     MeasureEntry(
         "DCG",
         "sum of the documents' gains, each discounted by its position",
         "Järvelin & Kekäläinen 2002; gain 2^y − 1 of Burges et al. 2005",
         ("gain", "discount", *EVERY),
+        kernel=Kernel("gained", gain="grade"),
     ),
     MeasureEntry(
         "ERR",
         "expected reciprocal rank at which a reader who scans downwards is satisfied",
         "Chapelle, Metzler, Zhang & Grinspan 2009",
         ("top_grade", *EVERY),
+        kernel=Kernel("err", gain="grade"),
     ),
     MeasureEntry(
         "AP",
         "mean over the relevant documents of the precision at their positions",
         "Buckley & Voorhees 2000 (trec_eval: map, map_cut)",
         ("relevant", *EVERY),
+        kernel=_AP,
     ),
     MeasureEntry(
         "RR",
         "reciprocal rank of the first relevant document",
         "Kantor & Voorhees 2000 (trec_eval: recip_rank)",
         ("relevant", *EVERY),
+        kernel=Kernel("rr"),
     ),
     MeasureEntry(
         "P",
         "share of the first positions that hold relevant documents",
         "trec_eval: P; without a cut-off, set_P",
         ("relevant", *EVERY),
+        kernel=Kernel("gained", "cutoff", flat=True),
     ),
     MeasureEntry(
         "R",
         "share of the relevant documents that stand in the first positions",
         "trec_eval: recall; without a cut-off, set_recall",
         ("relevant", *EVERY),
+        kernel=Kernel("gained", "possible", flat=True),
     ),
     MeasureEntry(
         "RBP",
@@ -99,6 +126,7 @@ _ENTRIES = (
         "relevant",
         "Moffat & Zobel 2008",
         ("p", "relevant", *EVERY),
+        kernel=Kernel("gained"),
     ),
     MeasureEntry(
         "GradedRBP",
@@ -106,6 +134,7 @@ _ENTRIES = (
         "linear",
         "Moffat & Zobel 2008, section 3.5; gains of Chapelle, Metzler, Zhang & Grinspan 2009",
         ("gain", "p", "top_grade", *EVERY),
+        kernel=Kernel("gained", "highest", "grade"),
     ),
     MeasureEntry(
         "Bpref",
@@ -114,6 +143,7 @@ _ENTRIES = (
         "than AP",
         "Buckley & Voorhees 2004 (trec_eval: bpref)",
         ("relevant", *EVERY),
+        kernel=_BPREF,
     ),
     MeasureEntry(
         "Judged",
@@ -121,13 +151,14 @@ _ENTRIES = (
         "row of the data is judged",
         "ir_measures: Judged",
         ("ties",),
+        kernel=Kernel("gained", "above", "judged", flat=True),
     ),
     MeasureEntry(
         "GMAP",
         "AP per query; geometric mean over queries, values below 0.00001 count as that",
         "Robertson 2006 (trec_eval: gm_map)",
         ("relevant", *EVERY),
-        kernel="AP",
+        kernel=_AP,
         over_queries="geometric",
     ),
     MeasureEntry(
@@ -135,7 +166,7 @@ _ENTRIES = (
         "Bpref per query; geometric mean over queries, values below 0.00001 count as that",
         "trec_eval: gm_bpref",
         ("relevant", *EVERY),
-        kernel="Bpref",
+        kernel=_BPREF,
         over_queries="geometric",
     ),
     *(
@@ -196,10 +227,6 @@ _ENTRIES = (
     ),
 )  # fmt: skip
 MEASURES: dict[str, MeasureEntry] = {entry.name: entry for entry in _ENTRIES}
-KERNELS = (
-    "NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG", "RBP", "GradedRBP", "Bpref", "Judged",
-)  # fmt: skip
-"""Measures that compiled kernels compute, by their numbers in `blocks`."""
 
 _LINEAR = {"gain": "linear"}
 ALIASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -387,7 +414,7 @@ class Measure:
     @property
     def is_function(self) -> bool:
         """True for a measure that a function of one ranked list computes, not a kernel."""
-        return not self.entry.kernel and self.name not in KERNELS
+        return self.entry.kernel is None
 
     @property
     def skips(self) -> bool:

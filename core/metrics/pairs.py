@@ -98,50 +98,26 @@ def _by_rank(starts: np.ndarray) -> np.ndarray:
 
 @no_type_check
 @compiled()
-def _hyperbolic_weights(starts: np.ndarray, other_starts: np.ndarray) -> np.ndarray:
-    """1/(rank + 1), the rank being by `starts` and in its ties by `other_starts`."""
-    weights = np.empty(len(starts))
-    by_both = rising_order(starts * len(starts) + other_starts)
-    for rank in range(len(starts)):
-        weights[by_both[rank]] = 1.0 / (rank + 1)
-    return weights
-
-
-@no_type_check
-@compiled()
-def _ordered_weight(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> float:
-    """The weight of all pairs that the ranking orders; a pair weighs the sum of its documents."""
-    total = 0.0
-    for i in range(len(starts)):
-        total += weights[i] * (len(starts) - sizes[i])
-    return total
-
-
-@no_type_check
-@compiled()
-def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
-    """Weighted τ-b of one list."""
-    starts, other_starts, size = ranks[FIRST], ranks[SECOND], len(weights)
-    ordered = _ordered_weight(starts, ranks[FIRST_SIZE], weights)
-    ordered *= _ordered_weight(other_starts, ranks[SECOND_SIZE], weights)
-    if ordered == 0.0:
+def _tau(ranks: np.ndarray) -> float:
+    """τ-b of one list."""
+    starts, other_starts, size = ranks[FIRST], ranks[SECOND], ranks.shape[1]
+    ordered, other_ordered = 0.0, 0.0  # pairs that each ranking tells apart, counted twice
+    for i in range(size):
+        ordered += size - ranks[FIRST_SIZE, i]
+        other_ordered += size - ranks[SECOND_SIZE, i]
+    if ordered * other_ordered == 0.0:
         return np.nan
-    signed, mass, i = 0.0, 0.0, 0
-    order = _by_rank(starts)
-    counts, masses = np.zeros(size + 1), np.zeros(size + 1)
+    signed, i = 0.0, 0
+    order, counts = _by_rank(starts), np.zeros(size + 1)
     while i < size:
         end = i + ranks[FIRST_SIZE, order[i]]
-        for member in order[i:end]:  # the trees hold the documents of better blocks
-            rank, past = other_starts[member], other_starts[member] + ranks[SECOND_SIZE, member]
-            net = _below(counts, rank) - (i - _below(counts, past))
-            net_mass = _below(masses, rank) - (mass - _below(masses, past))
-            signed += net * weights[member] + net_mass
+        for member in order[i:end]:  # the tree holds the documents of better blocks
+            past = other_starts[member] + ranks[SECOND_SIZE, member]
+            signed += _below(counts, other_starts[member]) - (i - _below(counts, past))
         for member in order[i:end]:
             _add(counts, other_starts[member], 1.0)
-            _add(masses, other_starts[member], weights[member])
-            mass += weights[member]
         i = end
-    return signed / np.sqrt(ordered)
+    return 2.0 * signed / np.sqrt(ordered * other_ordered)
 
 
 @no_type_check
@@ -152,52 +128,7 @@ def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     for index in range(len(taus)):
         inside = ranks[:, offsets[index] : offsets[index + 1]]
         if inside.shape[1] > 1:
-            taus[index] = _tau(inside, np.full(inside.shape[1], 0.5))
-    return taus
-
-
-@no_type_check
-@compiled()
-def weighted_correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """The mean of the two hyperbolically weighted τ of every list."""
-    taus = np.ones(len(offsets) - 1)
-    for index in range(len(taus)):
-        inside = ranks[:, offsets[index] : offsets[index + 1]]
-        if inside.shape[1] > 1:
-            by_first = _hyperbolic_weights(inside[FIRST], inside[SECOND])
-            by_second = _hyperbolic_weights(inside[SECOND], inside[FIRST])
-            taus[index] = 0.5 * (_tau(inside, by_first) + _tau(inside, by_second))
-    return taus
-
-
-@no_type_check
-@compiled()
-def precisions(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Expected τ_AP of every list, the second ranking being the estimate of the first.
-
-    A document at offset j of a block that begins at place s has s documents of better blocks and
-    j block mates above it; a mate belongs there with probability one half, as does one that the
-    reference ties. So a block adds Σ_j (mean of those that belong among the s + j/2) / (s + j).
-    """
-    taus = np.ones(len(offsets) - 1)
-    for index in range(len(taus)):
-        inside = ranks[:, offsets[index] : offsets[index + 1]]
-        true, size = inside[FIRST], inside.shape[1]
-        if size < 2:
-            continue
-        order, tree, total, i = _by_rank(inside[SECOND]), np.zeros(size + 1), 0.0, 0
-        while i < size:
-            end, belong = i + inside[SECOND_SIZE, order[i]], 0.0
-            for member in order[i:end]:
-                better, not_worse = _below(tree, true[member]), _below(tree, true[member] + 1)
-                belong += 0.5 * (better + not_worse)
-            for j in range(end - i):
-                if i + j > 0:
-                    total += (belong / (end - i) + 0.5 * j) / (i + j)
-            for member in order[i:end]:
-                _add(tree, true[member], 1.0)
-            i = end
-        taus[index] = 2.0 * total / (size - 1) - 1.0
+            taus[index] = _tau(inside)
     return taus
 
 
@@ -230,22 +161,3 @@ def overlaps(offsets: np.ndarray, ranks: np.ndarray, depth: int) -> np.ndarray:
         if reached > 0:
             shares[index] = _common_counts(inside, reached)[reached] / reached
     return shares
-
-
-@no_type_check
-@compiled()
-def biased_overlaps(offsets: np.ndarray, ranks: np.ndarray, persistence: float) -> np.ndarray:
-    """Extrapolated RBO of every list."""
-    values = np.ones(len(offsets) - 1)
-    for index in range(len(values)):
-        inside = ranks[:, offsets[index] : offsets[index + 1]]
-        size = inside.shape[1]
-        if size < 2:
-            continue
-        common = _common_counts(inside, size)
-        total, weight = 0.0, 1.0 - persistence
-        for depth in range(1, size + 1):
-            total += weight * common[depth] / depth
-            weight *= persistence
-        values[index] = total + common[size] / size * persistence**size
-    return values

@@ -20,7 +20,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.sort_within import sort_within
 from shuffleproof.core.errors import DataError, ShapeError
 from shuffleproof.core.metrics import blocks, user_measures
-from shuffleproof.core.metrics.measure import EMPTY_VALUES, KERNELS, Measure
+from shuffleproof.core.metrics.measure import EMPTY_VALUES, Measure
 
 
 class DocumentOrder(NamedTuple):
@@ -158,7 +158,7 @@ def evaluate_many(
                 chosen = codes[selected]
                 depth = int(chosen[:, blocks.CUTOFF].max())
                 ranked = _ranked(dataset, (lists, scores), (starts, stops), order, depth)
-                is_plain = np.isin(chosen[:, blocks.KIND], blocks.PLAIN).all()
+                is_plain = (chosen[:, blocks.KIND] == blocks.GAINED).all()
                 room = None if is_plain else np.empty(int(lists.lengths.max(initial=0)) + 1)
                 measured[selected] = blocks.measure_blocks(
                     chosen, *ranked, normalisers[selected], discounts, room
@@ -233,21 +233,30 @@ def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
 
 def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]:
     """The table that describes the measures to the kernels; its columns are named there."""
-    rows = [
-        (
-            KERNELS.index(measure.entry.kernel or measure.name),
+    rows = []
+    for measure in measures:
+        kernel = measure.entry.kernel
+        if kernel is None:
+            raise ValueError(f"{measure} is computed by a function")
+        gain = blocks.EXP2 if measure.gain == "exp2" else blocks.LINEAR
+        row = (
+            blocks.KINDS.index(kernel.kind),
+            gain if kernel.gain == "grade" else blocks.BINARY,
+            blocks.DIVISORS.index(kernel.divisor),
             blocks.WHOLE if measure.cutoff is None else measure.cutoff,
-            measure.gain == "exp2",
-            _discount(measure, measures),
+            _FLAT if kernel.flat else _discount(measure, measures),
             measure.ties == "averaged",
-            measure.relevant,
+            0 if kernel.gain == "judged" else measure.relevant,
             measure.top_grade,
             measure.ideal == "shown",
             measure.short == "zero",
         )
-        for measure in measures
-    ]
+        rows.append(row)
     return np.array(rows, dtype=np.int64)
+
+
+_LOG2, _LETOR, _FLAT, _OTHERS = range(4)
+"""Rows of `_discounts`; the persistences come after them."""
 
 
 def _persistences(measures: Sequence[Measure]) -> list[float]:
@@ -257,8 +266,8 @@ def _persistences(measures: Sequence[Measure]) -> list[float]:
 def _discount(measure: Measure, measures: Sequence[Measure]) -> int:
     """The row of `_discounts` that a measure of these goes by."""
     if "p" in measure.entry.conventions:
-        return 2 + _persistences(measures).index(measure.p)
-    return int(measure.discount == "letor")
+        return _OTHERS + _persistences(measures).index(measure.p)
+    return _LETOR if measure.discount == "letor" else _LOG2
 
 
 def _discounts(
@@ -266,13 +275,14 @@ def _discounts(
 ) -> Float64[np.ndarray, "kinds bounds"]:
     """Sums of the first 0, 1, 2, … discounts.
 
-    Of log2, LETOR 3.0's (1, 1, 1/log2 3, …) and the measures' persistences: (1 − p) p^i.
+    Of log2, LETOR 3.0's (1, 1, 1/log2 3, …), 1 everywhere, and the measures' persistences:
+    (1 − p) p^i.
     """
     lengths = [np.diff(dataset.offsets), *(run.lengths for run in lists)]
     longest = max(int(length.max(initial=0)) for length in lengths)
     log2 = 1.0 / np.log2(np.arange(2, longest + 2))
     letor = np.concatenate([[1.0], log2])[:longest]
-    sums = [np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor)]
+    sums = [np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor, np.ones(longest))]
     return np.stack([*sums, *(1.0 - p ** np.arange(longest + 1) for p in _persistences(measures))])
 
 

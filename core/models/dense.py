@@ -3,7 +3,7 @@
 Without gradients on a CPU with AVX-512, oneDNN's fused product is a sixth faster in float32 than
 the default one and takes the activation or the residual along (with AVX2 it is a tenth slower and
 more, so that it is not used there); under autocast on a GPU the layers are those of
-`gpu_layers.py`; everywhere else these are the usual calls. A processor that has no products in
+`gpu/layers.py`; everywhere else these are the usual calls. A processor that has no products in
 bfloat16 (AVX2 alone) multiplies the rounded numbers in float32: PyTorch's own loop takes a hundred
 times as long, and oneDNN's has no such form.
 """
@@ -83,9 +83,9 @@ def dense_parts(
     [[[1.0]], [[1.0, 1.0]]]
     """
     if _has_gpu_layer(inputs[0], weight):
-        from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton)
+        from shuffleproof.core.models.gpu import layers  # noqa: PLC0415 (Triton)
 
-        return gpu_layers.linear(list(map(_low, inputs)), weight, bias, relu=relu, sizes=sizes)
+        return layers.linear(list(map(_low, inputs)), weight, bias, relu=relu, sizes=sizes)
     products, first = [], 0
     for x, size in zip(inputs, sizes, strict=True):
         of_rows = weight, bias
@@ -128,9 +128,9 @@ def added_norm(
     if not lowers_on_gpu(branch):
         normed: Tensor = norm(x + branch if bias is None else x + branch + bias)
         return normed
-    from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
+    from shuffleproof.core.models.gpu import layers  # noqa: PLC0415 (Triton, where it is used)
 
-    return gpu_layers.add_norm(_low(x), _low(branch), bias, norm)
+    return layers.add_norm(_low(x), _low(branch), bias, norm)
 
 
 def lacks_bfloat16(x: Tensor) -> bool:
@@ -155,7 +155,7 @@ def in_float32(product: Callable[..., Tensor], *factors: Tensor | None) -> Tenso
 
 
 def lowers_on_gpu(x: Tensor) -> bool:
-    """Whether the layers of such numbers are those of `gpu_layers.py`.
+    """Whether the layers of such numbers are those of `gpu/layers.py`.
 
     >>> lowers_on_gpu(torch.ones(1))
     False
@@ -165,12 +165,12 @@ def lowers_on_gpu(x: Tensor) -> bool:
 
 
 def lowered_on_gpu(module: nn.Module, x: Tensor) -> AbstractContextManager[None]:
-    """Within, the layers of `gpu_layers.py` find a module's parameters lowered, all at once."""
+    """Within, the layers of `gpu/layers.py` find a module's parameters lowered, all at once."""
     if not lowers_on_gpu(x):
         return nullcontext()
-    from shuffleproof.core.models import gpu_layers  # noqa: PLC0415 (Triton, where it is used)
+    from shuffleproof.core.models.gpu import layers  # noqa: PLC0415 (Triton, where it is used)
 
-    return gpu_layers.low_parameters(module)
+    return layers.low_parameters(module)
 
 
 def _low(x: Tensor) -> Tensor:

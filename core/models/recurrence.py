@@ -4,7 +4,7 @@ Input products are made beforehand for all steps at once; a step multiplies only
 for the lists that reach it; the weights' gradient is one product over all steps. Padded steps are
 neither computed nor read, and nothing is quadratic in the number of steps. What is no product is
 PyTorch's (`recurrence_steps.py`), compiled for float32 on a CPU (`recurrence_compiled.py`); on a
-GPU that Triton compiles for, `gpu_recurrence.py` does it all.
+GPU that Triton compiles for, `gpu/recurrence.py` does it all.
 """
 
 from collections.abc import Callable, Iterator
@@ -139,7 +139,7 @@ class GatedRecurrence(nn.Module):
         device, precision = inputs.device, self.weight.dtype
         states: Tensor
         if linear is None and precision == torch.float32 and compiles_for(device):
-            from shuffleproof.core.models.gpu_recurrence import FusedRecurrence  # noqa: PLC0415
+            from shuffleproof.core.models.gpu.recurrence import FusedRecurrence  # noqa: PLC0415
 
             low = torch.is_autocast_enabled("cuda")
             inputs = inputs.to(torch.get_autocast_dtype("cuda") if low else precision)

@@ -66,8 +66,8 @@ def shuffled(
 
     The number of places is rounded half up; level 1 is an even draw from all orders.
     """
-    places = np.arange(len(scores), dtype=np.int64)
-    return _redrawn_places(offsets, level, generator, places, False)  # noqa: FBT003 (numba: positional)
+    del scores
+    return _redrawn(offsets, level, generator, backwards=False)
 
 
 def turned(
@@ -80,8 +80,8 @@ def turned(
 
     The number of places is rounded half up; level 1 turns the whole list round.
     """
-    places = np.arange(len(scores), dtype=np.int64)
-    return _redrawn_places(offsets, level, generator, places, True)  # noqa: FBT003 (numba: positional)
+    del scores
+    return _redrawn(offsets, level, generator, backwards=True)
 
 
 def mallows(
@@ -179,31 +179,53 @@ def _inverted_places(
     return places
 
 
+def _redrawn(
+    offsets: Int64[np.ndarray, " bounds"],
+    share: float,
+    generator: np.random.Generator,
+    *,
+    backwards: bool,
+) -> Int64[np.ndarray, " places"]:
+    """Fisher-Yates draws the places that take part; they are then redrawn or turned round."""
+    lengths = np.diff(offsets)
+    parts = (share * lengths + 0.5).astype(np.int64)
+    draws = np.minimum(parts, np.maximum(lengths - 1, 0)).sum()
+    draws += 0 if backwards else np.maximum(parts - 1, 0).sum()
+    return _redrawn_places(offsets, parts, generator.random(draws), backwards)
+
+
 @compiled()
 @no_type_check
 def _redrawn_places(
     offsets: np.ndarray,
-    share: float,
-    generator: np.random.Generator,
-    places: np.ndarray,
+    parts: np.ndarray,
+    draws: np.ndarray,
     backwards: bool,  # noqa: FBT001 (numba: positional)
 ) -> np.ndarray:
-    """Fisher-Yates draws the places that take part; they are then redrawn or turned round."""
-    for segment in range(len(offsets) - 1):
-        low, length = offsets[segment], offsets[segment + 1] - offsets[segment]
-        taking_part = int(share * length + 0.5)
-        order = np.arange(length)
-        for place in range(min(taking_part, length - 1)):
-            partner = place + int(generator.random() * (length - place))
-            order[place], order[partner] = order[partner], order[place]
-        takes_part = np.zeros(length, dtype=np.bool_)
-        takes_part[order[:taking_part]] = True
-        part = np.flatnonzero(takes_part)
+    places, drawn = np.arange(offsets[-1]), 0
+    for segment in range(len(parts)):
+        low, length, taking_part = (
+            offsets[segment],
+            offsets[segment + 1] - offsets[segment],
+            parts[segment],
+        )
+        order, takes_part = np.arange(length), np.zeros(length, dtype=np.bool_)
+        for place in range(taking_part):
+            if place < length - 1:
+                partner = place + int(draws[drawn] * (length - place))
+                order[place], order[partner] = order[partner], order[place]
+                drawn += 1
+            takes_part[order[place]] = True
+        part, count = np.empty(taking_part, np.int64), 0
+        for place in range(length):
+            if takes_part[place]:
+                part[count] = place
+                count += 1
         sources = part[::-1].copy() if backwards else part.copy()
-        if not backwards:
-            for place in range(taking_part - 1):
-                partner = place + int(generator.random() * (taking_part - place))
-                sources[place], sources[partner] = sources[partner], sources[place]
+        for place in range(0 if backwards else taking_part - 1):
+            partner = place + int(draws[drawn] * (taking_part - place))
+            sources[place], sources[partner] = sources[partner], sources[place]
+            drawn += 1
         for place in range(taking_part):
             places[low + part[place]] = low + sources[place]
     return places

@@ -1,11 +1,14 @@
 """How the worst order is looked for; what is asked of the search, without NumPy."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from shuffleproof.core.parameters import check, parameter
 
 UNITS = ("inversions", "exchanges")
-METHODS = ("greedy", "beam", "annealing")
+METHODS = ("greedy", "beam")
+ANNEALING = {"chains": 8, "rounds": 60, "hot": 0.05, "cold": 0.001}
+"""Fields of a method that is gone; they stay in keys, so that what was found is found again."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +29,14 @@ class Search:
         "alone; with inversions all are",
         low=1,
     )
-    chains: int = parameter(8, "independent chains a list (annealing)", low=1)
-    rounds: int = parameter(60, "proposals a chain (annealing)", low=1)
-    hot: float = parameter(0.05, "first temperature, in the measure's unit (annealing)", low=0)
-    cold: float = parameter(0.001, "last temperature (annealing)", low=0)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         check(self)
+
+    def plain(self) -> dict[str, Any]:
+        """The search as keys hold it."""
+        return asdict(self) | ANNEALING
 
     def orders(self, budget: int) -> int:
         """Orders of one list that the search hands to a ranker at most.
@@ -41,8 +44,6 @@ class Search:
         >>> Search(places=5).orders(2), Search(unit="exchanges", places=4).orders(3)
         (8, 18)
         """
-        if self.method == "annealing":
-            return 1 + self.chains * self.rounds
         width = 1 if self.method == "greedy" else self.width
         if self.unit == "inversions":
             return (self.places - 1) * (1 + (budget - 1) * width)

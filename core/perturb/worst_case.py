@@ -1,4 +1,4 @@
-"""The order that hurts most within a budget: greedy, beam and annealing over all lists at once.
+"""The order that hurts most within a budget: greedy or by a beam, over all lists at once.
 
 An order is an arrangement (entry p = old place of the document at place p, over all lists). A
 step is an exchange of neighbours that adds one inversion (unit `inversions`: Kendall distance),
@@ -20,7 +20,6 @@ from shuffleproof.core.perturb.worst_moves import (
     hashes,
     moves_of,
     repeated_orders,
-    same_cycle,
     usable_moves,
 )  # fmt: skip
 
@@ -50,10 +49,11 @@ def search(
     offsets: Int64[np.ndarray, " bounds"],
     objective: Objective,
     wanted: Search,
-    generator: np.random.Generator,
     floor: float = -np.inf,
 ) -> Generator[int, None, WorstOrders]:
     """Look for the worst orders; yields the rounds done, returns what was found.
+
+    Greedy is a beam of one.
 
     A list is done when nothing can be worse: its value is the floor, every pair is inverted, or its
     orders are those of an earlier round, so that the same steps would follow again.
@@ -62,12 +62,42 @@ def search(
         offsets: bounds of the lists.
         objective: what an order is worth to each list.
         wanted: method, unit and budget.
-        generator: of the annealing; the other methods draw nothing.
         floor: the least value there is.
     """
-    if wanted.method == "annealing":
-        return (yield from _annealing(offsets, objective, wanted, generator))
-    return (yield from _beam_search(offsets, objective, wanted, floor))
+    lengths = np.diff(offsets)
+    moves = moves_of(wanted.unit, min(int(lengths.max(initial=0)), wanted.places))
+    states = np.arange(int(offsets[-1]))[None]
+    alive = (lengths > 1)[None]
+    rounds = most_rounds(offsets, wanted)
+    best = _Best(offsets, rounds, objective(states)[0][0])
+    seen_orders: list[set[bytes]] = [set() for _ in lengths]
+    evaluated, width = len(lengths), 1 if wanted.method == "greedy" else wanted.width
+    tried = np.tile(np.arange(len(moves.left))[:, None], (1, len(lengths)))
+    for step in range(1, rounds + 1):
+        usable = usable_moves(states, alive, tried, moves, offsets, wanted.unit)
+        if not usable.any():
+            break
+        orders = apply_swaps(states, tried, usable, moves, offsets)
+        values, guides = objective(orders)
+        evaluated += int(usable.sum())
+        flat = usable.reshape(-1, len(lengths))
+        values, guides = (np.where(flat, numbers, np.inf) for numbers in (values, guides))
+        if step == 1 and wanted.unit == "exchanges" and len(tried) > wanted.candidates:
+            tried = np.argsort(guides, axis=0, kind="stable")[: wanted.candidates]
+        keys = hashes(orders, offsets)
+        picked = _best_guided(guides, keys, width)
+        alive = picked != NONE
+        states = _gathered_orders(orders, np.maximum(picked, 0), best.owner)
+        for index, order in enumerate(states):
+            reached = np.take_along_axis(values, np.maximum(picked[index], 0)[None], axis=0)[0]
+            best.take(step, np.where(alive[index], reached, np.inf), order)
+        alive &= best.values[: step + 1].min(axis=0) > floor
+        if wanted.unit == "exchanges":  # inversions only add up: no order comes back
+            alive &= ~repeated_orders(
+                seen_orders, np.take_along_axis(keys, np.maximum(picked, 0), axis=0)
+            )
+        yield step
+    return best.within(evaluated)
 
 
 def swap_costs(
@@ -104,13 +134,12 @@ class _Best:
         self.values[0] = values
         self.orders = np.tile(np.arange(int(offsets[-1])), (budget + 1, 1))
 
-    def take(self, steps: np.ndarray, values: np.ndarray, order: np.ndarray) -> None:
+    def take(self, steps: int, values: np.ndarray, order: np.ndarray) -> None:
         """Keep what is worse than anything seen with so many steps; one order of all lists."""
-        lists = np.arange(len(values))
-        better = values < self.values[steps, lists]
-        self.values[steps[better], lists[better]] = values[better]
-        inside = np.flatnonzero(better[self.owner])
-        self.orders[steps[self.owner[inside]], inside] = order[inside]
+        better = values < self.values[steps]
+        self.values[steps, better] = values[better]
+        inside = better[self.owner]
+        self.orders[steps, inside] = order[inside]
 
     def within(self, evaluated: int) -> WorstOrders:
         """The worst with at most so many steps, instead of exactly so many."""
@@ -122,55 +151,12 @@ class _Best:
         return WorstOrders(self.values, self.orders, evaluated)
 
 
-def _beam_search(
-    offsets: np.ndarray, objective: Objective, search: Search, floor: float
-) -> Generator[int, None, WorstOrders]:
-    """Greedy is a beam of one."""
-    lengths = np.diff(offsets)
-    moves = moves_of(search.unit, min(int(lengths.max(initial=0)), search.places))
-    states = np.arange(int(offsets[-1]))[None]
-    alive = (lengths > 1)[None]
-    rounds = most_rounds(offsets, search)
-    best = _Best(offsets, rounds, objective(states)[0][0])
-    seen_orders: list[set[bytes]] = [set() for _ in lengths]
-    evaluated, width = len(lengths), 1 if search.method == "greedy" else search.width
-    tried = np.tile(np.arange(len(moves.left))[:, None], (1, len(lengths)))
-    for step in range(1, rounds + 1):
-        usable = usable_moves(states, alive, tried, moves, offsets, search.unit)
-        if not usable.any():
-            break
-        orders = apply_swaps(states, tried, usable, moves, offsets)
-        values, guides = objective(orders)
-        evaluated += int(usable.sum())
-        flat = usable.reshape(-1, len(lengths))
-        values, guides = (np.where(flat, numbers, np.inf) for numbers in (values, guides))
-        if step == 1 and search.unit == "exchanges" and len(tried) > search.candidates:
-            tried = np.argsort(guides, axis=0, kind="stable")[: search.candidates]
-        keys = hashes(orders, offsets)
-        picked = _best_guided(guides, keys, width)
-        alive = picked != NONE
-        states = _gathered_orders(orders, np.maximum(picked, 0), best.owner)
-        for index, order in enumerate(states):
-            reached = np.take_along_axis(values, np.maximum(picked[index], 0)[None], axis=0)[0]
-            steps = np.full(len(lengths), step)
-            best.take(steps, np.where(alive[index], reached, np.inf), order)
-        alive &= best.values[: step + 1].min(axis=0) > floor
-        if search.unit == "exchanges":  # inversions only add up: no order comes back
-            alive &= ~repeated_orders(
-                seen_orders, np.take_along_axis(keys, np.maximum(picked, 0), axis=0)
-            )
-        yield step
-    return best.within(evaluated)
-
-
 def most_rounds(offsets: Int64[np.ndarray, " bounds"], wanted: Search) -> int:
-    """The rounds of a search at most: annealing's own, or steps, no more than there are pairs.
+    """The rounds of a search at most: steps, no more than there are pairs.
 
     >>> most_rounds(np.array([0, 3, 5]), Search(budget=10_000))
     3
     """
-    if wanted.method == "annealing":
-        return wanted.rounds
     if wanted.unit == "exchanges":
         return wanted.budget
     longest = int(np.diff(offsets).max(initial=0))
@@ -205,70 +191,3 @@ def _gathered_orders(
     if not orders.shape[1]:
         return orders[: len(picked)]
     return orders[picked[:, owner], np.arange(orders.shape[1])]
-
-
-def _annealing(
-    offsets: np.ndarray, objective: Objective, search: Search, generator: np.random.Generator
-) -> Generator[int, None, WorstOrders]:
-    """Metropolis walks inside the budget: a step may add or undo an inversion or an exchange."""
-    lengths = np.diff(offsets)
-    reach = np.minimum(lengths, search.places)
-    states = np.tile(np.arange(int(offsets[-1])), (search.chains, 1))
-    used = np.zeros((search.chains, len(lengths)), dtype=np.int64)
-    start_values, guide = objective(states[:1])
-    best = _Best(offsets, search.budget, start_values[0])
-    current = np.tile(guide, (search.chains, 1))
-    cooling = np.geomspace(max(search.hot, 1e-12), max(search.cold, 1e-12), search.rounds)
-    for step, heat in enumerate(cooling, start=1):
-        left, right = _proposed_steps(search.unit, reach, search.chains, generator)
-        usable = (reach > 1) & (right > left)
-        after = used + _added_steps(states, left, right, offsets, search.unit)
-        usable &= after <= search.budget
-        orders = _exchanged_orders(states, left, right, usable, offsets)
-        values, guides = objective(orders)
-        rising = np.minimum((current - guides) / heat, 0.0)
-        accepted = usable & (generator.random(used.shape) < np.exp(rising))
-        for chain, order in enumerate(orders):
-            reached = np.where(usable[chain], values[chain], np.inf)
-            best.take(np.where(usable[chain], after[chain], 0), reached, order)
-        states = np.where(accepted[:, best.owner], orders, states)
-        used, current = np.where(accepted, after, used), np.where(accepted, guides, current)
-        yield step
-    return best.within((1 + search.rounds * search.chains) * len(lengths))
-
-
-def _proposed_steps(
-    unit: str, reach: np.ndarray, chains: int, generator: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    shape = (chains, len(reach))
-    place = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
-    if unit == "inversions":
-        return place, place + 1
-    place = (generator.random(shape) * reach).astype(np.int64)
-    partner = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
-    partner += partner >= place
-    return np.minimum(place, partner), np.maximum(place, partner)
-
-
-def _added_steps(
-    states: np.ndarray, left: np.ndarray, right: np.ndarray, offsets: np.ndarray, unit: str
-) -> Int64[np.ndarray, "chains lists"]:
-    """+1 or −1: what the step does to the distance from the first order."""
-    last = max(states.shape[1] - 1, 0)
-    at, to = (np.minimum(offsets[:-1] + side, last) for side in (left, right))
-    if not states.shape[1]:
-        return np.zeros(left.shape, dtype=np.int64)
-    if unit == "exchanges":
-        return np.where(same_cycle(states, at, to), -1, 1)
-    left_items, right_items = (np.take_along_axis(states, places, axis=1) for places in (at, to))
-    return np.where(left_items < right_items, 1, -1)
-
-
-def _exchanged_orders(
-    states: Orders, left: np.ndarray, right: np.ndarray, usable: np.ndarray, offsets: np.ndarray
-) -> Orders:
-    orders = states.copy()
-    chain, index = np.nonzero(usable)
-    at, to = offsets[index] + left[chain, index], offsets[index] + right[chain, index]
-    orders[chain, at], orders[chain, to] = states[chain, to], states[chain, at]
-    return orders

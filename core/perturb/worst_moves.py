@@ -99,20 +99,6 @@ def hashes(
     return np.diff(sums[:, offsets], axis=1)
 
 
-def same_cycle(
-    states: Int64[np.ndarray, "chains places"],
-    at: Int64[np.ndarray, "chains lists"],
-    to: Int64[np.ndarray, "chains lists"],
-) -> Bool[np.ndarray, "chains lists"]:
-    """Whether two places lie on one cycle of a permutation: exchanging them then splits it.
-
-    >>> orders = np.array([[1, 0, 2], [0, 2, 1], [1, 2, 0]])
-    >>> same_cycle(orders, np.array([[0, 0]] * 3), np.array([[1, 2]] * 3)).tolist()
-    [[True, False], [False, False], [True, True]]
-    """
-    return _same_cycle(states, at, to)
-
-
 def inversions(
     orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
 ) -> Int64[np.ndarray, "orders lists"]:
@@ -139,21 +125,6 @@ def exchanges(
         cycles = np.bincount(ragged.segment_ids(offsets)[heads], minlength=len(offsets) - 1)
         counts[index] = np.diff(offsets) - cycles
     return counts
-
-
-@compiled()
-@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
-def _same_cycle(states: np.ndarray, at: np.ndarray, to: np.ndarray) -> np.ndarray:
-    same = np.zeros(at.shape, np.bool_)
-    for chain in range(at.shape[0]):
-        for index in range(at.shape[1]):
-            place = states[chain, at[chain, index]]
-            while place != at[chain, index]:
-                if place == to[chain, index]:
-                    same[chain, index] = True
-                    break
-                place = states[chain, place]
-    return same
 
 
 @compiled()

@@ -16,8 +16,8 @@ from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.data.nameless_file import NamelessFile
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.rankers.base import RankerSpec
 
@@ -76,7 +76,9 @@ def gather_rows(
     size = len(rows) * features.shape[1] * features.itemsize
     if size <= LARGE:
         return features[rows]
-    copy = NamelessFile("training rows").array((len(rows), features.shape[1]), features.dtype)
+    cells = GrowingArray(features.dtype, "training rows", in_memory=0)
+    cells.resize(len(rows) * features.shape[1])
+    copy = cells.array().reshape(len(rows), features.shape[1])
     for start in range(0, len(rows), AT_ONCE):
         copy[start : start + AT_ONCE] = features[rows[start : start + AT_ONCE]]
     return copy

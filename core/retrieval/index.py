@@ -4,7 +4,6 @@ The score of a document is the dot product of its vector with the query's. Every
 query's dimensions is read and nothing is approximated, so scores are those of the dense product.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -83,17 +82,6 @@ class SparseIndex:
         weights = queries.weights.astype(np.float64)
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)
 
-    def product(self, queries: SparseVectors, k: int) -> RankedDocuments:
-        """What `search` finds, by SciPy's product of the matrices."""
-        rows = queries.matrix.astype(np.float64) @ self.vectors.matrix.T
-        rankings = []
-        for query in range(len(queries)):
-            span = slice(rows.indptr[query], rows.indptr[query + 1])
-            places, scores = rows.indices[span], rows.data[span]
-            order = np.lexsort((places, -scores))[:k]
-            rankings.append((places[order].astype(np.int32), scores[order].astype(np.float32)))
-        return RankedDocuments.of_queries(rankings)
-
     def postings_read(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
         """How many postings each query reads."""
         read = np.append(0, np.cumsum(self.document_frequency[queries.dimensions]))
@@ -102,20 +90,6 @@ class SparseIndex:
     def with_documents(self, vectors: SparseVectors) -> "SparseIndex":
         """The index with more documents behind those that are there."""
         return SparseIndex.of(concatenate(self.vectors, vectors))
-
-    def removed(self, places: Sequence[int]) -> "SparseIndex":
-        """The index without some documents; those behind them move up.
-
-        Raises:
-            DataError: there is no such document.
-        """
-        there = np.ones(len(self.vectors), dtype=bool)
-        for place in places:
-            if not 0 <= place < len(there):
-                known = f"Documents are 0 … {len(there) - 1}."
-                raise DataError(f"document {place}", "it is not in the index", known)
-            there[place] = False
-        return SparseIndex.of(self.vectors.select(np.flatnonzero(there)))
 
     def explain(self, query: SparseVectors, document: int) -> list[Reason]:
         """Why a document has its score: what each shared dimension adds, the most first.

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
-from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.ragged import offsets_of, segment_ids
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.text import TokenisedCollection
@@ -82,53 +80,22 @@ class WordIndex:
             width: how many words a window has that holds both.
             ordered: whether `other` must stand behind `term`.
         """
-        matches = _pairs(
-            self.starts, self.documents, self.first, self.places, term, other, width, ordered
-        )
-        return matches[0], matches[1]
+        (places, owners), (others, owners_of_others) = map(self._occurrences, (term, other))
+        near = np.zeros(len(places), dtype=bool)
+        sides = [np.searchsorted(others, places, side="right")]  # the next one behind
+        sides += [] if ordered else [np.searchsorted(others, places) - 1]
+        for side in sides:
+            there = (side >= 0) & (side < len(others))
+            at = side[there]
+            same = owners_of_others[at] == owners[there]
+            near[there] |= same & (np.abs(others[at] - places[there]) < width)
+        documents, counts = np.unique(owners[near], return_counts=True)
+        return documents, counts.astype(np.int32)
 
-
-@no_type_check
-@compiled()
-def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
-    starts: np.ndarray,
-    documents: np.ndarray,
-    first: np.ndarray,
-    places: np.ndarray,
-    term: int,
-    other: int,
-    width: int,
-    ordered: bool,  # noqa: FBT001 (a kernel)
-) -> tuple[np.ndarray, ...]:
-    """Occurrences of `term` with `other` less than `width` words away, by document."""
-    a, b = starts[term], starts[other]
-    a_end, b_end = starts[term + 1], starts[other + 1]
-    most = min(a_end - a, b_end - b)
-    shared = np.empty(most, dtype=np.int32)
-    counts = np.empty(most, dtype=np.int32)
-    size = 0
-    while a < a_end and b < b_end:
-        if documents[a] < documents[b]:
-            a += 1
-        elif documents[a] > documents[b]:
-            b += 1
-        else:
-            count = 0
-            low = first[b]
-            for place in places[first[a] : first[a + 1]]:
-                while low < first[b + 1] and places[low] <= place - width:
-                    low += 1
-                for near in range(low, first[b + 1]):
-                    away = places[near] - place
-                    if away >= width:
-                        break
-                    if away > 0 or (away < 0 and not ordered):
-                        count += 1
-                        break
-            if count:
-                shared[size] = documents[a]
-                counts[size] = count
-                size += 1
-            a += 1
-            b += 1
-    return shared[:size], counts[:size]
+    def _occurrences(
+        self, term: int
+    ) -> tuple[Int64[np.ndarray, " occurrences"], Int32[np.ndarray, " occurrences"]]:
+        """(place, document) of every occurrence of a term, in order."""
+        low, high = int(self.starts[term]), int(self.starts[term + 1])
+        owners = np.repeat(self.documents[low:high], self.counts[low:high])
+        return self.places[self.first[low] : self.first[high]], owners

@@ -1,4 +1,4 @@
-"""A stored study as a paper would describe it: a paragraph of methods, and what it cites.
+"""A methods paragraph and references for a stored study.
 
 Every sentence is written from the recipe and the facts; every reference from the sources that the
 registries of rankers, perturbations and measures name.
@@ -8,15 +8,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.ranker_sets import REFERENCES
 from shuffleproof.core.metrics.measure import Measure, is_measure
-from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
-from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
+from shuffleproof.core.parameters import parameters, text_of
+from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.perturb.user_families import user_entry
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName, display_names
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.listless.retrievers import sources
+from shuffleproof.core.studies.question import flag_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted, listed
 
@@ -95,7 +97,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _lists(recipe, facts),
         _rankers(recipe, facts),
         _readings(recipe, facts),
-        methods_text(recipe, facts),
+        settings(recipe, facts),
         *_measures(recipe),
         _tests(recipe, facts),
     ]
@@ -241,18 +243,11 @@ def _effectiveness_measures(recipe: Mapping[str, Any]) -> list[str]:
 
 def _tests(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     if recipe["kind"] == "invariance":
-        # studies of earlier versions had seven kinds of systematic orders and do not name them
-        orders = facts.get("orders") or (
-            "reversed", "rotated by one", "rotated back", "first two swapped", "best first",
-            "best last", "as in the data set",
-        )  # fmt: skip
         return (
-            "Every list is judged by its own scores: a change counts where it exceeds rounding "
-            "(four steps of the scores' type; other batches; twice the distance from float64 "
-            "scores where there are any, else 1e-5 of the list's median spread), or where a sign "
-            "test shows that it follows the input order. The share of random orders that change "
-            "a ranking has a one-sided 95 % Clopper-Pearson bound; systematic orders "
-            f"({', '.join(orders)}; best by the ranker's own scores) are counted apart."
+            "A change counts where it exceeds what rounding explains, list by list, or where a "
+            "sign test shows that it follows the input order. The share of random orders that "
+            "change a ranking has a one-sided 95 % Clopper-Pearson bound. Orders by rule: "
+            f"{', '.join(facts.get('orders', ()))}."
         )
     if not _effectiveness_measures(recipe):
         return ""
@@ -301,111 +296,44 @@ def _works(source: str) -> list[str]:
     return works
 
 
-ASKED = {
-    BFLOAT16: "networks score in bfloat16 instead of float32",
-    BATCHES: "lists are scored in a random succession, {levels} at a time",
-    THREADS: "networks score with {levels} threads",
-}
-"""What is done in families that leave lists and rankers as they are."""
+def settings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The perturbations of a study with levels and draws, or else the settings of its question.
 
-
-def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What a study does, as a paper would say it; empty where it changes nothing.
-
-    Args:
-        recipe: of the study.
-        facts: of the study, as its result carries them.
+    >>> settings({"kind": "card", "perturbations": [["mine:x", 0.5]], "draws": 2, "seed": 3}, {})
+    'Perturbations: mine:x at 0.5; draws: 2, seed: 3, the same for all rankers.'
     """
-    kind = EVERY.get(recipe["kind"])
-    describe = (
-        getattr(kind.telling(), "methods_text", None) if kind and not is_of_runs(recipe) else None
-    )
-    return disturbance_text(recipe) if describe is None else str(describe(recipe, facts))
-
-
-def disturbance_text(recipe: Mapping[str, Any]) -> str:
-    """What the families of a study do to lists and to rankers."""
     levels: dict[str, list[float]] = {}
     for family, level in recipe.get("perturbations", ()):
         levels.setdefault(str(family), []).append(float(level))
-    sentences = [
-        _disturbed_lists(levels, recipe),
-        _trained_again(levels, recipe),
-        _asked_otherwise(levels, recipe),
-    ]
-    return " ".join(filter(None, sentences))
-
-
-def _disturbed_lists(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
-    """The families that change what rankers are asked."""
-    families = {name: values for name, values in levels.items() if entry_of(name).of_input}
-    shared = "; all rankers see the same draws" if families and "draws" in recipe else ""
-    return (
-        f"Lists are disturbed by {_levels_in_words(families)}{_draws(families, recipe)}{shared}."
-        if families
-        else ""
-    )
-
-
-def _trained_again(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
-    """The families that train rankers again; lists and judgments of the test stay."""
-    labels = {name: values for name, values in levels.items() if "labels" in entry_of(name).changes}
-    sentences = []
-    if labels:
-        sentences.append(
-            f"Rankers are trained again on training labels disturbed by {_levels_in_words(labels)}"
-            f"{_draws(labels, recipe)}; the labels that they are selected and tested on stay."
+    if levels:
+        families = "; ".join(
+            f"{name}{_family_in_words(name)} at {listed(values)}" for name, values in levels.items()
         )
-    if SEED in levels:
-        sentences.append(
-            "Rankers are trained again with other seeds, from which first weights, batches, "
-            f"dropout and sampling are drawn{_draws({SEED: ()}, recipe)}; lists and labels stay."
-        )
-    if ORDER in levels:
-        sentences.append(
-            "Rankers are trained again on the same training rows in another order, of queries and "
-            "of documents within them, and those that learn from rows in a canonical order "
-            "(boosted trees, thresholds and linear rankers: one that depends on the rows' content "
-            f"alone) take them as they come{_draws({ORDER: ()}, recipe)}; the rankers that they "
-            "are compared with learnt from the canonical order, or from that of the file."
-        )
-    return " ".join(sentences)
-
-
-def _asked_otherwise(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
-    """The families that ask the same rankers about the same lists in another way."""
-    ways = [
-        words.format(levels=listed([level for level in levels[name] if level]))
-        + (_draws({name: ()}, recipe) if name == BATCHES else "")
-        for name, words in ASKED.items()
-        if name in levels and any(levels[name])
-    ]
-    if not ways:
+        draws = f"draws: {recipe['draws']}, seed: {recipe['seed']}, the same for all rankers"
+        return f"Perturbations: {families}; {draws}."
+    kind = EVERY.get(recipe["kind"])
+    if kind is None or is_of_runs(recipe):
         return ""
-    return (
-        f"To see what arithmetic alone does, with lists and rankers unchanged: {'; '.join(ways)}."
-    )
-
-
-def _levels_in_words(levels: Mapping[str, Sequence[float]]) -> str:
-    return "; ".join(
-        f"{name}{_family_in_words(name)} at {listed(values)}" for name, values in levels.items()
-    )
-
-
-def _draws(names: Iterable[str], recipe: Mapping[str, Any]) -> str:
-    """How often something is drawn, where anything is.
-
-    >>> _draws(["mallows"], {"draws": 3, "seed": 2}), _draws(["cut"], {"draws": 3, "seed": 2})
-    (', 3 draws each, seed 2', '')
-    >>> _draws(["mallows", "cut"], {"draws": 1, "seed": 2})
-    ', 1 draw each where anything is drawn, seed 2'
-    """
-    are_random = [entry_of(name).random for name in names]
-    if "draws" not in recipe or not any(are_random):
+    try:
+        question = kind.of(recipe, facts)
+    except (UsageError, LookupError):  # an old study does not say all
         return ""
-    proviso = "" if all(are_random) else " where anything is drawn"
-    return f", {counted(recipe['draws'], 'draw')} each{proviso}, seed {recipe['seed']}"
+    values = {
+        flag_of(field): getattr(question, field.name)
+        for field in parameters(question)
+        if field.names not in {"rankers", "measures"}
+    }
+    parts = [
+        f"{name}: {_value_in_words(value)}"
+        for name, value in values.items()
+        if value not in (None, ())
+    ]
+    return f"Question: {kind.title} Settings: {'; '.join(parts)}." if parts else ""
+
+
+def _value_in_words(value: Any) -> str:
+    parts = value.values() if isinstance(value, Mapping) else [value]
+    return " ".join(map(text_of, parts))
 
 
 def _family_in_words(family: str) -> str:

@@ -9,31 +9,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shuffleproof.core.answers.scoring import (
-    answered_order,
     check_same_data,
     checked_lists,
     digest_of_name,
-    documents_moved,
     place_of,
     ranker_for,
     single_list,
 )
-from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.answers.two_lists import compare_lists
 from shuffleproof.core.data.catalogue import resolve
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import UsageError
-from shuffleproof.core.experiment import list_sources, score_floor
-from shuffleproof.core.experiment.score_reuse import source_of
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.experiment import list_sources
 from shuffleproof.core.metrics.agreement import positions
-from shuffleproof.core.perturb.base import disturb
-from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
-from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     extended_lists,
@@ -129,49 +118,3 @@ def _extended_lists(  # noqa: PLR0913, PLR0917 (the memory's key)
     return run_to_end(
         extended_lists(run_to_end(Workbench.open(data, recipe, opened, preset)), initial)
     )
-
-
-def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What one trial did to one query's list.
-
-    Args:
-        item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `query`, `ranker`
-            (artefact key, or `initial ranking`), `family`, `level`, `draw`, `seed`.
-
-    Returns:
-        Columns document, label, shown, answered, shown_before, answered_before (positions from 1)
-        and moved, documents in the order of the undisturbed list; and `floor`, how far
-        arithmetic carries each score.
-
-    Raises:
-        DataError: the test part has no such query, or the name means another data set by now.
-        UsageError: a family that changes documents; see `kinds.perturbations.query`.
-    """
-    base = checked_lists(item)
-    at, ranker = place_of(item, base), ranker_for(item)
-    change = perturbation(item["family"], item["level"])
-    if change.changes & {"set", "features"}:
-        raise UsageError(f"{change} changes documents; `study perturbations` shows such a query")
-    draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
-    after = disturb(change, base, draws)
-    return compare_orders(ranker, single_list(base, at), single_list(after, at).lists)
-
-
-def compare_orders(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
-    """One list before and after: where each document was shown and where the ranker put it."""
-    before = ranker.score(base.dataset, base.lists)
-    source = source_of(base.lists, disturbed)
-    after = np.empty_like(before)
-    after[source] = ranker.score(base.dataset, disturbed)
-    floor = score_floor.measure_floor(ranker, base, before)[0].doubt
-    answered_before, answered_after = answered_order(before, after, floor)
-    return {
-        "document": document_names(base.dataset.doc_ids, base.lists.rows),
-        "label": base.dataset.labels[base.lists.rows].tolist(),
-        "shown": (np.argsort(source) + 1).tolist(),
-        "answered": (answered_after + 1).tolist(),
-        "shown_before": list(range(1, len(source) + 1)),
-        "answered_before": (answered_before + 1).tolist(),
-        "moved": documents_moved(before, after, floor).tolist(),
-        "floor": floor.tolist(),
-    }

@@ -81,11 +81,13 @@ class Picture:
         name: of `shuffleproof.app.pictures.PICTURES`.
         facts: what it is drawn from, or what gives that: only who draws it waits for it.
         tables: the same in numbers, where nothing can be drawn; none: another table says them.
+        title: short label among the pictures of one page; empty: the page draws it below the first.
     """
 
     name: str
     facts: Sequence[Any] | Callable[[], Sequence[Any]]
     tables: Sequence[Table] = ()
+    title: str = ""
 
     @property
     def complete(self) -> "Picture":
@@ -111,7 +113,7 @@ class View:
         baselines: what rows of a benchmark are marked against; none: the initial ranking.
         test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
         symbols: the marks.
-        family: that the headline is about; empty: all, of a figure its first.
+        family: that headline and sections are about; empty: all, of a figure its first.
         rankers: that the headline compares; none: all but the initial ranking.
     """
 
@@ -189,11 +191,7 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
 
 
 class SectionsModule(Protocol):
-    """How a kind of study tells what it found: the module `sections` of the kind.
-
-    Beside these three it may have `methods_text(recipe, facts)`: what is done, as a paper would say
-    it, where that is more than disturbing lists by families (`core.studies.methods`).
-    """
+    """The module `sections` of a kind: headline, sections for people, answer in JSON."""
 
     def headline(self, result: "StudyResult", view: View, /) -> Headline:
         """The answer in one sentence."""

@@ -24,7 +24,8 @@ from shuffleproof.core.models.dense import lowered_on_gpu
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.gsf import GSF
 from shuffleproof.core.models.mlp import UnivariateNet
-from shuffleproof.core.models.setrank import RankFacts, SetRank
+from shuffleproof.core.models.ordinal import RankFacts
+from shuffleproof.core.models.setrank import SetRank
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.training.within_memory import within_memory

@@ -1,6 +1,5 @@
 """In a real Chromium: the five areas, on a desk and on a telephone; the tour; a presentation."""
 
-import json
 import re
 
 import pytest
@@ -145,55 +144,3 @@ def test_the_tour_leads_from_a_shuffle_to_ones_own_data(visitor):
     assert page.get_by_role("button", name="Next").is_disabled()
     page.get_by_role("link", name="Upload LETOR files").click()
     page.get_by_label("Name", exact=True).first.wait_for()
-
-
-def test_preferences_are_seen_to_contradict_themselves_and_asked_for_100_calls(visitor):
-    page = visitor.page
-    visitor.go("preferences?asked=q4")
-    page.locator(browser.PICTURE).nth(1).wait_for()
-    visitor.drawn()
-    levels, matrix = visitor.alts()
-    assert "against Noise" in levels
-    assert matrix.startswith("Heat map of")
-    visitor.choose("Aggregator", "QuickSort")
-    thumb = page.get_by_role("slider", name="Calls allowed")
-    thumb.focus()
-    for _ in range(20):
-        thumb.press("ArrowLeft")
-    page.get_by_text("QuickSort with 100 calls").wait_for()
-    page.wait_for_url(re.compile(r"[?&]calls=100(&|$)"))
-    visitor.drawn()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Order (CSV)").click()
-    assert download.value.suggested_filename == "sample-q4.csv"
-    rows = download.value.path().read_text().splitlines()
-    assert len(rows) == 1 + 16
-    visitor.choose("Aggregator", "Greedy order")
-    page.get_by_text("It asked about 100 of 120 pairs and would ask about 20 more.").wait_for()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Next 20 pairs to ask (JSONL)").click()
-    lines = [json.loads(line) for line in download.value.path().read_text().splitlines()]
-    assert len({frozenset((line["a"], line["b"])) for line in lines}) == 20
-    assert {line["query"] for line in lines} == {"q4"}
-
-
-def test_a_collection_is_asked_in_words_and_in_learnt_dimensions(visitor):
-    """The findings; a query of one's own by two retrievers; the form of a study."""
-    page = visitor.page
-    visitor.go("retrieval")
-    visitor.drawn()
-    page.get_by_text("is best: AP").first.wait_for()
-    visitor.choose("Compared with", "SNRM small")
-    page.get_by_text(re.compile(r"· shares \w+")).first.wait_for()
-    page.wait_for_url(re.compile(r"[?&]right=snrm%40small(&|$)"))
-    said = page.get_by_text(" of the best 10 are the same")
-    before = said.inner_text()
-    field = page.get_by_label("Query", exact=True)
-    field.fill("noise of compressors")
-    field.press("Enter")
-    page.wait_for_url(re.compile(r"[?&]q=noise(\+|%20)of(\+|%20)compressors(&|$)"))
-    visitor.drawn()
-    assert said.inner_text() != before
-    page.get_by_text("New study").click()
-    page.get_by_text(re.compile("No training|This study is stored")).first.wait_for()
-    page.get_by_text("shuffleproof study retrieval").last.wait_for()

@@ -1,7 +1,5 @@
 """The whole journey in a real Chromium: from files to results, and back after every kill."""
 
-import csv
-import json
 import os
 import re
 
@@ -17,13 +15,11 @@ pytestmark = browser.NEEDS
 LONG = "250"
 PATIENCE = browser.PATIENCE
 DATA = "journey"
-MARKS = f".js-plotly-plot {browser.MARKS}"
 LOOK = """link => [getComputedStyle(link).backgroundColor,
     getComputedStyle(link.querySelector('p')).fontWeight]"""
 """How a link looks: its background and the weight of its letters."""
 
 UPLOADS = "**/_stcore/upload_file/**"
-RANKERS = ("dlcm@small", "setrank-imsab-init@small")
 
 
 @pytest.fixture(scope="module")
@@ -145,59 +141,6 @@ def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page.get_by_role("button", name="Play 20 shuffles").wait_for()
     visitor.drawn()
     page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
-
-
-@pytest.mark.slow
-def test_figure_three_down_to_one_list_its_files_and_its_address(
-    visitor, uploaded, server, chromium
-):
-    page = visitor.page
-    visitor.go(f"initial-ranking?data={DATA}")
-    page.get_by_text("Run a study", exact=True).click()
-    page.get_by_role("button", name="Clear all").first.click()
-    visitor.drawn()
-    visitor.choose("Rankers", *RANKERS)
-    visitor.fill("Levels", "2,6")
-    visitor.fill("Draws per level", "2")
-    visitor.press("Run this study")
-    page.get_by_role("heading", name="Queries behind a point").wait_for(timeout=PATIENCE)
-    visitor.drawn()
-    page.locator(MARKS).nth(8).wait_for(state="attached", timeout=PATIENCE)
-    assert page.locator(MARKS).count() == 9  # three rankers at three levels
-    page.locator(MARKS).last.scroll_into_view_if_needed()
-    visitor.drawn()
-    box = page.locator(MARKS).last.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.get_by_text("By transpositions at 6, initial ranking:").wait_for()
-    visitor.drawn()
-    visitor.choose("Query", "37")
-    page.locator(browser.PICTURE).nth(1).wait_for()
-    visitor.drawn()
-    _takes_away(visitor)
-    shown = visitor.alts()
-    assert len(shown) == 2
-    with browser.fresh(chromium, server) as other:
-        other.page.goto(page.url)
-        other.page.locator(browser.PICTURE).nth(1).wait_for()
-        other.drawn()
-        assert other.page.url == page.url
-        assert other.alts() == shown
-
-
-def _takes_away(visitor):
-    """Download one file of every kind and look into it."""
-    found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
-    found |= visitor.taken("Table", ("CSV", "Parquet", "LaTeX", "Markdown"))
-    found |= visitor.taken("Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
-    starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg", "Parquet": b"PAR1"}
-    assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
-    rows = list(csv.DictReader(found["CSV"].decode().splitlines()))
-    assert {row["ranker"] for row in rows} == {"initial ranking", *RANKERS}
-    assert json.loads(found["Recipe (JSON)"])["recipe"]["draws"] == 2
-    for kind in ("HTML", "Report (HTML)"):
-        assert b"dlcm@small" in found[kind]
-    assert b"tabular" in found["LaTeX"]
-    assert b"DLCM small" in found["Markdown"]
 
 
 @pytest.mark.slow

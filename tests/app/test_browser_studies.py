@@ -1,63 +1,34 @@
 """Every page of a study in a real Chromium: question, picture, clicks, a file taken away."""
 
 import csv
+import json
 import re
-from dataclasses import dataclass
 
 import pytest
 
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.registry import STUDIES
-from tests import app_disturbed, app_sizes, browser
-from tests import app_tables as tables
+from tests import browser
 
 pytestmark = browser.SLOW
 QUERIES = "Heat map of query against"
 
 
-@dataclass(frozen=True)
-class Path:
-    """A way through a page: clicks on marks of pictures that are named by their descriptions.
-
-    Attributes:
-        data: the data set in use.
-        clicks: (words of the picture's description, which mark).
-    """
-
-    data: str
-    clicks: tuple[tuple[str, int], ...]
-
-
 PATHS = {
-    "set-size": Path(tables.DATA, (("Heat map of N0", 3), (QUERIES, 5))),
-    "initial-rankings": Path(tables.DATA, (("Dots of NDCG@5", 8), (QUERIES, 5))),
-    "perturbations": Path(SAMPLE, (("Heat map of shuffle-shown", 4), (QUERIES, 5))),
-    "benchmark": Path(tables.DATA, (("Bars of", 0),)),
-    "ablation": Path(tables.DATA, (("Bars of", 0),)),
-    "card": Path(SAMPLE, (("Dots of share kept", 1), (QUERIES, 5))),
+    "initial-ranking": (("against", 9), (QUERIES, 5)),
+    "set-size": (("against candidates in a list", 9), (QUERIES, 5)),
+    "initial-rankings": (("Dots of NDCG", 3), (QUERIES, 5)),
+    "perturbations": (("Heat map of", 4), (QUERIES, 5)),
+    "ablation": (("Dots of NDCG@10", 1), (QUERIES, 5)),
+    "card": (("Dots of share kept", 1), (QUERIES, 5)),
 }
+"""Clicks on marks of pictures: (words of the picture's description, which mark)."""
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A store with a small study of every kind, but those that the tests start."""
-    folder = tmp_path_factory.mktemp("studies")
-    workbench = app_disturbed.bench_in(folder / "store")
-    for kind in ("card", "perturbations"):
-        app_disturbed.made(workbench, kind)
-    store, fold = Store(folder / "store"), tables.fold()
-    tables.data_set(store, fold)
-    for put in (
-        tables.benchmark_in, tables.ablation_in, app_sizes.sizes_in, app_sizes.rankings_in,
-    ):  # fmt: skip
-        put(store, fold)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def visitor(home, chromium):
+def visitor(tmp_path_factory, chromium):
     """One browser on one server for all pages."""
+    home = tmp_path_factory.mktemp("studies")
     with browser.served(home) as server, browser.fresh(chromium, server) as visitor:
         yield visitor
 
@@ -71,8 +42,8 @@ def nothing_wrong(visitor):
     assert not wrong
 
 
-def opened(visitor, kind, data):
-    visitor.go(f"{kind}?data={data}")
+def opened(visitor, kind):
+    visitor.go(f"{kind}?data={SAMPLE}")
     visitor.page.get_by_text(STUDIES[kind].title).wait_for()
 
 
@@ -83,11 +54,10 @@ def rows_taken(visitor):
 
 @pytest.mark.parametrize("kind", PATHS)
 def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind):
-    path = PATHS[kind]
-    opened(visitor, kind, path.data)
+    opened(visitor, kind)
     visitor.page.locator(browser.PICTURE).first.wait_for()
     visitor.drawn()
-    for chart, mark in path.clicks:
+    for chart, mark in PATHS[kind]:
         visitor.click_mark(chart, mark)
     visitor.page.get_by_role("combobox", name="Query", exact=True).wait_for()
     assert len(rows_taken(visitor)) > 1
@@ -100,7 +70,7 @@ def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind)
 
 
 def test_a_card_of_one_ranker_is_printed_on_one_page_and_alone(visitor):
-    visitor.go(f"card?data={SAMPLE}&point=dlcm")
+    visitor.go(f"card?data={SAMPLE}&card=dlcm")
     card = visitor.page.locator(".st-key-printed_card")
     card.get_by_text("stored").wait_for()
     visitor.drawn()
@@ -108,7 +78,7 @@ def test_a_card_of_one_ranker_is_printed_on_one_page_and_alone(visitor):
     assert len(re.findall(rb"/Type\s*/Page[^s]", visitor.page.pdf(**sheet))) == 1
     visitor.page.emulate_media(media="print")
     assert card.is_visible()
-    assert not visitor.page.get_by_role("heading", name="Rankers side by side").is_visible()
+    assert not visitor.page.get_by_role("heading", name="Per-query results").is_visible()
     assert not visitor.page.get_by_test_id("stSidebar").is_visible()
     visitor.page.emulate_media(media="screen")
 
@@ -129,17 +99,21 @@ def test_weights_are_looked_at_and_shuffled(visitor):
 
 
 def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
-    opened(visitor, "worst-case", tables.DATA)
+    opened(visitor, "worst-case")
     page = visitor.page
-    page.get_by_text("Search for the worst case", exact=True).click()
-    page.get_by_role("button", name="Clear all").first.click()
+    page.get_by_text("New study", exact=True).click()
     visitor.drawn()
-    visitor.choose("Rankers", "dlcm@small")
     visitor.fill("Budgets", "1,2")
     visitor.fill("Queries", "4")
-    visitor.press("Run this search")
-    visitor.chart("lost against").wait_for(timeout=browser.PATIENCE)
-    page.get_by_role("heading", name="Export").wait_for(timeout=browser.PATIENCE)
+    shipped = page.url
+    visitor.press("Run this study")
+    page.wait_for_url(lambda address: address != shipped, timeout=browser.PATIENCE)
     visitor.drawn()
     visitor.click_mark("lost against", 4)
-    assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}
+    found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
+    found |= visitor.taken("Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
+    starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg"}
+    assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
+    assert json.loads(found["Recipe (JSON)"])["recipe"]["budgets"] == [1, 2]
+    assert b"DLCM" in found["HTML"]
+    assert "dlcm" in {row["ranker"] for row in rows_taken(visitor)}

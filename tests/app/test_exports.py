@@ -1,7 +1,6 @@
 """Files that leave the app: each kind opens in what reads it, with the same numbers."""
 
 import io
-import json
 import re
 import struct
 
@@ -118,12 +117,6 @@ def test_a_figure_carries_its_caption_line_and_a_readable_name(every_study, figu
     assert narrow.count("<text") > 2, "a narrow figure has more lines"
     assert high == 200 + exports.LINE * (narrow.count("<text") + 0.5)
     assert caption in exports.figure_as(figure, "html", caption=caption).decode()
-
-
-def test_recipe_reads_back():
-    file = exports.recipe_file({"kind": "x"}, {"data": "τ"}, "study")
-    assert json.loads(file.make()) == {"recipe": {"kind": "x"}, "facts": {"data": "τ"}}
-    assert (file.name, file.mime) == ("study.json", "application/json")
 
 
 @pytest.mark.slow

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 
+from shuffleproof.app import services
 from shuffleproof.app import study_access as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
@@ -15,10 +17,15 @@ from shuffleproof.core import jobs
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.cli.flags import question_of
 from shuffleproof.core.job_kinds import StudyJob
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
+from tests import app_later
 from tests import app_tables as tables
-from tests.app_jobs import state_of
+from tests.app_jobs import begun, state_of
 from tests.app_pages import opened, words
 
 NO_FORM = {"invariance"}
@@ -49,12 +56,12 @@ def handed_in(store, test):
 
 def test_every_kind_with_a_page_is_walked():
     assert set(FORMS) | NO_FORM == set(STUDIES)
-    assert {form.panel.kind for form in FORMS.values()} == set(FORMS)
+    assert {form.kind for form in FORMS.values()} == set(FORMS)
 
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_an_empty_page_refuses_what_cannot_be_run_and_its_job_is_followed_to_its_end(store, kind):
-    test = opened(kind)
+    test = opened(kind, **{"new.command": True})
     assert test.title[0].value == PAGES[kind].title
     assert STUDIES[kind].title in words(test)
     assert f"{tables.DATA}" in test.info[0].value.replace("\\", "")
@@ -108,31 +115,12 @@ def _is_watched_cancelled_fails_and_is_tried_again(store, job, kind):
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
     state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
     test = opened(kind)
-    assert f"The last {FORMS[kind].panel.noun} failed: the disk is <full>" in words(test)
+    assert "The last job failed: the disk is <full>" in words(test)
     test.button(key="retry").click().run()
     assert jobs.jobs_of(store).get(job.id).state == "waiting"
     state_of(store, job, state="failed", reason="again", finished=3.0)
     opened(kind).button(key="forget").click().run()
     assert not jobs.jobs_of(store).list()
-
-
-def test_what_waits_tells_its_place_and_can_run_next(store):
-    jobs.jobs_of(store).submit("train", {"data": tables.DATA, "ranker": "dlcm"})
-    test = opened("benchmark")
-    test.button(key="new.run").click().run()
-    (mine,) = [job for job in jobs.jobs_of(store).list() if job.kind == "benchmark"]
-    assert "1 job before it" in test.get("progress")[0].proto.text
-    test.button(key=f"sooner {mine.id[:16]}").click().run()
-    assert "before it" not in test.get("progress")[0].proto.text
-    assert jobs.jobs_of(store).list("waiting")[0].id == mine.id
-
-
-def test_no_long_job_is_before_a_short_one(store):
-    queue = jobs.jobs_of(store)
-    kinds = ("train", "runs", "invariance", "benchmark")
-    handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
-    before = {kind: job_panel.before(job) for kind, job in handed.items()}
-    assert before == {"train": 0, "runs": 0, "invariance": 1, "benchmark": 3}
 
 
 def test_what_is_remembered_is_told_apart_by_all_of_its_content():
@@ -154,3 +142,47 @@ def test_first_results_of_other_data_are_no_results_of_ones_own(store, monkeypat
         running = [SimpleNamespace(job=job)]
         monkeypatch.setattr(job_panel, "running_studies", lambda *_, running=running: running)
         assert job_panel.has_first_results(panel, (tables.DATA,)) is shown
+
+
+def test_a_running_study_shows_its_first_results(store):
+    lists = ListRecipe(("feature:3",), 12)
+    bench = run_to_end(Workbench.open(tables.DATA, lists, store, "small"))
+    question = Perturbations(("feature:1",), (("shuffle", 0.5), ("shuffle", 1.0)), draws=1)
+    asked = {"rankers": question.rankers, "perturbations": question.perturbations, "draws": 1}
+    job = jobs.submit(store, "perturbations", {"data": tables.DATA} | asked)
+    begun(question.run(bench), job, 5)
+    state_of(store, job, state="running", started=1.0,
+             progress='{"done": 3, "total": 84, "unit": "trials", "values": {}}')  # fmt: skip
+    test = opened("perturbations")
+    (_chart,) = test.get("plotly_chart")
+    assert "First results" in words(test)
+
+
+def test_what_this_session_handed_in_is_shown_when_it_is_done(store, fold):
+    study = tables.ablation_in(store, fold)
+    (other,) = app_later.work(store, [])
+    test = opened("ablation", {"study": other})
+    job = handed_in(store, test)
+    result = f'{{"artefact": "{study.key.kind}-{study.key.digest}"}}'
+    state_of(store, job, state="done", finished=2.0, result=result)
+    assert other in test.query_params["study"]
+    test.run()
+    assert not test.exception
+    assert str(study.key) in test.query_params["study"]
+    assert FORMS["ablation"].panel.session_key not in test.session_state
+
+
+def test_studies_of_a_renamed_data_set_name_it_as_it_is_called_now(store):
+    fingerprint = "f" * 64
+    key = key_of("data", {"made": "to be renamed"})
+    store.add(key, {}, lambda folder: (folder / "x").touch(), {"fingerprint": fingerprint})
+    store.set_name("before", key)
+    lists = {"initial": ["lambdamart@paper"]}
+    recipe = {"kind": "card", "lists": key_of("lists", lists, (fingerprint,)).digest}
+    facts = {"data": "before", "lists": lists}
+    store.add(key_of("study", recipe), recipe, lambda folder: (folder / "x").touch(), facts)
+    store.set_name("after", key)
+    store.remove_name("before")
+    st.cache_data.clear()
+    (study,) = services.studies("card", "after")
+    assert study.facts == facts | {"data": "after"}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app import uploads
-from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, ReadingOptions
+from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, Draft, ReadingOptions
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
@@ -114,10 +114,10 @@ def test_parts_become_a_data_set_and_the_form_keeps_its_files(store, draft):
 
 
 def test_one_file_is_split_as_told_and_its_group_file_counts(store, draft):
-    draft.add(WHOLE, "rank.train", io.BytesIO(LETOR.replace(b" qid:", b" 9:")))
-    draft.add(WHOLE, "rank.train.query", io.BytesIO(b"4\n" * 15))
+    draft.add(UNSORTED, "rank.train", io.BytesIO(LETOR.replace(b" qid:", b" 9:")))
+    draft.add(UNSORTED, "rank.train.query", io.BytesIO(b"4\n" * 15))
     reading = ReadingOptions(fractions=(0.4, 0.2, 0.4), seed=3)
-    read_in(store, draft.submitted((WHOLE,), "split", reading))
+    read_in(store, draft.submitted(PARTS, "split", reading))
     (artefact,) = store.artefacts("data")
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [6, 3, 6]
     assert artefact.recipe["seed"] == 3
@@ -142,9 +142,9 @@ def test_a_folder_of_folds_becomes_a_data_set_each(store, draft):
 
 
 def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(store, draft):
-    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    first = draft.submitted((WHOLE,), "one", ReadingOptions())
-    second = draft.submitted((WHOLE,), "two", ReadingOptions())
+    draft.add(UNSORTED, "a.txt", io.BytesIO(LETOR))
+    first = draft.submitted(PARTS, "one", ReadingOptions())
+    second = draft.submitted(PARTS, "two", ReadingOptions())
     assert first.parameters["upload"] == second.parameters["upload"]
     known = jobs.jobs_of(store)
     uploads.discard(store, first)
@@ -161,10 +161,10 @@ def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(stor
 
 
 def test_work_that_ended_runs_again_when_it_is_handed_in_again(store, draft):
-    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    job = draft.submitted((WHOLE,), "one", ReadingOptions())
+    draft.add(UNSORTED, "a.txt", io.BytesIO(LETOR))
+    job = draft.submitted(PARTS, "one", ReadingOptions())
     jobs.jobs_of(store).cancel(job.id)
-    assert draft.submitted((WHOLE,), "one", ReadingOptions()).state == "waiting"
+    assert draft.submitted(PARTS, "one", ReadingOptions()).state == "waiting"
 
 
 HOSTILE = {name: case[0] for name, case in MALFORMED_LINES.items()}
@@ -174,8 +174,8 @@ HOSTILE |= {name: case[0] for name, case in DAMAGED.items()}
 def test_hostile_uploads_give_a_sentence_and_leave_nothing(store):
     for case, text in HOSTILE.items():
         draft = Draft(store)
-        draft.add(WHOLE, "hostile.txt", io.BytesIO(text))
-        job = draft.submitted((WHOLE,), "hostile", ReadingOptions())
+        draft.add(UNSORTED, "hostile.txt", io.BytesIO(text))
+        job = draft.submitted(PARTS, "hostile", ReadingOptions())
         with pytest.raises(ShuffleproofError) as caught:
             read_in(store, job)
         said = str(caught.value)
@@ -197,12 +197,12 @@ def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row_unless_it_is_fille
 
 def test_a_table_of_other_column_names_is_read_by_the_names_of_the_form(store, draft):
     table = pd.DataFrame({"session": np.arange(60) // 4, "target": np.arange(60) % 3, "x": 0.5})
-    file = draft.add(WHOLE, "t.parquet", io.BytesIO(table.to_parquet()))
+    file = draft.add(UNSORTED, "t.parquet", io.BytesIO(table.to_parquet()))
     columns = "query=session,label=target"
     assert "no column for the query" in draft.fault(file, "error")
     assert "session_id" in draft.fault(file, "error", "query=session_id,label=target")
     assert "relevant" in draft.fault(file, "error", "relevant=target")
     assert draft.fault(file, "error", columns) == ""
-    read_in(store, draft.submitted((WHOLE,), "mine", ReadingOptions(columns=columns)))
+    read_in(store, draft.submitted(PARTS, "mine", ReadingOptions(columns=columns)))
     (artefact,) = store.artefacts("data")
     assert (artefact.facts["queries"], artefact.facts["features"]) == (15, 1)

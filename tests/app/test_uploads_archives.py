@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from shuffleproof.app.uploads import FOLDER, WHOLE, Draft, ReadingOptions
+from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, Draft, ReadingOptions
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
@@ -45,10 +45,10 @@ def test_letors_five_parts_are_recognised_in_a_folder_and_in_an_archive(store, d
         for number in range(1, 6):
             draft.add(FOLDER, f"MQ2008/S{number}.txt", io.BytesIO(numbered(number)))
             archive.writestr(f"MQ2008/S{number}.txt", numbered(number))
-    draft.add(WHOLE, "MQ2008.zip", io.BytesIO(packed.getvalue()))
+    draft.add(UNSORTED, "MQ2008.zip", io.BytesIO(packed.getvalue()))
     result = read_in(store, draft.submitted((FOLDER,), "folder", ReadingOptions()))
     assert len(result["artefacts"]) == 5
-    again = read_in(store, draft.submitted((WHOLE,), "zip", ReadingOptions()))
+    again = read_in(store, draft.submitted(PARTS, "zip", ReadingOptions()))
     assert again["artefacts"] == result["artefacts"]
     assert list(store.names())[-1] == "zip-fold5"
 
@@ -58,8 +58,8 @@ def test_what_is_wrong_in_an_archive_is_told_without_our_folders(store, draft):
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("train.txt", LETOR)
         archive.writestr("test.txt", LETOR + b"1 qid:9 1:x\n")
-    draft.add(WHOLE, "mine.zip", io.BytesIO(packed.getvalue()))
+    draft.add(UNSORTED, "mine.zip", io.BytesIO(packed.getvalue()))
     with pytest.raises(ShuffleproofError) as caught:
-        read_in(store, draft.submitted((WHOLE,), "mine", ReadingOptions()))
+        read_in(store, draft.submitted(PARTS, "mine", ReadingOptions()))
     assert str(caught.value).startswith("mine.zip/test.txt:61: a value that is not a number")
     assert store.names() == {}

@@ -113,4 +113,4 @@ def test_an_escape_and_the_byte_it_stands_for_stay_apart(compared, tmp_path):
     path.write_bytes(b"301 Q0 D\xff 1 9 sys\n301 Q0 D\\xff 2 8 sys\n")
     status, _, err = compared("small.qrels", path)
     assert status == 1
-    assert "bytes.run:2" in err
+    assert "bytes.run:1: bytes that are not UTF-8" in err

@@ -213,7 +213,7 @@ def _read(path: Path, frame: pd.DataFrame, door: int, *, sound: bool) -> None:
         if sound and [*found["query"]] != frame["query"].tolist():
             raise WrongError("queries")
     elif not sound and door == 2:
-        check_start(path, path.name, "error", with_query=True, all_parts=True)
+        check_start(path, path.name, "error", with_query=True)
         document_tables.has_parts(path)
     elif not (sound and titled):  # a title is no feature
         (loaded,) = loading.load(path)

@@ -96,11 +96,15 @@ def lines_of(text: bytes, columns: int) -> dict[str, dict]:
         words = re.split(b"[" + blanks + b"]+", line.strip(blanks), maxsplit=columns - 1)
         if words == [b""]:
             continue
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            raise UnsoundError("not UTF-8") from None
         if len(words) < columns:
             raise UnsoundError(f"{len(words)} columns")
         if columns == 6:
             check_rank(words)
-        topic, document = (one.decode(errors="backslashreplace") for one in (words[0], words[2]))
+        topic, document = (one.decode() for one in (words[0], words[2]))
         known = found.setdefault(topic, {})
         value = score(words[4]) if columns == 6 else grade(words[3])
         if document in known and (columns == 6 or known[document] != value):

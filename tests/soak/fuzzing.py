@@ -4,12 +4,12 @@ A fuzzer is a function `attempt(generator, room)` of a module of its own. It mak
 the generator, hands it to what is tested and compares the answer with an independent reading:
 
     return                     accepted, and the answer is right
-    raise WrongError            accepted, and the answer is not what the input says
+    raise WrongError           accepted, and the answer is not what the input says
     raise ShuffleproofError    refused; a message without place, finding or remedy is unclear
     raise anything else        a defect of ours; so is the death of the process
 
-Every attempt runs in a process apart, which is killed and counted as a hang when it does not
-answer. Input `number` depends on (seed, number) alone: `--only NUMBER` repeats one of them.
+Attempts run in a process apart, which is killed where one does not answer; a new one goes on. Input
+`number` depends on (seed, number) alone: `--only NUMBER` repeats one of them.
 """
 
 import argparse
@@ -18,7 +18,6 @@ import json
 import multiprocessing
 import re
 import resource
-import shutil
 import sys
 import time
 import traceback
@@ -37,10 +36,10 @@ from shuffleproof.core.errors import DataError, ShuffleproofError
 ACCEPTED, WITH_LINE, REFUSED = "accepted", "refused with line", "refused as a whole"
 UNCLEAR, WRONG, TRACEBACK, HANG = "unclear", "wrong", "traceback", "hang"
 SOUND = (ACCEPTED, WITH_LINE, REFUSED)
-KINDS = (*SOUND, UNCLEAR, WRONG, TRACEBACK, HANG)
 LONGEST_MESSAGE = 1000
-NAMED = 40  # of what ended badly
-WARM, FIRST_WARM, LONGEST_START = 100, 1 << 40, 600.0
+WARM, FIRST_WARM, START = 100, 1 << 40, 600.0
+DATA = 1 << 33
+"""Bytes that the process of the attempts may hold; beyond them Python raises MemoryError."""
 
 Attempt = Callable[[np.random.Generator, Path], None]
 
@@ -58,26 +57,12 @@ class Bounds:
     """What an attempt may take.
 
     Attributes:
-        seconds: of processor time of the attempt's process and its children; more is a hang.
+        seconds: of processor time; more is a hang.
         patience: seconds of the clock before the process is killed, which is a hang too.
-        data: bytes that the process may hold; beyond them Python raises MemoryError.
-        peak: bytes of resident memory that a clean run stays below.
     """
 
     seconds: float = 5.0
     patience: float = 600.0
-    data: int = 1 << 33
-    peak: int = 1 << 30
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How one attempt ended: its kind, its message, and what it took."""
-
-    kind: str
-    words: str = ""
-    seconds: float = 0.0
-    peak: int = 0
 
 
 @dataclass
@@ -86,51 +71,23 @@ class Tally:
 
     Attributes:
         endings: attempts by kind.
-        bad: number, kind and message of the first that ended badly.
-        slowest: seconds of processor time of the slowest attempt.
-        peak: bytes of resident memory at most.
-        messages: what the refused ones were told, without their numbers and quotations.
+        bad: number, kind and message of those that ended badly.
+        peak: bytes of memory that a process of the attempts held at most.
     """
 
-    bounds: Bounds = field(default_factory=Bounds)
     endings: Counter[str] = field(default_factory=Counter)
     bad: list[str] = field(default_factory=list)
-    slowest: float = 0.0
     peak: int = 0
-    messages: Counter[str] = field(default_factory=Counter)
-
-    def count(self, number: int, ending: Ending) -> None:
-        """Add an ending."""
-        self.endings[ending.kind] += 1
-        self.slowest, self.peak = max(self.slowest, ending.seconds), max(self.peak, ending.peak)
-        if ending.kind not in SOUND and len(self.bad) < NAMED:
-            self.bad.append(f"{number} {ending.kind}: {ending.words}")
-        elif ending.kind in (WITH_LINE, REFUSED):
-            bare = re.sub(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"", "…", ending.words)
-            self.messages[re.sub(r"\S*/\S*|[\d,.]*\d", "…", bare)] += 1
-
-    @property
-    def clean(self) -> bool:
-        """Nothing ended badly, and memory stayed within bounds."""
-        return not self.bad and self.peak <= self.bounds.peak
 
     def shown(self) -> str:
-        """One JSON object: every kind with its count, slowest, peak, and what ended badly."""
-        counts = {kind: self.endings[kind] for kind in KINDS}
-        measured = {"slowest_s": round(self.slowest, 2), "peak_mib": self.peak >> 20}
-        return json.dumps({"attempts": self.endings.total(), **counts, **measured, "bad": self.bad})
+        """One JSON object."""
+        return json.dumps({**self.endings, "peak_mib": self.peak >> 20, "bad": self.bad[:40]})
 
 
 def run(
-    attempt: Attempt,
-    count: int,
-    seed: int = 0,
-    bounds: Bounds | None = None,
-    *,
-    warm: int = 0,
-    watch: Callable[[Tally], None] = lambda _tally: None,
+    attempt: Attempt, count: int, seed: int = 0, bounds: Bounds | None = None, *, warm: int = 0
 ) -> Tally:
-    """Make so many attempts, each in a process apart, and count how they ended.
+    """Make so many attempts and count how they ended.
 
     Args:
         attempt: see the head of this module.
@@ -138,96 +95,56 @@ def run(
         seed: of the inputs.
         bounds: what an attempt may take.
         warm: attempts that a new process makes first, uncounted: imports and compilation are slow.
-        watch: called with the count so far after every 500.
     """
-    tally = Tally(bounds or Bounds())
-    with TemporaryDirectory() as folder:
-        worker = None
-        try:
-            for number in range(count):
-                worker = worker or _Worker(attempt, (seed, warm), Path(folder), tally.bounds)
-                ending = worker.ending(number)
-                tally.count(number, ending)
-                if not tally.endings.total() % 500:
-                    watch(tally)
-                if worker.over:
-                    worker = None
-        finally:
-            if worker is not None:
-                worker.stop()
+    tally, bounds, context = Tally(), bounds or Bounds(), multiprocessing.get_context("spawn")
+    number = 0
+    while number < count:
+        pipe, theirs = context.Pipe()
+        arguments = attempt, seed, (warm, range(number, count)), bounds.seconds, theirs
+        process = context.Process(target=_serve, args=arguments, daemon=False)
+        process.start()
+        theirs.close()
+        if not pipe.poll(START):
+            raise TimeoutError("the process of the attempts does not start")
+        pipe.recv()
+        while number < count:
+            if not pipe.poll(bounds.patience):
+                kind, words, peak = HANG, "killed without an answer", 0
+            else:
+                try:
+                    kind, words, peak = pipe.recv()
+                except EOFError:
+                    process.join()
+                    kind, words, peak = TRACEBACK, f"process ended: {process.exitcode}", -1
+            tally.endings[kind] += 1
+            tally.peak = max(tally.peak, peak)
+            if kind not in SOUND:
+                tally.bad.append(f"{number} {kind}: {words}")
+            number += 1
+            if peak <= 0:
+                break
+        process.kill()
+        process.join()
+        pipe.close()
     return tally
 
 
-class _Worker:
-    """The process in which attempts are made, until one of them ends it."""
-
-    def __init__(
-        self, attempt: Attempt, drawn: tuple[int, int], folder: Path, bounds: Bounds
-    ) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(attempt, drawn, folder, bounds, theirs), daemon=False
-        )
-        self._process.start()
-        theirs.close()
-        self._patience = bounds.patience
-        self.over = False
-        if not self._pipe.poll(LONGEST_START):
-            self.stop()
-            raise TimeoutError("the process of the attempts does not start")
-        self._pipe.recv()
-
-    def ending(self, number: int) -> Ending:
-        """Make an attempt."""
-        self._pipe.send(number)
-        began = time.monotonic()
-        if not self._pipe.poll(self._patience):
-            self.stop()
-            return Ending(HANG, "killed without an answer", time.monotonic() - began)
-        try:
-            return self._pipe.recv()
-        except EOFError:
-            self.stop()
-            return Ending(TRACEBACK, f"the process ended with {self._process.exitcode}")
-
-    def stop(self) -> None:
-        """End the process."""
-        self.over = True
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
-
-
 def _serve(
-    attempt: Attempt, drawn: tuple[int, int], folder: Path, bounds: Bounds, pipe: Connection
+    attempt: Attempt, seed: int, numbers: tuple[int, range], seconds: float, pipe: Connection
 ) -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (bounds.data, bounds.data))
+    resource.setrlimit(resource.RLIMIT_DATA, (DATA, DATA))
     warnings.simplefilter("error", RuntimeWarning)
-    seed, warm = drawn
+    warm, counted = numbers
     for place in range(warm):
-        with TemporaryDirectory(dir=folder) as room:
-            _judged(attempt, np.random.default_rng([seed, FIRST_WARM + place]), Path(room))
+        _judged(attempt, seed, FIRST_WARM + place)
     pipe.send("ready")
-    while True:
-        try:
-            number = pipe.recv()
-        except EOFError:
-            return
-        room = folder / str(number)
-        room.mkdir()
-        pipe.send(_ending(attempt, np.random.default_rng([seed, number]), room, bounds))
-        shutil.rmtree(room, ignore_errors=True)
-
-
-def _ending(attempt: Attempt, generator: np.random.Generator, room: Path, bounds: Bounds) -> Ending:
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM starts anew
-    began = _seconds()
-    kind, words = _judged(attempt, generator, room)
-    took = _seconds() - began
-    if took > bounds.seconds:
-        kind, words = HANG, f"{took:.1f} s, then {kind}: {words}"
-    return Ending(kind, words, took, _peak())
+    for number in counted:
+        began = _seconds()
+        kind, words = _judged(attempt, seed, number)
+        if (took := _seconds() - began) > seconds:
+            kind, words = HANG, f"{took:.1f} s, then {kind}: {words}"
+        usage = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        pipe.send((kind, words, max(resource.getrusage(who).ru_maxrss for who in usage) << 10))
 
 
 def _seconds() -> float:
@@ -236,9 +153,10 @@ def _seconds() -> float:
     return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
-def _judged(attempt: Attempt, generator: np.random.Generator, room: Path) -> tuple[str, str]:
+def _judged(attempt: Attempt, seed: int, number: int) -> tuple[str, str]:
     try:
-        attempt(generator, room)
+        with TemporaryDirectory(suffix=f"-{number}") as room:
+            attempt(np.random.default_rng([seed, number]), Path(room))
     except ShuffleproofError as error:
         words = str(error)
         if reason := lacking(error):
@@ -265,13 +183,6 @@ def lacking(error: ShuffleproofError) -> str:
         parts = {"place": error.place, "finding": error.finding, "remedy": error.remedy}
         return ", ".join(f"no {name}" for name, part in parts.items() if not part.strip())
     return "" if re.search(r"[.;] \S", text) else "no remedy"
-
-
-def _peak() -> int:
-    """Bytes of memory that this process held at most since the attempt began, or a child ever."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    own = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
-    return max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) << 10
 
 
 def damaged(text: bytes, generator: np.random.Generator, tokens: Sequence[bytes]) -> bytes:
@@ -328,11 +239,6 @@ def main(
             (Path(folder) / "room").mkdir()
             attempt(np.random.default_rng([asked.seed, asked.only]), Path(folder) / "room")
             return
-        tally = run(
-            attempt, asked.count, asked.seed, bounds, warm=warm,
-            watch=lambda so_far: print(so_far.shown(), file=sys.stderr, flush=True),  # noqa: T201
-        )  # fmt: skip
-    for message, times in tally.messages.most_common():
-        sys.stderr.write(f"{times:7} {message}\n")
+        tally = run(attempt, asked.count, asked.seed, bounds, warm=warm)
     sys.stdout.write(tally.shown() + "\n")
-    sys.exit(0 if tally.clean else 1)
+    sys.exit(1 if tally.bad else 0)

@@ -1,16 +1,11 @@
 """Many visitors at once: how long a page with results takes to answer a click.
 
-`python tests/soak/sessions.py [--sessions 20] [--clicks 10] [--pause 5]`
-starts the server on a free port and opens as many sessions over websockets, as browsers do: each
-loads the page on the sample, then waits some seconds (`--pause` in the mean, exponentially
-distributed) before each turn of one of its switches. What a page runs by the clock is run
-as often as a browser would. `--pause 0` clicks again at once. It prints one JSON object: median and
-95th percentile of the seconds from click to answer, and how busy the machine was.
+As many sessions as asked are opened over websockets, as browsers do: each loads a page of the
+sample, then waits some seconds (exponentially distributed) before each turn of one of its switches.
+What a page runs by the clock is run as often as a browser would.
 """
 
-import argparse
 import asyncio
-import json
 import os
 import random
 import subprocess
@@ -19,8 +14,6 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import socket
-from statistics import median, quantiles
-from tempfile import TemporaryDirectory
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -152,32 +145,3 @@ def answers(url):
     with suppress(URLError, ConnectionError), urlopen(url) as answer:  # noqa: S310 (our server's)
         return answer.status == 200
     return False
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sessions", type=int, default=20)
-    parser.add_argument("--clicks", type=int, default=10)
-    parser.add_argument("--pause", type=float, default=5.0, help="mean seconds between clicks")
-    parser.add_argument("--settle", type=float, default=15.0, help="seconds before the first")
-    parser.add_argument("--page", default="initial-ranking")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    with TemporaryDirectory() as home, server(home) as (address, _):
-        time.sleep(arguments.settle)  # its scoring process loads its libraries meanwhile
-        before = os.getloadavg()[0]
-        found = asyncio.run(visit(address, arguments))
-    times = [seconds for _, one in found for seconds in one]
-    answer = vars(arguments) | {
-        "first_load_median": round(median(first for first, _ in found), 3),
-        "rerun_median": round(median(times), 3),
-        "rerun_p95": round(quantiles(times, n=20)[-1], 3),
-        "load_before": round(before, 2),
-        "load_after": round(os.getloadavg()[0], 2),
-        "cores": os.cpu_count(),
-    }
-    sys.stdout.write(json.dumps(answer) + "\n")
-
-
-if __name__ == "__main__":
-    main()

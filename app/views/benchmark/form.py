@@ -6,11 +6,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import benchmarks, services, training
+from shuffleproof.app import benchmarks, services
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import combination, parts
 from shuffleproof.app.study.form import Form, to_train
-from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.experiment.ranker_sets import NAMED, expand
 from shuffleproof.core.parameters import Parameter
@@ -27,7 +25,6 @@ from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Cell
 
-MADE = "new combinations"
 SETS = tuple(name for name, members in NAMED.items() if set(members) <= set(registry.RANKERS))
 SAID = {
     "table2": "the paper's Table 2",
@@ -70,49 +67,20 @@ def _so_far(digest: str, done: int, _study: RunningStudy) -> pd.DataFrame | None
 
 
 def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
-    """Draw the choice of rows: sets, single rankers, and combinations put together here."""
+    """Draw the choice of rows: sets and single rankers; combinations are typed."""
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
     usual = next((name for name in SETS if expand([name]) == list(now)), None)
     before = [usual] if usual else list(now)
-    place = st.container()
-    with st.container(horizontal=True):
-        st.button(
-            "Take Table 2", icon=":material/table_rows:", key="new.table2", on_click=_table2,
-            help="All rows of the paper's table, in the place of those above.",
-        )  # fmt: skip
-        combined = _combined([name for name in plain if name in training.FITTED])
-    options = list(dict.fromkeys([*before, *combined, *SETS, *plain]))
-    chosen = place.multiselect(
+    options = list(dict.fromkeys([*before, *SETS, *plain]))
+    chosen = st.multiselect(
         "Rankers", options, default=before, wrap=True, accept_new_options=True, key="new.rankers",
         format_func=lambda name: (
             f"{name}: {SAID[name]}" if name in SAID else with_display_names(name)
         ),
         help=f"{declared.help}. The ideal, the initial ranking and chance always stand beside "
-        "them.",
+        "them. Combine rankers by name: rrf:dlcm+mart, shuffled:dlcm.",
     )  # fmt: skip
     return tuple(chosen)
-
-
-def _combined(offered: Sequence[str]) -> list[str]:
-    """A popover that puts rankers together into one more row; all that were made so."""
-    rows: list[str] = st.session_state.setdefault(MADE, [])
-    with st.popover("Combine rankers into a row", icon=":material/merge:"):
-        combined = combination.combination_form(offered, "new.combine")
-        if combined is not None:
-            name = str(combined)
-            parts.sentence(name)
-            st.caption(f"{combination.cost(combined)}; run at every seed of its members.")
-            st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
-    return rows
-
-
-def _table2() -> None:
-    st.session_state["new.rankers"] = [*SETS[:1]]
-
-
-def _add(name: str) -> None:
-    st.session_state[MADE] = list(dict.fromkeys([*st.session_state[MADE], name]))
-    st.session_state["new.rankers"] = list(dict.fromkeys([*st.session_state["new.rankers"], name]))
 
 
 def over_folds(data: str) -> str:
@@ -127,15 +95,14 @@ def over_folds(data: str) -> str:
 
 
 FORM = Form(
-    Panel(benchmarks.KIND, "benchmark", partial_picture),
-    "Run a benchmark",
-    "Run this benchmark",
+    benchmarks.KIND,
     rows=(("rankers",), ("seeds", "preset", "measures")),
     from_shown=("rankers", "measures"),
     proposed=to_train,
     trains=True,
     widgets={"rankers": rankers},
     data=over_folds,
+    draw_partial=partial_picture,
 )
 
 
@@ -158,7 +125,7 @@ def printed_table(
         measures: the columns.
     """
     names, rows, called = [], [], display_names(labels)
-    groups, tuned = benchmark_rows.groups_of(facts), benchmark_rows.tuned_in_words(facts)
+    groups, tuned = facts["groups"], benchmark_rows.tuned_in_words(facts)
     for group in GROUPS:
         of_group = [label for label in labels if groups[label] == group]
         if of_group:

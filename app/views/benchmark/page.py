@@ -7,19 +7,18 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, benchmarks, captions, exports, selection, state, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark as figure
-from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
+from shuffleproof.app.figures import benchmark_query, benchmark_ranks
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import (
     choice,
     form,
     job_panel,
     parts,
-    query_comparison,
+    per_query,
     sample_result,
 )
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
@@ -115,29 +114,18 @@ def page() -> None:
     if of_data or asked_for_runs:
         _study(of_data | of_runs)
     elif not at_work:
-        _none_yet(data, of_runs)
+        with sample_result.draw_sample("benchmark"):
+            parts.not_yet(f"No benchmark of {data} is stored yet.")
+        for key, artefact in of_runs.items():
+            words = escaped_sentence(f"Show the comparison of {choice.label(artefact)}")
+            st.button(words, key=f"show {key}", on_click=address.pin, args=("study", key))
     if not asked_for_runs:
         shown = choice.study_shown(of_data, benchmarks.shown_first)
-        icon, opened = ":material/play_arrow:", not of_data and not at_work
+        opened = not of_data and not at_work
         # its cost takes a second where many rankers are asked for
-        if place := parts.fold(run.FORM.title, "run opened", icon, expanded=opened):
+        if place := parts.fold("New study", "run opened", parts.PLAY, expanded=opened):
             with place:
                 form.body(run.FORM, data, shown)
-
-
-def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
-    with sample_result.draw_sample("benchmark"):
-        parts.not_yet(
-            f"No benchmark of {data} is stored yet.",
-            "Press the button: the rankers of Table 2 are trained with several seeds and measured "
-            "on the same lists.",
-        )
-        form.at_once(run.FORM, data)
-    for key, artefact in of_runs.items():
-        st.button(
-            f"Show the comparison of {benchmarks.words(artefact)}", key=f"show {key}",
-            on_click=address.pin, args=("study", key),
-        )  # fmt: skip
 
 
 @st.fragment
@@ -145,17 +133,15 @@ def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
 def _study(stored: Mapping[str, Artefact]) -> None:
     """All that is drawn of a benchmark; a control here draws nothing else of the page."""
     wanted = st.query_params.get("study", "")
-    top = choice.draw_top_row(
-        stored, benchmarks.short_words, benchmarks.words, ("Benchmark", "benchmarks"),
-        benchmarks.shown_first,
-    )  # fmt: skip
+    top = choice.draw_top_row(stored, benchmarks.shown_first)
     artefact = top.artefact
     if is_of_runs(artefact.recipe) != (wanted in stored and is_of_runs(stored[wanted].recipe)):
         st.rerun()  # the form under it comes or goes
     with top.controls:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.missing_option("baseline", labels)
-        baseline, test = _against(labels)
+        usual = INITIAL if INITIAL in labels else labels[0]
+        baseline, test = choice.baseline_and_test(labels, usual, TESTS)
     with top.notices:
         state.instead("ranker", missing, display_names(labels)[baseline])
     with top.notes:
@@ -163,9 +149,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
     selected = tuple(selection.selected_among(labels))
-    top.says(measures=(str(measure),), test=test, baselines=beside, rankers=selected)
-    _table(chosen)  # first, since it is there at once; intervals take longer
+    top.says(View((str(measure),), test=test, baselines=beside, rankers=selected))
     picture = _picture(chosen, top.picture)
+    _table(chosen)
     _details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
@@ -176,19 +162,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         artefact, picture, lambda: table_files(chosen, shown_as(chosen)), str(measure)
     )
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
-
-
-def _against(labels: list[str]) -> tuple[str, str]:
-    usual = INITIAL if INITIAL in labels else labels[0]
-    baseline = choice.ranker(
-        "Compared with", labels, "baseline", selection.baseline(labels, usual),
-        help="Who stands at zero in the picture.",
-    )  # fmt: skip
-    test = st.selectbox(
-        "Test", list(TESTS), key="test", bind="query-params",
-        help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
-    )  # fmt: skip
-    return str(baseline or labels[0]), str(test or next(iter(TESTS)))
 
 
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
@@ -283,13 +256,9 @@ def table_files(chosen: BenchmarkView, view: View) -> list[exports.File]:
     ]
 
 
-BARS, ROWS, BUMP = "deltas", "queries", "answers"
-
-OPEN_QUERY = chooses(**{"of": str, "fold of": str})
+BUMP = "answers"
 
 Pair = tuple[str, str]
-Query = tuple[str, str]
-"""A query's id and its fold."""
 
 
 @st.fragment
@@ -305,12 +274,13 @@ def _by_query(chosen: BenchmarkView) -> None:
         return
     who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
     parts.sentence(in_words(frame, who, str(chosen.measure), ends, "difference"))
-    query = st.session_state.get("of") or st.query_params.get("of")
-    left, right = st.columns([3, 2], gap="medium")
-    bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
-    chart(bars, BARS, OPEN_QUERY, place=left, config=parts.PLAIN)
-    with right:
-        _rows(frame, pair)
+    columns = (
+        *([tables.Column("fold", "Fold")] if len(set(frame["fold"])) > 1 else []),
+        tables.Column("difference", "Difference", tables.CHANGE),
+        tables.Column("ranker", pair[0], tables.VALUE),
+        tables.Column("baseline", pair[1], tables.VALUE),
+    )
+    per_query.rows(frame, columns, "Queries by difference", height=300)
     _one_query(chosen, pair, frame)
 
 
@@ -334,83 +304,36 @@ def _two(chosen: BenchmarkView) -> Pair | None:
     return None if ranker is None or other is None else (ranker, other)
 
 
-def _rows(frame: pd.DataFrame, pair: Pair) -> None:
-    """The queries by difference, the greatest gain first; a row chosen opens its documents."""
-    folds = ["fold"] if len(set(frame["fold"])) > 1 else []
-    columns = (
-        tables.Column("fold", "Fold"),
-        tables.Column("difference", "Difference", tables.CHANGE),
-        tables.Column("ranker", pair[0], tables.VALUE),
-        tables.Column("baseline", pair[1], tables.VALUE),
-    )
-    query_comparison.rows(
-        frame[["query", *folds, "difference", "ranker", "baseline"]], columns,
-        "Queries by difference; choose a row to see its documents",
-        height=query_bars.HEIGHT, key=ROWS,
-    )  # fmt: skip
-
-
 def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = query_comparison.query(frame["query"], "Click a bar or a row, or choose a query", left)
+    query = per_query.query_choice(frame["query"], "Choose a row above, or a query here", left)
     if query is None:
         return
     folds = list(map(str, frame.loc[frame["query"].astype(str) == query, "fold"]))
     fold = st.session_state.get("fold of")
-    seeds = benchmarks.seeds(chosen.artefact.recipe)
-    most = max(seeds[label] for label in pair)
-    seed = 0
-    if most > 1:
-        offered = {seed: (str(seed),) for seed in range(most)}
-        seed = right.selectbox("Seed", **address.selectbox("seed", offered, 0)) or 0
     place = query, fold if fold in folds else folds[0]
+    seeds = benchmarks.seeds(chosen.artefact.recipe)
+    offered = {seed: (str(seed),) for seed in range(max(seeds[label] for label in pair))}
+    seed = 0
+    if len(offered) > 1:
+        seed = int(right.selectbox("Seed", **address.selectbox("seed", offered, 0)) or 0)
     try:
-        (_runs if chosen.of_runs else _answers)(chosen, pair, place, int(seed))
+        answers = benchmarks.answers(chosen.key, place, pair, seed, per_query.features())
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/info:")
-
-
-def _answers(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
-    """A query's documents from the initial ranking to both answers."""
-    answers = benchmarks.answers(chosen.key, query, pair, seed, query_comparison.features())
-    chart(benchmark_query.two_answers(captions.titles(answers), pair), BUMP, config=parts.PLAIN)
+        return
+    draw = benchmark_query.two_runs if chosen.of_runs else benchmark_query.two_answers
+    chart(draw(captions.titles(answers), pair), BUMP, config=parts.PLAIN)
+    missing = " A line that is missing: the other run has the document further down or not at all."
     parts.note(
-        f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
-        f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
-        "documents, strong lines relevant ones that the two put at different places, dotted "
-        f"lines lead from the initial ranking to the answer of {pair[1]}"
+        f"Query {query} of {place[1]}, seed {seed}. {pair[0]} beside {pair[1]}. Filled marks are "
+        f"relevant documents.{missing if chosen.of_runs else ''}"
     )
-    if place := _documents(answers, pair):
-        place.multiselect(
-            "Features", benchmarks.features(chosen.key, query[1]), key=query_comparison.FEATURES,
-            wrap=True, placeholder="none", help="Their values stand beside every document.",
-        )  # fmt: skip
-
-
-def _runs(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
-    """What two runs from files retrieved for a topic."""
-    answers = benchmarks.answers(chosen.key, query, pair, seed, ())
-    chart(benchmark_query.two_runs(captions.titles(answers), pair), BUMP, config=parts.PLAIN)
-    parts.note(
-        f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
-        f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
-        "the other run has the document further down or not at all"
-    )
-    _documents(answers, pair)
-
-
-def _documents(frame: pd.DataFrame, pair: Pair) -> DeltaGenerator | None:
-    """The documents of the list in numbers, once somebody opens them; their place."""
-    what = "labels, scores and features" if "initial" in frame else "labels and scores"
-    place = parts.fold(f"Documents, {what} of this list", "documents opened")
-    if place:
-        known = [*query_comparison.DOCUMENT, tables.Column("initial", "Initially at", tables.COUNT)]
-        for name in pair:
-            known.append(tables.Column(name, f"{name}: at", tables.COUNT))
-            known.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
-        title = "Every document of the list with its label, places and scores"
-        data_frame(tables.infer_columns(frame, title, known), "documents", place)
-    return place
+    columns = [tables.Column("initial", "Initially at", tables.COUNT)]
+    for name in pair:
+        columns.append(tables.Column(name, f"{name}: at", tables.COUNT))
+        columns.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
+    per_query.documents(answers, benchmarks.features(chosen.key, place[1]), *columns)
 
 
 def _details(chosen: BenchmarkView) -> None:

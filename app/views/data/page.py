@@ -16,16 +16,13 @@ from shuffleproof.app import (
     received_files,
     services,
     state,
-    uploads,
 )
 from shuffleproof.app.figures import distributions
-from shuffleproof.app.plain import escaped, refusal
-from shuffleproof.app.received_files import in_words
+from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
-from shuffleproof.core.answers.trained_rankers import studied_on, trained_on
 from shuffleproof.core.data import advice, display_texts, examination, trec
 from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -224,27 +221,15 @@ def _ordered(facts: Sequence[str]) -> list[str]:
 
 
 def _manage(name: str, artefact: Artefact) -> None:
-    """Draw export, renaming and deleting of the data set in use."""
+    """Draw export and texts of the data set in use."""
     st.subheader(escaped(f"Export {name}"), anchor=False)
     _export(name, artefact)
-    for error in st.session_state.pop("manage errors", []):
-        st.error(refusal(error))
     if name == SAMPLE:
         st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
-        _side_files(name, artefact)
-        return
-    st.subheader("Rename", anchor=False)
-    with st.form("rename", border=False):
-        new = st.text_input("New name", value=name, max_chars=60, key=f"rename {name}")
-        st.caption(
-            "Rankers and studies belong to the data by its content: they follow it under any name."
-        )
-        if st.form_submit_button("Rename"):
-            _renamed(name, new.strip(), artefact)
+    else:
+        chosen = {"chosen": str(artefact.key)}
+        parts.link("library", "Rename or delete it in the library", query=chosen)
     _side_files(name, artefact)
-    st.subheader("Delete", anchor=False)
-    if st.button("Delete …", icon=":material/delete:"):
-        _ask(name, artefact)
 
 
 def _export(name: str, artefact: Artefact) -> None:
@@ -288,70 +273,6 @@ def _file(
             return path.read_bytes()
 
     return made
-
-
-def _renamed(old: str, new: str, artefact: Artefact) -> None:
-    store = services.store()
-    if new == old:
-        return
-    with parts.errors_shown():
-        uploads.check_name(new, store)
-        store.set_name(new, artefact.key)
-        store.remove_name(old)
-        state.use_data(new)
-
-
-@st.dialog("Delete this data set?", on_dismiss="rerun")
-def _ask(name: str, artefact: Artefact) -> None:
-    state.dialog_opened()
-    store = services.store()
-    if store.find(artefact.key) is None:  # the dialog runs once more after "Delete it"
-        st.rerun()
-    fold = services.fold(str(artefact.key))
-    rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint)
-    studies = studied_on(store, str(artefact.facts["fingerprint"]))
-    running = jobs.jobs_reading([artefact.key])
-    names = [text for text, key in store.names().items() if key == artefact.key and text != name]
-    st.markdown(f"**{escaped(name)}**, {in_words(artefact.size)}, is removed for good.")
-    if rankers or studies:
-        st.markdown(
-            f"{counted(len(rankers), 'trained ranker')} and {counted(len(studies), 'study')} "
-            "depend on it. They stay stored, but can be neither opened query by query nor added "
-            "to until the same files are imported again."
-        )
-    else:
-        st.markdown("No trained ranker and no study depends on it.")
-    if names:
-        st.markdown(f"It is also called {escaped(', '.join(names))}: these names go too.")
-    if running:
-        singular, plural = "is working on it: cancel it.", "are working on it: cancel them first."
-        st.error(f"{counted(running, 'job')} {singular if running == 1 else plural}")
-    keep, remove = st.columns(2)
-    if keep.button("Keep it", width="stretch"):
-        st.rerun()
-    if remove.button(
-        "Delete it",
-        type="primary",
-        key="delete now",
-        width="stretch",
-        disabled=running > 0,
-        on_click=_delete,
-        args=(artefact,),
-    ):
-        st.rerun()
-
-
-def _delete(artefact: Artefact) -> None:
-    store = services.store()
-    try:
-        store.remove(artefact.key)
-        examination.forget(str(artefact.facts["fingerprint"]), store)
-        display_texts.forget(str(artefact.facts["fingerprint"]), store)
-    except ShuffleproofError as error:
-        st.session_state["manage errors"] = [str(error)]
-    else:
-        st.session_state["data"] = SAMPLE
-        address.pin("data", SAMPLE)
 
 
 SIDE_DRAFT = "side files"

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from shuffleproof.app import address, jobs, received_files, services, state, uploads
+from shuffleproof.app import address, jobs, received_files, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
@@ -10,7 +10,6 @@ from shuffleproof.app.uploads import (
     FOLDER,
     PARTS,
     UNSORTED,
-    WHOLE,
     Draft,
     DraftFile,
     ReadingOptions,
@@ -21,7 +20,6 @@ from shuffleproof.core.execution.jobs import Job
 
 WAYS = {
     "Files of each part": PARTS,
-    "One file, split by query": (WHOLE,),
     "A folder": (FOLDER,),
 }
 POLICIES = {
@@ -38,11 +36,6 @@ WHAT = (
     "Several files of a part are read one after the other. Rows without `qid` need a file of group "
     "sizes beside them, named like the data file with `.query` or `.group` added."
 )
-STEPS = {
-    "folds": "reading the files",
-    "bytes": "reading the files",
-    "parts examined": "examining the parts",
-}
 DRAFT = "upload"
 IMPORT = "import"
 """Where the address keeps the job that this window handed in, so that a reload shows its end."""
@@ -72,8 +65,7 @@ def section() -> None:
     faulty = _choose(how)
     draft = received_files.draft(DRAFT)
     alone = draft.only_file if draft and how == PARTS else None
-    split = bool(alone) or how == (WHOLE,)
-    reading = _reading(split=split and not (draft and draft.names_parts(how)))
+    reading = _reading(split=bool(alone) and not (draft and draft.names_parts()))
     unsorted = how == PARTS and received_files.files_of_parts(DRAFT, UNSORTED)
     here = unsorted or received_files.files_of_parts(DRAFT, *how)
     reasons = {
@@ -110,18 +102,16 @@ def _choose(how: tuple[str, ...]) -> bool:
         for file in received_files.files_of_parts(DRAFT, *PARTS, UNSORTED):
             faulty |= _sorted_file(file)
         held = received_files.draft(DRAFT)
-        if held and held.only_file and not held.names_parts(how):
+        if held and held.only_file and not held.names_parts():
             st.info(
                 "One file: it is split by query, as below. Add the files of the other parts, and "
                 "each file is taken as its part."
             )
-    elif how == (WHOLE,):
-        received_files.uploader(DRAFT, WHOLE, "The file, and its group file if it has one")
     else:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
         received_files.uploader(DRAFT, FOLDER, label, "directory")
     held = received_files.draft(DRAFT)
-    if held and held.names_parts(how):
+    if held and how == PARTS and held.names_parts():
         st.info("One table, whose column `part` says the part of each row: it is not split.")
     received_files.errors(DRAFT)
     return faulty
@@ -133,7 +123,7 @@ def _sorted_file(file: DraftFile) -> bool:
     words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
     words.markdown(f":material/description: {name} ({received_files.in_words(file.bytes)})")
     held = received_files.draft(DRAFT)
-    if not (held and held.names_parts(PARTS)):
+    if not (held and held.names_parts()):
         part.selectbox(
             f"Part of {name}", PARTS, key=f"part of {key}", format_func=WORDS.__getitem__,
             index=PARTS.index(file.part) if file.part in PARTS else None,
@@ -219,9 +209,9 @@ def _work() -> None:
             uploads.discard(services.store(), job)
         if job.id in address.says(IMPORT):  # handed in before this window was loaded again
             mine.setdefault(job.id, job.state if job.ended else "running")
-    if any(not job.ended for job in listed):
-        st.fragment(_under_way, run_every=jobs.FAST)()
     for job in listed:
+        if not job.ended:
+            jobs.watch(job, jobs.name(job))
         if job.ended and mine.get(job.id) == "running":
             mine[job.id] = job.state
             _ended(job)
@@ -234,35 +224,6 @@ def _ended(job: Job) -> None:
     if job.state == "done":
         st.session_state["upload name"] = ""
         received_files.clear(DRAFT)
-
-
-def _under_way() -> None:
-    running = [job for job in jobs.under_way() if job.kind == "ingest"]
-    for job in running:
-        name = escaped(str(job.parameters["name"]))
-        share, words = _how_far(job)
-        bar, stop = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(share, text=f"{name}: {words}")
-        stop.button(
-            "Cancel", key=f"cancel {job.id}", on_click=jobs.act, args=("cancel", job.id),
-            width="stretch",
-        )  # fmt: skip
-    before = st.session_state.get("upload running", 0)
-    st.session_state["upload running"] = len(running)
-    if len(running) < before or not running:
-        state.draw_again()
-
-
-def _how_far(job: Job) -> tuple[float, str]:
-    """The share of an ingestion that is done, and in words."""
-    if not job.progress:
-        return 0.0, "waiting for a worker"
-    done, total, unit = (job.progress[name] for name in ("done", "total", "unit"))
-    so_far = f", {done} of {total}" if total > 1 else ""
-    if unit == "bytes":
-        so_far = f", {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
-    share = min(max(done / total, 0.0), 1.0) if total else 0.0
-    return share, STEPS.get(unit, unit) + so_far
 
 
 def _result(job: Job) -> None:

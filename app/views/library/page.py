@@ -10,6 +10,7 @@ from shuffleproof.app.library import Filter
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen_entries
+from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.library import cleaning, uploads
 from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.store.damaged_entries import DamagedEntry, remove
@@ -216,7 +217,7 @@ def _importing() -> None:
             "archive is refused as a whole; what is here already is kept. What comes in says from "
             "which archive it came."
         )
-        _watch()
+        jobs.follow(MINE, _taken)
         files = received_files.new_files("archives", "Archives (zip)", types=["zip"])
         for file in files:
             _hand_in(file.name, file)
@@ -234,18 +235,6 @@ def _hand_in(name: str, file: uploads.Readable) -> None:
         st.session_state[MINE] = job.id
 
 
-def _watch() -> None:
-    job = jobs.remembered_job(MINE)
-    if job is None:
-        return
-    name = str(job.parameters["name"])
-    if not job.ended:
-        jobs.watch(job, f"Taking in {name}")
-    elif job.state == "done":
-        st.success(
-            escaped_sentence(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in.")
-        )
-    elif job.state == "failed":
-        st.error(refusal(f"Refused. {job.reason}"))
-    else:
-        st.info(escaped_sentence(f"{name}: cancelled."))
+def _taken(job: Job) -> None:
+    taken = counted(len(job.result["artefacts"]), "entry")
+    st.success(escaped_sentence(f"{job.parameters['name']}: {taken} taken in."))

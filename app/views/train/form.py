@@ -3,7 +3,7 @@
 What it will cost stands above the button; what is trained already is said and not trained again.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
 from typing import Any
@@ -12,7 +12,7 @@ import streamlit as st
 
 from shuffleproof.app import address, forms, jobs, proposals, state, training
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import combination, parts
+from shuffleproof.app.study import parts
 from shuffleproof.core.experiment.trainings import (
     FitSize,
     PlannedTraining,
@@ -61,7 +61,6 @@ def form(data: FitSize) -> None:
     )
     if button.button(label, type="primary", disabled=not wanted, key="train now"):
         _handed_in([training.parameters(data, lists, plan) for plan in wanted])
-    _combined(data, lists)
 
 
 def _handed_in(parameters_of_jobs: Sequence[Mapping[str, Any]]) -> None:
@@ -73,35 +72,6 @@ def _handed_in(parameters_of_jobs: Sequence[Mapping[str, Any]]) -> None:
         ids.append(job.id[:DIGITS])
     address.pin(RUNS, *ids)
     st.rerun()
-
-
-def _combined(data: FitSize, lists: ListRecipe) -> None:
-    """A ranker made of rankers; drawn once somebody opens it."""
-    place = parts.fold("Combine rankers into one", "combine", ":material/merge:")
-    if not place:
-        return
-    with place:
-        every = [
-            f"{name}@{preset}"
-            for name in training.FITTED
-            for preset in registry.RANKERS[name].presets
-        ]
-        stored = training.trained_rankers(data)
-        trained = [name for name in stored["ranker"] + "@" + stored["recipe"] if name in every]
-        combined = combination.combination_form(list(dict.fromkeys([*trained, *every])), "combine")
-        if combined is None:
-            return
-        name = str(combined)
-        plans = [
-            training.plan_training(data, lists, leaf.base, leaf.preset, {})
-            for leaf in combined.leaves
-            if leaf.base in training.FITTED
-        ]
-        parts.sentence(name)
-        st.caption(f"{combination.cost(combined)}. {_first(data, lists, plans)}")
-        if st.button("Make this combination", key="combine now"):
-            list_fields = training.lists_asked(data.data, lists) or None
-            _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": list_fields}])
 
 
 def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -> str:
@@ -128,7 +98,6 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
         "behind its ranker.",
     )  # fmt: skip
     state.instead("ranker", missing, *map(with_display_names, names))
-    _every_ranker(groups, names)
     preset = _preset(names, usual)
     known = list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)]))
     initial = st.multiselect(
@@ -138,28 +107,6 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
         help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
     )
     return names, preset, replace(lists, initial=tuple(initial)) if initial else None
-
-
-def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) -> None:
-    """All that can be trained, by group, each with what it is and a box to tick."""
-    count = sum(map(len, groups.values()))
-    place = parts.fold(f"What they are: all {count}, by kind", "every ranker", ":material/list:")
-    if not place:
-        return
-    with place:
-        for group, names in groups.items():
-            st.markdown(f"**{escaped_sentence(group)}**")
-            for name in names:
-                st.session_state[f"tick {name}"] = name in chosen
-                st.checkbox(
-                    f"**{name}**: {_summary(name)}", key=f"tick {name}", on_change=_tick,
-                    args=(name,), wrap=True,
-                )  # fmt: skip
-
-
-def _tick(name: str) -> None:
-    others = [other for other in st.session_state["train"] if other != name]
-    st.session_state["train"] = [*others, name] if st.session_state[f"tick {name}"] else others
 
 
 def _preset(names: Sequence[str], usual: str) -> str | None:

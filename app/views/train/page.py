@@ -18,23 +18,15 @@ from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job, Step
 from shuffleproof.core.experiment.trainings import FitSize
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers import preset_differences
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.name import with_display_names
-from shuffleproof.core.studies.tables import CHANGE, COUNT, NAME, VALUE, Column, Table, keys
-from shuffleproof.core.words import counted
+from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
 
 QUESTION = "Which rankers should be trained on this data set, and how is training going?"
 CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
 RUNS, COMPARED = train_form.RUNS, "compared"
 """In addresses: trainings whose curves are shown, and rankers that stand side by side."""
-
-PAIR, TWO = "pair", 2
-"""In addresses: two runs that are compared."""
-
-DIFFERING = 320
-"""Pixels of the table of queries that differ."""
 
 DIGITS = train_form.DIGITS
 
@@ -222,49 +214,8 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
     )
     title = "Trained rankers: validation and test NDCG@10, seeds, size, cost and recipe"
     shown = Table(frame[keys(columns)], columns, title)
-    data_frame(
-        shown, "trained", on_select="rerun", selection_mode="multi-row", widths={"recipe": 180}
-    )
-    ticked = frame.iloc[st.session_state["trained"]["selection"]["rows"]]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Compare", key="compare", icon=":material/compare_arrows:", on_click=address.pin,
-            args=(PAIR, *ticked["keys"]), disabled=len(ticked) != TWO,
-        )  # fmt: skip
-        st.caption("Tick two rows: both are scored on the same test lists.")
-    _compared(data, frame)
-
-
-def _compared(data: FitSize, frame: pd.DataFrame) -> None:
-    """Two runs that the address names, query by query."""
-    wanted = address.says(PAIR)
-    if not wanted:
-        return
-    known = {text: row for row, text in enumerate(frame["keys"])}
-    rows = [known[text] for text in wanted if text in known]
-    if len(rows) != TWO:
-        st.caption("The compared rankers are not trained here as they were. Tick two rows.")
-        return
-    pair = frame.iloc[rows]
-    compared = runs.compare_runs(data, pair)
-    parts.finding(f"{compared.sentence}.")
-    lists = preset_differences.in_words(preset_differences.from_usual_lists(compared.lists))
-    count = counted(len(compared.queries), "test query")
-    recipes = [
-        f"{name}: {recipe}" for name, recipe in zip(compared.names, pair["recipe"], strict=True)
-    ]
-    parts.convention(
-        CONVENTION, f"paired t over {count}", f"lists: {with_display_names(lists)}", *recipes
-    )
-    left, right = compared.names
-    columns = (
-        Column("query", "Query"),
-        Column("first", left, VALUE),
-        Column("second", right, VALUE),
-        Column("difference", "Difference", CHANGE, f"{left} − {right}."),
-    )
-    title = f"Queries by how much {left} and {right} differ, the most first"
-    data_frame(Table(compared.queries, columns, title), "compared queries", height=DIFFERING)
+    data_frame(shown, "trained", widths={"recipe": 180})
+    parts.link("benchmark", "Compare rankers query by query: Benchmark")
 
 
 HISTORY = (

@@ -1,7 +1,6 @@
 """Rows on their way to one matrix: a chunk for each block of LETOR text or batch of a table."""
 
 import math
-import mmap
 import os
 import shutil
 import tempfile
@@ -11,12 +10,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8, UInt32
 
-from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.letor import kernel
 from shuffleproof.core.data.letor.errors import check_size, line_error, value_of
 from shuffleproof.core.data.letor.stream import Block, Limits
@@ -55,7 +52,6 @@ class Chunk:
         missing: NULL and NaN cells.
         clipped: cells beyond float32.
         absent: whether a row leaves a cell out.
-        spilled: whether the cells lie in a file.
     """
 
     cells: Float32[np.ndarray, "docs features"]
@@ -67,7 +63,6 @@ class Chunk:
     missing: int
     clipped: int
     absent: bool = False
-    spilled: bool = False
 
 
 def documents_in(comments: TextColumn) -> TextColumn | None:
@@ -134,18 +129,17 @@ class Reading:
                 out.labels[-1 - cell] = value
             else:
                 faults.append(start)
-        comments = in_pages(out.comments[:bytes_of_comments]) if commented else None
-        matrix, columns, left_out = self._matrix(block, out, rows, cells)
+        matrix, columns = self._matrix(block, out, rows, cells)
         chunk = Chunk(
             cells=matrix,
             feature_ids=columns,
-            labels=in_pages(out.labels[:rows]),
+            labels=out.labels[:rows].copy(),
             runs=[(row, text[start:end]) for row, start, end in out.runs[:runs].tolist()],
-            comments=comments,
-            comment_ends=in_pages(out.comment_ends[:rows]),
+            comments=out.comments[:bytes_of_comments].copy() if commented else None,
+            comment_ends=out.comment_ends[:rows].copy(),
             missing=missing,
             clipped=clipped,
-            absent=left_out,
+            absent=cells < matrix.size,
         )
         return chunk, self._errors(block, faults)
 
@@ -172,49 +166,20 @@ class Reading:
 
     def _matrix(
         self, block: Block, out: kernel.Arrays, rows: int, cells: int
-    ) -> tuple[Float32[np.ndarray, "docs features"], Int64[np.ndarray, " features"], bool]:
-        """The cells of a block as a matrix, the ids of its columns, and if any is left out."""
+    ) -> tuple[Float32[np.ndarray, "docs features"], Int64[np.ndarray, " features"]]:
+        """The cells of a block as a matrix, and the ids of its columns."""
         ids, values, ends = out.ids[:cells], out.values[:cells], out.ends[:rows]
         columns = np.flatnonzero(out.stamps >= 0)
         width = len(columns)
         if cells == rows * width and (ids.reshape(rows, width) == columns).all():
-            return in_pages(values.reshape(rows, width)), columns, False
-        bound = self.limit.bound(self.decoded + block.decoded)
-        check_size(rows, width, bound, self.name)
+            return values.reshape(rows, width).copy(), columns
+        check_size(rows, width, self.limit.bound(self.decoded + block.decoded), self.name)
         places = np.empty(len(out.stamps), dtype=np.int64)
         places[columns] = np.arange(width)
         matrix = np.full((rows, width), ABSENT, dtype=np.uint32)
         owners = np.repeat(np.arange(rows), np.diff(ends, prepend=0))
         matrix[owners, places[ids]] = values.view(np.uint32)
-        return in_pages(matrix.view(np.float32)), columns, cells < rows * width
-
-
-def in_pages(array: np.ndarray) -> np.ndarray:
-    """A copy in memory of its own, which goes back to the system as soon as it is dropped."""
-    if not array.nbytes:
-        return array.copy()
-    copy = np.frombuffer(mmap.mmap(-1, array.nbytes), dtype=array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
-
-
-@no_type_check
-@compiled()
-def permute_rows(matrix: np.ndarray, order: np.ndarray) -> None:
-    """Row `order[i]` goes to place i, without a second matrix; `order` is used up."""
-    first_row = np.empty(matrix.shape[1], dtype=matrix.dtype)
-    for start in range(len(order)):
-        if order[start] < 0:
-            continue
-        first_row[:] = matrix[start]
-        place = start
-        while order[place] != start:
-            source = order[place]
-            matrix[place] = matrix[source]
-            order[place] = -1
-            place = source
-        matrix[place] = first_row
-        order[place] = -1
+        return matrix.view(np.float32), columns
 
 
 def available() -> int:

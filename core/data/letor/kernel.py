@@ -78,14 +78,15 @@ def arrays_for(text_bytes: int, lines: int, highest_id: int) -> Arrays:
 
 @no_type_check
 @compiled(nogil=True)
-def parse(text: np.ndarray, rules: Rules, out: Arrays) -> None:  # noqa: C901, PLR0912 (more functions compile longer)
+def parse(text: np.ndarray, rules: Rules, out: Arrays) -> None:  # noqa: C901, PLR0912, PLR0915 (more functions compile longer)
     """Parse whole lines; the last byte of the text is a newline."""
     counts = out.counts
     row, query, query_end, place = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     while place < len(text) and counts[BAD_LINES] < FAULTS:
-        line, first_cell = place, counts[CELLS]
+        line, first_cell, end = place, counts[CELLS], counts[COMMENT_BYTES]
         place = _past_blanks(text, place)
         is_row = not (text[place] == _HASH or _ends_line(text, place))
+        sound = True
         if is_row:
             start = place
             out.labels[row], place, status = _number(text, start)
@@ -94,10 +95,9 @@ def parse(text: np.ndarray, rules: Rules, out: Arrays) -> None:  # noqa: C901, P
             place = _past_blanks(text, place)
             if rules.with_query:
                 start = place + 4
-                qid = text[place] == _Q and text[place + 1] == _I and text[place + 2] == _D
-                if not qid or text[place + 3] != _COLON:
-                    place = np.int64(-1)
-                else:
+                sound = text[place] == _Q and text[place + 1] == _I and text[place + 2] == _D
+                sound &= sound and text[place + 3] == _COLON
+                if sound:
                     place, same = start, True
                     while text[place] > _SPACE and text[place] != _HASH:
                         same &= text[place] == text[query + place - start]
@@ -107,15 +107,41 @@ def parse(text: np.ndarray, rules: Rules, out: Arrays) -> None:  # noqa: C901, P
                         run = counts[RUNS]
                         out.runs[run, 0], out.runs[run, 1], out.runs[run, 2] = row, start, place
                         counts[RUNS] += 1
-                    if not 0 < place - start <= LONGEST_QUERY_ID:
-                        place = np.int64(-1)
-            if place >= 0:
-                cells = out.ids, out.values, out.stamps, out.patches, counts
-                place = _cells(text, place, line, rules.highest_id, cells)
-        if place >= 0:
-            comment = out.comments, out.comment_ends, counts
-            place = _comment(text, place, row, is_row, comment)
-        if place < 0 or place - line >= rules.line_bytes:
+                    sound = 0 < place - start <= LONGEST_QUERY_ID
+                    place = _past_blanks(text, place)
+            digit, cell = np.int64(text[place]) - _ZERO, counts[CELLS]
+            while sound and 0 <= digit <= 9:
+                feature = np.int64(0)
+                while 0 <= digit <= 9 and feature <= rules.highest_id:
+                    feature = feature * 10 + digit
+                    place += 1
+                    digit = np.int64(text[np.uint64(place)]) - _ZERO
+                sound = text[np.uint64(place)] == _COLON and feature <= rules.highest_id
+                if sound and out.stamps[feature] != line:
+                    out.stamps[feature] = line
+                    out.ids[cell] = feature
+                    start = place + 1
+                    out.values[cell], place, status = _number(text, start)
+                    counts[CLIPPED] += status == _CLIPPED
+                    if status == _UNDECIDED:
+                        place = _leave_to_python(text, cell, start, out.patches, counts)
+                    cell += 1
+                    place = _past_blanks(text, place)
+                    digit = np.int64(text[np.uint64(place)]) - _ZERO
+                else:
+                    sound = False
+            counts[CELLS] = cell
+        commented = text[place] == _HASH
+        if sound and commented:
+            place += 1
+            while not _ends_line(text, place):
+                sound &= text[place] != _RETURN  # one that ends no line
+                out.comments[end] = text[place]
+                end += 1
+                place += 1
+        sound &= _ends_line(text, place)
+        place += text[place] == _RETURN
+        if not sound or place - line >= rules.line_bytes:
             out.faults[counts[BAD_LINES]] = line
             counts[BAD_LINES] += 1
             counts[CELLS] = first_cell
@@ -123,42 +149,12 @@ def parse(text: np.ndarray, rules: Rules, out: Arrays) -> None:  # noqa: C901, P
             while text[place] != _NEWLINE:
                 place += 1
         elif is_row:
+            counts[COMMENTED] += commented
+            counts[COMMENT_BYTES] = out.comment_ends[row] = end
             out.ends[row] = counts[CELLS]
             row += 1
         place += 1
     counts[ROWS] = row
-
-
-@no_type_check
-@compiled(nogil=True)
-def _cells(
-    text: np.ndarray, place: int, line: int, highest: int, cells: tuple[np.ndarray, ...]
-) -> int:
-    """Take the cells of a row; the place of what follows them, −1: one is malformed."""
-    ids, values, stamps, patches, counts = cells
-    cell = counts[CELLS]
-    while True:
-        place = _past_blanks(text, place)
-        digit = np.int64(text[np.uint64(place)]) - _ZERO
-        if digit < 0 or digit > 9:
-            counts[CELLS] = cell
-            return place
-        feature = np.int64(0)
-        while 0 <= digit <= 9 and feature <= highest:
-            feature = feature * 10 + digit
-            place += 1
-            digit = np.int64(text[np.uint64(place)]) - _ZERO
-        if text[np.uint64(place)] != _COLON or feature > highest or stamps[feature] == line:
-            return np.int64(-1)
-        stamps[feature] = line
-        ids[cell] = feature
-        start = place + 1
-        values[cell], place, status = _number(text, start)
-        if status == _CLIPPED:
-            counts[CLIPPED] += 1
-        elif status == _UNDECIDED:
-            place = _leave_to_python(text, cell, start, patches, counts)
-        cell += 1
 
 
 @no_type_check
@@ -169,24 +165,21 @@ def _number(text: np.ndarray, start: int) -> tuple[np.float32, int, int]:  # noq
     negative = text[place] == _MINUS
     if negative or text[place] == _PLUS:
         place += 1
-    mantissa, power = np.uint64(0), 0
-    first = place
-    digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
-    while digit <= np.uint64(9):
-        mantissa = mantissa * np.uint64(10) + digit
-        place += 1
-        digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
-    digits = place - first
-    if text[np.uint64(place)] == _DOT:
-        place += 1
+    mantissa, digits, power = np.uint64(0), 0, 0
+    for behind in range(2):  # before the dot, behind it
         first = place
         digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
         while digit <= np.uint64(9):
             mantissa = mantissa * np.uint64(10) + digit
             place += 1
             digit = np.uint64(text[np.uint64(place)]) - np.uint64(_ZERO)
+        digits += place - first
         power = first - place
-        digits -= power
+        if behind == 0:
+            power = 0
+            if text[np.uint64(place)] != _DOT:
+                break
+            place += 1
     known = 0 < digits <= _MOST_DIGITS
     if known and text[place] | _LOWER_CASE == _E:
         place += 1
@@ -203,15 +196,18 @@ def _number(text: np.ndarray, start: int) -> tuple[np.float32, int, int]:  # noq
     ends = character == _SPACE or character == _NEWLINE  # noqa: PLR1714 (a set is slower)
     if not (known and (ends or character in (_TAB, _RETURN, _HASH))):
         return np.float32(0), place, _UNDECIDED
-    status = _FINE
+    sign = -1.0 if negative else 1.0
     if mantissa <= np.uint64(_EXACT) and -_EXACT_POWER <= power <= _EXACT_POWER:
         scale = _POWERS[abs(power) - _LOWEST_POWER]
         value = np.float64(mantissa) / scale if power < 0 else np.float64(mantissa) * scale
-        if value > LARGEST:
-            value, status = LARGEST, _CLIPPED
-    else:
-        value, status = _bounded(mantissa, power)
-    return np.float32(-value if negative else value), place, status
+        return np.float32(sign * value), place, _FINE
+    if not _LOWEST_POWER <= power <= _HIGHEST_POWER:
+        return np.float32(0), place, _UNDECIDED
+    near = np.float64(mantissa) * _POWERS[power - _LOWEST_POWER]
+    low, high = np.float32(near * (1.0 - _SLACK)), np.float32(near * (1.0 + _SLACK))
+    if low > LARGEST and near < _SURELY_FINITE:
+        return np.float32(sign * LARGEST), place, _CLIPPED
+    return np.float32(sign * low), place, _FINE if low == high <= LARGEST else _UNDECIDED
 
 
 @no_type_check
@@ -227,50 +223,6 @@ def _leave_to_python(
     patches[count, 0], patches[count, 1], patches[count, 2] = cell, start, place
     counts[PATCHES] += 1
     return place
-
-
-@no_type_check
-@compiled(nogil=True)
-def _bounded(mantissa: np.uint64, power: int) -> tuple[float, int]:
-    """(float32 of mantissa × 10^power, status), undecided where float64 is not exact enough."""
-    if mantissa == np.uint64(0):
-        return 0.0, _FINE
-    if not _LOWEST_POWER <= power <= _HIGHEST_POWER:
-        return 0.0, _UNDECIDED
-    near = np.float64(mantissa) * _POWERS[power - _LOWEST_POWER]
-    low, high = np.float32(near * (1.0 - _SLACK)), np.float32(near * (1.0 + _SLACK))
-    if low > LARGEST:
-        return LARGEST, (_CLIPPED if near < _SURELY_FINITE else _UNDECIDED)
-    return np.float64(low), (_FINE if low == high else _UNDECIDED)
-
-
-@no_type_check
-@compiled(nogil=True)
-def _comment(
-    text: np.ndarray,
-    place: int,
-    row: int,
-    is_row: bool,  # noqa: FBT001 (compiled)
-    out: tuple[np.ndarray, ...],
-) -> int:
-    """Keep the comment of a row; the place of the newline, −1: the cells end at something else."""
-    comments, comment_ends, counts = out
-    end = counts[COMMENT_BYTES]
-    if text[place] == _HASH:
-        place += 1
-        while not _ends_line(text, place):
-            if text[place] == _RETURN:  # one that ends no line
-                return np.int64(-1)
-            comments[end] = text[place]
-            end += 1
-            place += 1
-        counts[COMMENTED] += is_row
-    elif not _ends_line(text, place):
-        return np.int64(-1)
-    if is_row:
-        counts[COMMENT_BYTES] = end
-        comment_ends[row] = end
-    return place + 1 if text[place] == _RETURN else place
 
 
 @no_type_check

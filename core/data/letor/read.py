@@ -8,39 +8,36 @@ number and counted; infinity and anything beyond 1.8e308 is an error. `NULL` and
 error unless a policy is chosen, by which values that were cut are missing too. Rows of a query that
 are scattered over the file are gathered, in file order, and counted.
 
-Blocks of lines are parsed on two threads into chunks, which become one matrix at the end; a chunk
-is dropped when it is copied, so that reading and splitting take at most 1.5 times the matrix and
-16 MiB, for comments of up to a third of their features' bytes. A matrix of more than a fifth of the
-free memory lies in a file. One that would outgrow a limit, the machine or its text many times over
-is refused before it is made: see `letor.chunks`.
+Blocks of lines are parsed on two threads into chunks, which are appended to one growing matrix, so
+that reading and splitting take at most 1.5 times the matrix, for comments of up to a third of
+their features' bytes. A matrix of more than a fifth of the free memory lies in a file. One that
+would outgrow a limit, the machine or its text many times over is refused before it is made: see
+`letor.chunks`.
 """
 
 import io
 import json
 import shutil
 import tempfile
-import weakref
-from array import array
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, NamedTuple, TypeAlias, cast
+from typing import IO, TypeAlias, cast
 
 import numpy as np
-from jaxtyping import Float32, Int32, Int64, UInt8
+from jaxtyping import Float32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.document_tables import ANY_PART, TableReading, is_table, rows_of
+from shuffleproof.core.data.document_tables import TableReading, is_table, rows_of
+from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.letor.chunks import (
     ABSENT,
     Chunk,
     MatrixLimit,
     Reading,
     documents_in,
-    permute_rows,
 )
 from shuffleproof.core.data.letor.errors import check_size, group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
@@ -53,8 +50,7 @@ from shuffleproof.core.data.letor.stream import (
     blocks,
 )
 from shuffleproof.core.data.letor.write import NAMES_LINE, write
-from shuffleproof.core.data.nameless_file import NamelessFile
-from shuffleproof.core.data.text import TextColumn, span_type
+from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 from shuffleproof.core.words import counted
 
@@ -143,13 +139,12 @@ def read(
     return table.to_dataset()
 
 
-def check_start(  # noqa: PLR0913 (how a file is read, by name)
+def check_start(
     source: Source,
     name: str,
     missing: MissingCells | str,
     *,
     with_query: bool,
-    all_parts: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
@@ -159,7 +154,6 @@ def check_start(  # noqa: PLR0913 (how a file is read, by name)
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
-        all_parts: whether a column `part` of a table may say several parts.
         columns: names of a table's columns, where they are none of the usual ones.
 
     Raises:
@@ -168,8 +162,7 @@ def check_start(  # noqa: PLR0913 (how a file is read, by name)
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
     if is_table(source, name):
-        reading = TableReading(part=ANY_PART if all_parts else None)
-        with closing(table.adding(source, name=name, reading=reading)) as read:
+        with closing(table.adding(source, name=name)) as read:
             next(read, None)
         return
     with closing(blocks(source, name, table.limits, documents=True)) as start:
@@ -185,16 +178,6 @@ Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
 """From the number of queries to the queries of each part; no query is in two."""
 
 
-class _Gathered(NamedTuple):
-    """The rows of all chunks, in the order wanted."""
-
-    matrix: Float32[np.ndarray, "docs features"]
-    labels: Float32[np.ndarray, " docs"]
-    comments: TextColumn | None
-    documents: TextColumn | None
-    left_out: bool  # whether a row leaves out a cell
-
-
 @dataclass
 class LetorTable:
     """Rows of one or several files on their way to a data set: `adding` …, then `to_dataset`."""
@@ -206,15 +189,19 @@ class LetorTable:
 
     def __post_init__(self) -> None:
         """Start empty."""
-        self._chunks: deque[Chunk] = deque()
-        self._spilled: IO[bytes] | None = None
         self._limit = MatrixLimit(self.limits)
-        self._decoded = self._cell_bytes = self.rows = 0
+        self._cells = GrowingArray(np.float32, "feature matrix", self._limit.in_memory)
+        self._columns = self.feature_ids = np.zeros(0, dtype=np.int64)
+        self._waiting: list[Chunk] = []  # of other columns than the matrix
+        self._labels, self._owners = GrowingArray(np.float32), GrowingArray(np.int32)
+        self._comments, self._comment_ends = GrowingArray(np.uint8), GrowingArray(np.uint32)
+        self._decoded = self.rows = self._missing = self._clipped = 0
+        self._commented = self._left_out = False
         self._names: dict[int, str] = {}
+        self.columns_by_table: dict[str, tuple[str, ...]] = {}
         self._queries: dict[bytes, int] = {}
-        self._run_starts, self._run_queries = array("q"), array("i")
+        self._scattered, self._last_query = set[bytes](), -1
         self._called, self.lacking = "", 0
-        self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
 
     def adding(
         self,
@@ -243,13 +230,13 @@ class LetorTable:
             yield from self._add_table(source, called, reading or TableReading())
         else:
             yield from self.add_text(source, called, with_query=groups is None)
-        if self.rows == first_row and not (reading and reading.only):
+        if self.rows == first_row:
             raise _no_documents(called)
         if groups is not None:
-            start = first_row
-            for size in group_sizes(groups, self.rows - first_row, called, self.limits):
-                self._begin_query(start, str(len(self._queries) + 1).encode())
-                start += size
+            sizes = group_sizes(groups, self.rows - first_row, called, self.limits)
+            names = (str(len(self._queries) + 1).encode() for _ in sizes)
+            numbers = [self._queries.setdefault(name, len(self._queries)) for name in names]
+            self._owners.append(np.repeat(np.array(numbers, dtype=np.int32), sizes))
 
     def add_text(self, source: Source, name: str, *, with_query: bool) -> Iterator[int]:
         """`adding` of LETOR text, whose rows name their queries or not."""
@@ -277,15 +264,16 @@ class LetorTable:
         reading = replace(reading, columns=self.columns, gaps=gaps)
         with ExitStack() as stack:
             path = source if isinstance(source, Path) else _copied(source, stack)
-            for chunk, names, stored in rows_of(path, name, reading):
+            for chunk, columns, named, stored in rows_of(path, name, reading):
+                self.columns_by_table[name] = columns
                 ids = chunk.feature_ids.tolist()
                 if ids[-1] > self.limits.feature_id:
                     finding = f"a feature id above {self.limits.feature_id:,}"
                     raise DataError(name, finding, "Number the features from 1, or name them.")
                 self._decoded += chunk.cells.nbytes
                 self._take(chunk, name)
-                if names is not None:
-                    self._names |= dict(zip(ids, names, strict=True))
+                if named:
+                    self._names |= dict(zip(ids, columns, strict=True))
                 yield stored
 
     def _take(self, chunk: Chunk, name: str) -> None:
@@ -299,36 +287,58 @@ class LetorTable:
         if not np.array_equal(chunk.feature_ids, self.feature_ids):
             self.feature_ids = np.union1d(self.feature_ids, chunk.feature_ids)
         rows = self.rows + len(chunk.labels)
-        bound = self._limit.bound(self._decoded)
-        check_size(rows, len(self.feature_ids), bound, name)
-        for row, query in chunk.runs:
-            self._begin_query(self.rows + row, query)
-        chunk.runs.clear()  # a query a row takes more memory than the rows
+        check_size(rows, len(self.feature_ids), self._limit.bound(self._decoded), name)
         self.rows = rows
-        self._cell_bytes += chunk.cells.nbytes
-        if self._cell_bytes > self._limit.in_memory:
-            self._spill(chunk)
-        self._chunks.append(chunk)
+        self._labels.append(chunk.labels)
+        self._note_queries(chunk)
+        self._comment_ends.append(self._comments.length + chunk.comment_ends)
+        if chunk.comments is not None:
+            self._commented = True
+            self._comments.append(chunk.comments)
+        self._missing += chunk.missing
+        self._clipped += chunk.clipped
+        self._waiting.append(chunk)
+        waiting = sum(chunk.cells.size for chunk in self._waiting)
+        if len(self.feature_ids) == len(self._columns) or waiting > self._cells.length:
+            self._append_waiting()
 
-    def _begin_query(self, row: int, query: bytes) -> None:
-        """Note that another query may begin at a row."""
-        number = self._queries.setdefault(query, len(self._queries))
-        if not self._run_queries or self._run_queries[-1] != number:
-            self._run_starts.append(row)
-            self._run_queries.append(number)
+    def _note_queries(self, chunk: Chunk) -> None:
+        """Append the query of each row."""
+        numbers = []
+        for _, query in chunk.runs:
+            if query in self._queries and self._queries[query] != self._last_query:
+                self._scattered.add(query)
+            self._last_query = self._queries.setdefault(query, len(self._queries))
+            numbers.append(self._last_query)
+        if numbers:
+            lengths = np.diff([row for row, _ in chunk.runs], append=len(chunk.labels))
+            self._owners.append(np.repeat(np.array(numbers, dtype=np.int32), lengths))
 
-    def _spill(self, chunk: Chunk) -> None:
-        """Keep the cells of a chunk in a file."""
-        try:
-            if self._spilled is None:
-                self._spilled = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the table)
-                weakref.finalize(self, self._spilled.close)
-            self._spilled.write(chunk.cells.tobytes())
-        except OSError as error:
-            finding = f"no room for the feature matrix ({error.strerror})"
-            raise DataError(tempfile.gettempdir(), finding, "Free some, or set TMPDIR.") from error
-        chunk.cells = np.broadcast_to(np.float32(0), chunk.cells.shape)
-        chunk.spilled = True
+    def _append_waiting(self) -> None:
+        """Append the chunks that wait to the matrix, widened to all columns first."""
+        ids, before = self.feature_ids, self._columns
+        width, old = len(ids), len(before)
+        rows = self._cells.length // max(old, 1)
+        if width > old and rows:
+            self._left_out = True
+            self._cells.resize(rows * width)
+            cells, places = self._cells.array(), np.searchsorted(ids, before)
+            for start in reversed(range(0, rows, SLAB)):  # from the end, so that none is lost
+                stop = min(start + SLAB, rows)
+                slab = cells[start * old : stop * old].reshape(-1, old).copy()
+                wide = cells[start * width : stop * width].reshape(-1, width)
+                wide.view(np.uint32)[:] = ABSENT
+                wide[:, places] = slab
+            del cells, wide
+        self._columns = ids
+        for chunk in self._waiting:
+            wide = chunk.cells
+            if len(chunk.feature_ids) < width:
+                wide = np.full((len(chunk.labels), width), ABSENT, np.uint32).view(np.float32)
+                wide[:, np.searchsorted(ids, chunk.feature_ids)] = chunk.cells
+            self._cells.append(wide)
+            self._left_out |= chunk.absent or len(chunk.feature_ids) < width
+        self._waiting.clear()
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
         """Add zero columns, so that the columns are these ids, a rising superset of its own.
@@ -352,29 +362,32 @@ class LetorTable:
             fillers: what the missing cells of each column become; by default as the present cells
                 of the first part have it, then to be read from `fillers`.
         """
+        self._append_waiting()
         parts = split(len(self._queries))
         chosen = np.concatenate(parts)
         order = np.concatenate([chosen, np.setdiff1d(np.arange(len(self._queries)), chosen)])
-        runs = np.array(self._run_queries)
-        lengths = np.diff(self._run_starts, append=self.rows).astype(np.int32)
-        self._run_starts = array("q")
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
-        owners = np.repeat(place[runs], lengths)  # the query of each row, by its place
-        del lengths
+        owners = self._owners.array()  # the query of each row, by its number
+        np.take(place, owners, out=owners)  # by its place
         offsets = ragged.offsets_of(np.bincount(owners, minlength=len(order)).astype(np.int64))
         moved = bool((owners[1:] < owners[:-1]).any())
         sources = np.argsort(owners, kind="stable").astype(np.int32) if moved else None
-        missing, clipped = (
-            sum(getattr(chunk, name) for chunk in self._chunks) for name in ("missing", "clipped")
-        )
-        rows = self._gather(sources)
-        matrix = rows.matrix
+        del owners, self._owners
+        matrix = self._cells.array().reshape(self.rows, -1)
+        labels, comments = self._labels.array(), self._all_comments(sources)
+        if sources is not None:
+            for column in (labels, *matrix.T):  # no second matrix
+                column[:] = column[sources]
+        if len(parts) > 1:
+            sources = None
+        documents = comments and documents_in(comments)
+        missing, clipped = self._missing, self._clipped
         if clipped and self.missing is not MissingCells.ERROR:
             cut = _replaced(matrix, lambda slab: np.abs(slab) == np.float32(LARGEST), np.nan)
             missing, clipped = missing + cut, max(0, clipped - cut)
         kept = missing and self.missing is MissingCells.MISSING
-        absent = self._absent(matrix, nulls=bool(kept)) if rows.left_out or kept else None
+        absent = self._absent(matrix, nulls=bool(kept)) if self._left_out or kept else None
         learnt_from = matrix[: int(offsets[len(parts[0])])]
         self.fillers = self._fillers_of(learnt_from) if fillers is None else fillers
         if missing and not kept:
@@ -387,72 +400,37 @@ class LetorTable:
             datasets.append(
                 RankingDataset(
                     features=matrix[here],
-                    labels=rows.labels[here],
+                    labels=labels[here],
                     offsets=offsets[start : end + 1] - offsets[start],
                     query_ids=tuple(names[query] for query in part.tolist()),
                     feature_ids=tuple(self.feature_ids.tolist()),
-                    doc_ids=rows.documents and rows.documents.between(here),
-                    comments=rows.comments and rows.comments.between(here),
+                    doc_ids=documents and documents.between(here),
+                    comments=comments and comments.between(here),
                     feature_names=self.feature_names,
                     absent=None if absent is None else absent[here],
                     missing=absent is not None and self.missing is MissingCells.MISSING,
-                    source_rows=sources if len(parts) == 1 else None,
+                    source_rows=sources,
                 )
             )
-        scattered = np.flatnonzero(np.bincount(runs, minlength=len(names)) > 1).tolist()
-        gathered = tuple(names[query] for query in scattered)
+        gathered = tuple(
+            name
+            for query, name in zip(self._queries, names, strict=True)
+            if query in self._scattered
+        )
         first, *others = datasets
         told = ParsedLetor(first, gathered, int(clipped), int(missing), self.lacking)
         return [told, *map(ParsedLetor, others)]
 
-    def _gather(self, sources: Int32[np.ndarray, " docs"] | None) -> _Gathered:
-        """The rows of all chunks in arrays; a chunk is dropped when it is copied.
-
-        Args:
-            sources: the row of the file for each place; None: they stand so already.
-        """
-        rows, width = self.rows, len(self.feature_ids)
-        if 4 * rows * width > self._limit.in_memory:
-            matrix = NamelessFile("feature matrix").array((rows, width), np.float32)
-        else:
-            matrix = np.empty((rows, width), dtype=np.float32)
-        labels = np.empty(rows, dtype=np.float32)
-        sizes = [len(chunk.comments) for chunk in self._chunks if chunk.comments is not None]
-        blob = np.empty(sum(sizes), dtype=np.uint8)
-        spans = np.empty((2, rows if sizes else 0), dtype=span_type(len(blob)))
-        first = end = 0
-        left_out = False
-        if self._spilled is not None:
-            self._spilled.seek(0)
-        while self._chunks:
-            chunk = self._chunks.popleft()
-            where = slice(first, first + len(chunk.labels))
-            cells = chunk.cells
-            if chunk.spilled and self._spilled is not None:
-                cells = np.fromfile(self._spilled, np.float32, cells.size).reshape(cells.shape)
-            if len(chunk.feature_ids) < width:
-                matrix.view(np.uint32)[where] = ABSENT
-                matrix[where, np.searchsorted(self.feature_ids, chunk.feature_ids)] = cells
-            else:
-                matrix[where] = cells
-            left_out |= chunk.absent or len(chunk.feature_ids) < width
-            labels[where] = chunk.labels
-            if sizes:
-                ends = end + chunk.comment_ends
-                starts = np.concatenate([[end], ends[:-1]])
-                spans[:, where] = starts, ends
-            if chunk.comments is not None:
-                blob[end : end + len(chunk.comments)] = chunk.comments
-                end += len(chunk.comments)
-            first = where.stop
+    def _all_comments(self, sources: np.ndarray | None) -> TextColumn | None:
+        """The comments of all rows; None: no row has one."""
+        if not self._commented:
+            return None
+        blob, ends = self._comments.array(), self._comment_ends.array()
+        starts = np.concatenate([np.zeros(1, ends.dtype), ends[:-1]])
         if sources is not None:
-            labels = labels[sources]
-            for column in spans if sizes else ():
+            for column in (starts, ends):
                 column[:] = column[sources]
-            permute_rows(matrix, sources.copy())
-        comments = TextColumn(blob, spans[0], spans[1]) if sizes else None
-        documents = comments and documents_in(comments)
-        return _Gathered(matrix, labels, comments, documents, left_out)
+        return TextColumn(blob, starts, ends)
 
     @staticmethod
     def _absent(

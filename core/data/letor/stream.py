@@ -87,7 +87,7 @@ class Limits:
     matrix_bytes: int = 1 << 36
     decoded_bytes: int = 1 << 38
     ratio: float = 250.0
-    block_bytes: int = 1 << 19
+    block_bytes: int = 1 << 18
 
 
 class MissingCells(StrEnum):

@@ -1,6 +1,6 @@
 """What studies of retrievers share in telling: what people call them, gates of their indexes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -86,12 +86,6 @@ def with_display_names(frame: pd.DataFrame) -> pd.DataFrame:
 def names(result: StudyResult) -> list[str]:
     """The retrievers that are there, in the order asked for."""
     return list(dict.fromkeys(ranker for ranker, *_ in result.points))
-
-
-def compared_retrievers(recipe: Mapping[str, Any]) -> str:
-    """The retrievers of a study, each with whom it is from."""
-    sourced = [f"{label(name)} ({retriever_entry(name).source})" for name in recipe["retrievers"]]
-    return "; ".join(sourced)
 
 
 def gates_of(result: StudyResult, name: str, family: str, level: float) -> dict[str, Any]:

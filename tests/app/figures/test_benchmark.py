@@ -27,76 +27,47 @@ def compared():
 
 
 def dots(figure):
-    """The trace of the dots."""
-    (trace,) = [trace for trace in figure.data if trace.mode == "markers"]
-    return trace
-
-
-def by_variant(figure):
-    """What is drawn of every variant, in the order of the axis."""
+    """What is drawn of every row, by its name, in the order of the axis."""
     found = {}
     for trace in figure.data:
         if trace.mode == "markers":
             for at, name in enumerate(trace.y):
-                reach = (trace.error_x.arrayminus, trace.error_x.array)
+                ends = None
+                if trace.error_x.array is not None:
+                    ends = (
+                        trace.x[at] - trace.error_x.arrayminus[at],
+                        trace.x[at] + trace.error_x.array[at],
+                    )
                 found[name] = SimpleNamespace(
-                    x=trace.x[at], symbol=trace.marker.symbol, color=trace.marker.color[at],
-                    edge=trace.marker.line.color,
-                    reach=[None if ends is None else ends[at] for ends in reach],
+                    x=trace.x[at], symbol=trace.marker.symbol[at], color=trace.marker.color[at],
+                    edge=trace.marker.line.color, ends=ends,
+                    facts=None if trace.customdata is None else trace.customdata[at],
                 )  # fmt: skip
-    return found
-
-
-def intervals(figure):
-    """(low, high) by ranker and the colour that they are drawn in."""
-    found = {}
-    for trace in figure.data:
-        if trace.mode == "lines+markers":
-            ends = list(zip(trace.x, trace.y, strict=True))
-            for (low, name), (high, same), (gap, _) in zip(*[iter(ends)] * 3, strict=True):
-                assert (same, gap) == (name, None)
-                found[name] = (low, high, trace.line.color)
-    return found
+    return {name: found[name] for name in figure.layout.yaxis.tickvals or found if name in found}
 
 
 def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     figure = benchmark.differences(compared, "initial ranking", "NDCG@10")
-    drawn, spans = dots(figure), intervals(figure)
-    assert list(drawn.y) == ["SetRank IMSAB + init", "DLCM", "MART"]  # undefined: left out
+    drawn = dots(figure)
+    assert list(drawn) == ["SetRank IMSAB + init", "DLCM", "MART"]  # undefined: left out
     rows = compared.dropna().set_index("ranker").loc[["setrank-imsab-init", "dlcm", "mart"]]
-    assert list(drawn.x) == list(rows["difference"])
+    assert [one.x for one in drawn.values()] == list(rows["difference"])
     rows.index = rows.index.map(with_display_names)
-    for name, facts, color in zip(drawn.y, drawn.customdata, drawn.marker.line.color, strict=True):
-        assert spans[name] == (rows["low"][name], rows["high"][name], color)
-        assert facts[0] == name
+    for name, one in drawn.items():
+        assert one.ends == pytest.approx((rows["low"][name], rows["high"][name]))
+        assert one.facts[0] == name
+        assert (one.color == one.edge) == (rows["p"][name] <= 0.05)
     assert figure.layout.yaxis.categoryarray[-1] == "SetRank IMSAB + init"
     assert "initial ranking" in figure.layout.xaxis.title.text
     assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 0
     json.dumps(figure.to_plotly_json(), default=str)
 
 
-def test_a_bar_a_query_up_where_the_ranker_is_better():
-    frame = pd.DataFrame(
-        {
-            "query": ["a", "b", "c"], "fold": "sample", "ranker": [0.9, 0.5, 0.1],
-            "baseline": [0.2, 0.5, 0.4], "difference": [0.7, 0.0, -0.3],
-        }
-    )  # fmt: skip
-    figure = benchmark_query.deltas(frame, ("dlcm", "mart"), "NDCG@10", "c")
-    better, others = figure.data
-    np.testing.assert_array_equal([*better.y, *others.y], frame.difference)
-    np.testing.assert_array_equal([*better.x, *others.x], [1, 2, 3])
-    assert [facts[0] for bars in figure.data for facts in bars.customdata] == ["a", "b", "c"]
-    assert better.marker.color != others.marker.color
-    (framed,) = figure.layout.shapes
-    assert (framed.x0, framed.x1, framed.y1) == (2.5, 3.5, -0.3)
-
-
 def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     places = [("dlcm", 1.5), ("gsf", 1.9), ("mart", 2.6), ("ranksvm", 4.0)]
     cliques = [("dlcm", "gsf"), ("gsf", "mart")]
     figure = benchmark_ranks.ranks(places, cliques, 0.8)
-    drawn = dots(figure)
+    (drawn,) = [trace for trace in figure.data if trace.mode == "markers"]
     assert dict(zip(drawn.text, drawn.x, strict=True)) == {
         with_display_names(name): place for name, place in places
     }
@@ -115,20 +86,6 @@ def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     assert len(heights) == 2  # lines of overlapping cliques lie apart
     assert max(heights) < 1
     assert figure.layout.annotations[0].text == "critical difference 0.80"
-
-
-def test_two_answers_are_drawn_from_the_initial_ranking():
-    answers = pd.DataFrame(
-        {"document": ["x", "y", "z"], "label": [1.0, 0.0, 2.0], "initial": [1, 2, 3],
-         "dlcm": [3, 2, 1], "mart": [1, 3, 2]}
-    )  # fmt: skip
-    moves = benchmark_query.moves(answers, ("dlcm", "mart"))
-    assert list(moves.moved) == [True, False, True]
-    figure = benchmark_query.two_answers(answers, ("dlcm", "mart"))
-    assert list(figure.layout.xaxis.ticktext) == ["initial ranking", "DLCM", "MART"]
-    columns = [trace for trace in figure.data if trace.mode == "markers"]
-    assert [list(trace.y) for trace in columns] == [[1, 2, 3], [3, 2, 1], [1, 3, 2]]
-    assert "answered" not in columns[0].hovertemplate
 
 
 def test_two_runs_are_joined_where_both_have_a_document_among_their_first():
@@ -162,14 +119,11 @@ def table():
 
 @pytest.mark.parametrize(
     ("effect", "column"),
-    [
-        ("quality", "change"), ("robustness", "loss_change"), ("seconds", "seconds"),
-        ("parameters", "parameters"),
-    ],
-)  # fmt: skip
+    [("quality", "change"), ("robustness", "loss_change")],
+)
 def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, column):
     figure = ablation.effects(table, effect, "NDCG@10", step_of)
-    drawn = by_variant(figure)
+    drawn = dots(figure)
     known = table.iloc[1:].dropna(subset=[column]).set_index("variant")[column]
     assert {name: one.x for name, one in drawn.items()} == known.to_dict()
     assert next(iter(drawn)) == "released"
@@ -180,7 +134,6 @@ def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, colu
     assert set(symbols.values()) == {"circle"}
     if effect == "quality":
         one = drawn["paper + clip 5"]
-        assert one.x - one.reach[0] == pytest.approx(-0.08)
-        assert one.x + one.reach[1] == pytest.approx(-0.02)
+        assert one.ends == pytest.approx((-0.08, -0.02))
         open_dot = drawn["paper + loss softmax-ce"]
         assert open_dot.color != open_dot.edge

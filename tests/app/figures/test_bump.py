@@ -47,13 +47,6 @@ def test_lines_run_from_shown_to_answer_to_answer_before(moves):
     assert moved.line.width > stayed.line.width, "not by colour alone"
 
 
-def test_the_chosen_document_is_brought_out(moves):
-    figure = bump.bump(moves, "dlcm", chosen=1)
-    thick = max(figure.data, key=lambda trace: (trace.line.width or 0) if trace.line else 0)
-    assert drawn(thick) == [[(0, 1), (1, 3), (2, 2)]]
-    assert len(bump.bump(moves, "dlcm", chosen=7).data) == len(bump.bump(moves, "dlcm").data)
-
-
 def test_of_a_long_list_the_documents_that_moved_furthest_are_drawn():
     count, chosen = 5000, 7
     places, answered = np.arange(1, count + 1), np.arange(1, count + 1)
@@ -84,13 +77,3 @@ def test_any_length_is_drawn_within_bounds(count):
     figure = bump.bump(frame, "setrank-imsab")
     assert bump.SMALLEST <= figure.layout.height <= bump.LARGEST
     assert len(figure.layout.yaxis.tickvals) <= 8
-
-
-def test_scatter_marks_moved_documents_full_and_shares_its_axes(moves):
-    figure = bump.scatter(moves, "dlcm")
-    diagonal, points = figure.data
-    assert list(diagonal.x) == list(diagonal.y)
-    assert list(points.marker.symbol) == ["circle-open", "circle", "circle"]
-    assert list(points.x) == [3, 2, 1]
-    assert list(points.y) == [3, 0.5, 1]
-    assert figure.layout.xaxis.range == figure.layout.yaxis.range

@@ -41,31 +41,6 @@ def test_a_curve_holds_the_means_of_its_ranker(frame):
     assert list(lines["DLCM without init"].customdata[1][:3]) == ["DLCM without init", "40", 240]
 
 
-def test_sizes_stand_on_a_logarithmic_axis_with_their_own_ticks(frame):
-    made = figure.curves(drawn(frame), "NDCG@10", 40)
-    assert made.layout.xaxis.type == "log"
-    assert list(made.layout.xaxis.ticktext) == ["40", "240", "500"]
-    texts = [one.text for one in made.layout.annotations]
-    assert "trained here" in texts
-    (marked,) = [one.x for one in made.layout.annotations if one.text == "trained here"]
-    assert marked == pytest.approx(np.log10(40))
-
-
-def test_the_axis_begins_at_zero_or_below_the_lowest_interval(frame):
-    own = drawn(frame)
-    assert figure.curves(own, "NDCG@10").layout.yaxis.range[0] == 0
-    near = figure.curves(own, "NDCG@10", from_zero=False).layout.yaxis.range
-    assert 0 < near[0] < own["low"].min()
-    assert near[1] > own["high"].max()
-
-
-def test_every_curve_is_named_once_at_its_end(frame):
-    made = figure.curves(drawn(frame), "NDCG@10")
-    ends = [one for one in made.layout.annotations if one.name == "end"]
-    assert len(ends) == 3
-    assert {one.x for one in ends} == {np.log10(500)}
-
-
 def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     own = frame[frame.ranker == "dlcm-without-init"]
     made = figure.sizes(own, "quality")
@@ -78,18 +53,6 @@ def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     assert len(marks.x) == 6
     assert list(marks.customdata[0][:3]) == ["DLCM without init", "40", 40]
     assert figure.sizes(frame, "quality").layout.annotations[0].text == "ideal"
-
-
-def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
-    own = frame[frame.trained_on != "240"]
-    made = figure.sizes(own, "quality")
-    cells = made.data[0]
-    assert list(cells.y) == [
-        "ideal<br>N0 = any", "initial ranking<br>N0 = any", "DLCM without init<br>N0 = 40",
-    ]  # fmt: skip
-    for ranker, row in zip(dict.fromkeys(own.ranker), cells.z, strict=True):
-        assert list(row) == list(own[own.ranker == ranker]["mean"])
-    assert made.layout.xaxis.title.text == "candidates tested on (N1)"
 
 
 def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
@@ -124,13 +87,3 @@ def test_dots_are_full_where_the_change_is_more_than_chance(conditions):
     assert list(own.error_x.array) == pytest.approx([0.1, 0.1, 0.15])
     assert "oracle for MART" in made.layout.yaxis.ticktext
     assert len(set(made.layout.yaxis.tickvals)) == 4
-
-
-def test_changes_stand_around_zero_without_the_rankers_as_trained(conditions):
-    own = conditions[conditions.ranker == "setrank-imsab-init"]
-    made = dots.conditions(own, "NDCG@10", "change")
-    (trace,) = made.data
-    assert list(trace.x) == [-0.2, 0.05]
-    assert list(trace.error_x.arrayminus) == pytest.approx([0.1, 0.15])
-    assert made.layout.shapes[0].x0 == 0
-    assert made.layout.yaxis.ticktext[0] == "<b>SetRank IMSAB + init</b>"

@@ -78,7 +78,7 @@ def test_the_button_asks_what_the_command_beside_it_asks(store, kind):
     assert scope.pinned == job_kinds.text_of(store.names()[name])
     assert "Waiting for a free worker" in page.get("progress")[0].proto.text
     state_of(store, job, state="failed", reason="the disk is full", finished=2.0)
-    assert "The last study failed: the disk is full" in words(page_with(kind))
+    assert "The last job failed: the disk is full" in words(page_with(kind))
 
 
 @pytest.mark.parametrize("kind", LISTLESS)

@@ -1,26 +1,23 @@
 """The page Attention and what it asks for: maps, clicks, zoom, errors."""
 
-import html
 import json
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import scoring, services
+from shuffleproof.app import services
 from shuffleproof.app.figures import attention as figure
-from shuffleproof.app.views.attention import export, sentences
+from shuffleproof.app.views.attention import export
 from shuffleproof.app.views.attention import map as attention_map
 from shuffleproof.app.views.attention.map import Overview, WantedMap
 from shuffleproof.core.answers import attention
 from shuffleproof.core.answers.attention import unpack_array
 from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import ScoringError, UsageError
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.base import origins
-from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, record_maps
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
@@ -80,22 +77,6 @@ def test_the_order_shown_plays_no_part_in_setrank_and_does_in_dlcm(trained_sampl
     assert said(page).endswith("the initial ranking is part of what SetRank IMSAB + init reads.")
 
 
-def test_every_map_of_a_ranker_can_be_looked_at(trained_sample, monkeypatch):
-    page = opened(trained_sample[0].root, monkeypatch)
-    maps = page.selectbox(key="map").options
-    assert len(maps) == 4
-    for kind in ("gather", "spread", "rollout"):
-        page = page.selectbox(key="map").select(kind).run()
-        assert any(KINDS[kind].words in text for text in texts(page))
-        assert asked(page, "map") == kind
-    page = page.selectbox(key="map").select("spread").run()
-    page = page.selectbox(key="head").select("2").run()
-    page = page.selectbox(key="block").select("2").run()
-    assert any("documents ← points, block 2, head 2" in text for text in texts(page))
-    page = page.selectbox(key="ranker").select("dlcm").run()  # has no such map
-    assert any("gate paths" in text for text in texts(page))
-
-
 def test_the_address_restores_the_choices(trained_sample, monkeypatch):
     address = {
         "ranker": "dlcm", "map": "reset", "change": "shuffled:77", "sorting": "score",
@@ -118,18 +99,6 @@ def test_a_cell_names_both_documents_their_labels_ranks_and_features(trained_sam
     apart = features["apart (σ)"].str.replace("−", "-").astype(float).abs().to_numpy()
     assert (np.diff(apart) <= 0).all()
     assert set(features.columns[1:3]) == set(documents.columns)
-
-
-def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypatch):
-    class Dead:
-        def ask(self, *_):
-            raise ScoringError("it <b>died</b>", "Try again.", "details")
-
-    monkeypatch.setattr(scoring, "resident", Dead)
-    page = opened(trained_sample[0].root, monkeypatch, query="502", change="shuffled:991")
-    assert not page.exception
-    assert "The scoring process has no answer" in page.error[0].value.replace("\\", "")
-    assert "<b>" not in page.error[0].value
 
 
 def seen(docs=5, kinds=(("documents", 2, 2),)):
@@ -201,12 +170,6 @@ def test_the_documents_looked_at_most_have_the_largest_columns():
     assert np.isnan(table["weight after"][1])
     assert attention_map.looked_at(seen(3), (before, after), WantedMap("phi", 0, None)) is None
     assert attention_map.looked_at(seen(3), (before, after), WantedMap("spread", 0, None)) is None
-
-
-def names(text):
-    """Row and column that the words at a mark begin with."""
-    row, _, rest = html.unescape(text).partition("</b> ← ")
-    return row.removeprefix("<b>"), rest.partition("<br>")[0]
 
 
 def question(trained_sample, ranker, **more):
@@ -305,14 +268,6 @@ def test_changes_read_back(text, what):
 def test_other_changes_are_refused(text):
     with pytest.raises(UsageError):
         ListEdit.parse(text)
-
-
-def test_a_list_without_relevant_documents_has_no_relevant_mass():
-    heads = pd.DataFrame({"map": ["paths"], "neighbours": [2.0], "relevant": [np.nan]})
-    assert sentences.summary("dlcm", heads.assign(chance=np.nan), 3) == (
-        "DLCM draws on 2.0 of 3 documents (effective neighbours). The list has no relevant "
-        "document."
-    )
 
 
 def test_of_a_long_list_the_first_documents_are_drawn(monkeypatch):

@@ -92,14 +92,6 @@ def test_conventions_change_the_whole_table_at_once(stored):
     np.testing.assert_allclose(frame["difference"], expected["difference"])
 
 
-def test_measure_columns_baseline_and_test_are_choices(stored):
-    test = opened(measure="NDCG@3", columns=["NDCG@1", "NDCG@3"], baseline="dlcm",
-                  test="randomisation")  # fmt: skip
-    assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
-    assert "DLCM" not in list(test.dataframe[0].value["ranker"])
-    assert "randomisation, Holm" in words(test)
-
-
 def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
     labels = fold.test.labels.copy()
     labels[fold.test.offsets[3] : fold.test.offsets[4]] = 0
@@ -132,9 +124,9 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     query = str(frame["query"].iloc[-1])
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
-    assert f"Query {query} of my_set · seed 0" in words(test)
+    assert f"Query {query} of my_set, seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
-    assert f"Query {query} of my_set · seed 1" in words(test)
+    assert f"Query {query} of my_set, seed 1" in words(test)
     test.session_state["documents opened"] = True
     test.run()
     test.multiselect(key="features").set_value([2, 3]).run()
@@ -153,15 +145,12 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     assert list(queries["query"]) == list(frame["query"])
 
 
-def test_a_click_chooses_ranker_and_query(monkeypatch):
+def test_a_click_chooses_the_ranker(monkeypatch):
     point = {"selection": {"points": [{"customdata": ["dlcm", 0.1, 0.2]}]}}
     state = {view.CHART: point}
     monkeypatch.setattr(view.st, "session_state", state)
     picture.follow_click(view.CHART, view.CLICK)
     assert state["ranker"] == "dlcm"
-    state[view.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
-    picture.follow_click(view.BARS, view.OPEN_QUERY)
-    assert (state["of"], state["fold of"]) == ("q7", "fold2")
 
 
 def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monkeypatch):
@@ -226,11 +215,6 @@ def test_folds_of_one_name_are_run_together(store):
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"
-
-
-def handed_in(store):
-    asked = {"data": tables.DATA, "rankers": ["lambdamart", "dlcm", "gsf"], "preset": "small"}
-    return jobs.submit(store, "benchmark", asked)
 
 
 def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, tmp_path):

@@ -14,11 +14,11 @@ from shuffleproof.app.plain import JOINER
 from shuffleproof.core import jobs
 from shuffleproof.core.data import catalogue, display_texts
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.execution.jobs import Jobs, transaction
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
+from tests import app_jobs
 
 MARKUP = "![x](http://e.org/x.png)<b>"
 LETOR = "".join(
@@ -70,28 +70,6 @@ def ingested(store, tmp_path, name="mine"):
     path.write_text(LETOR)
     (artefact,) = run_to_end(catalogue.ingest(path, name, store))
     return artefact
-
-
-def worked(store):
-    """Do the waiting jobs as a worker would."""
-    for job in jobs.jobs_of(store).list("waiting"):
-        state, result, reason = "done", None, ""
-        try:
-            result = run_to_end(jobs.KINDS[job.kind](store, **job.parameters))
-        except Exception as error:  # noqa: BLE001 (the job's end, whatever it is)
-            state, reason = "failed", str(error)
-        _end(store, job, (state, result, reason))
-
-
-def _end(store, job, ending):
-    import json
-
-    state, result, reason = ending
-    with transaction(Jobs(store.root).folder) as table:
-        table.execute(
-            "UPDATE job SET state = ?, result = ?, reason = ?, finished = 1.0 WHERE id = ?",
-            (state, json.dumps(result), reason, job.id),
-        )
 
 
 def test_the_sample_is_there_with_its_facts_findings_and_pictures(store):
@@ -247,7 +225,7 @@ def test_files_are_uploaded_read_in_and_opened(store):
     assert "upload files" not in test.session_state, "they left the memory"
     next(button for button in test.button if button.label == "Import").click().run()
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
-    worked(store)
+    app_jobs.worked(store)
     test.run()
     again = page("Add data", **{"import": test.query_params["import"]})
     for shown in (test, again):  # success survives a reload
@@ -265,7 +243,7 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     chosen(test, [("train.txt", bad), ("vali.txt", LETOR), ("test.txt", LETOR)])
     test.selectbox(key="upload missing").set_value("zero").run()
     next(button for button in test.button if button.label == "Import").click().run()
-    worked(store)
+    app_jobs.worked(store)
     test.run()
     error = test.error[0].value
     assert "train/train.txt:3601" in error.replace("\\", "").replace(JOINER, "")
@@ -300,7 +278,7 @@ def test_a_single_file_is_split_by_query_until_another_comes(store, name):
     next(button for button in test.button if button.label == "Import").click().run()
     (job,) = jobs.jobs_of(store).list("waiting")
     assert job.parameters["files"] is None
-    worked(store)
+    app_jobs.worked(store)
     (artefact,) = store.artefacts("data")
     assert [artefact.facts["parts"][part]["queries"] for part in ("train", "valid", "test")] == [
         9,
@@ -318,7 +296,7 @@ def test_files_stored_already_are_opened_by_the_name_just_given(store):
         test.text_input(key="upload name").set_value(name).run()
         chosen(test, [("all.txt", LETOR)])
         next(button for button in test.button if button.label == "Import").click().run()
-        worked(store)
+        app_jobs.worked(store)
         test.run()
     assert [*store.names()] == ["anders", "zweite"]
     opening = [button.label for button in test.button if button.label.startswith("Open ")]
@@ -331,13 +309,11 @@ def table_of_parts(parts):
     return text.getvalue()
 
 
-@pytest.mark.parametrize("way", ["Files of each part", "One file, split by query"])
 @pytest.mark.parametrize("name", ["all.parquet", "test.parquet"])
-def test_a_table_that_names_its_parts_is_taken_as_it_says(store, way, name):
+def test_a_table_that_names_its_parts_is_taken_as_it_says(store, name):
     test = page("Add data")
     assert "Parquet" in plain(test)
     test.text_input(key="upload name").set_value("mine").run()
-    test.segmented_control(key="upload way").set_value(way).run()
     table = table_of_parts(["train"] * 3 + ["valid", "test", "test"])
     test.file_uploader[0].set_value([(name, table, "application/octet-stream")])
     test.run()
@@ -346,33 +322,9 @@ def test_a_table_that_names_its_parts_is_taken_as_it_says(store, way, name):
     assert not [each for each in test.selectbox if each.key.startswith("part of")]
     assert not test.number_input, "nothing is split"
     next(button for button in test.button if button.label == "Import").click().run()
-    worked(store)
+    app_jobs.worked(store)
     (artefact,) = store.artefacts("data")
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [3, 1, 2]
-
-
-def test_renaming_and_deleting(store, tmp_path):
-    artefact = ingested(store, tmp_path)
-    ingested(store, tmp_path, "other")
-    test = page("Manage", "mine")
-    test.text_input(key="rename mine").set_value("other")
-    rename = next(button for button in test.button if button.label == "Rename")
-    rename.click().run()
-    assert "the name is taken" in test.error[0].value
-    test.text_input(key="rename mine").set_value("new name")
-    next(button for button in test.button if button.label == "Rename").click().run()
-    assert test.session_state["data"] == "new name"
-    assert "Not found" not in plain(test), "the address says the new name"
-    assert "mine" not in store.names()
-    assert store.names()["new name"] == artefact.key
-    next(button for button in test.button if button.label == "Delete …").click().run()
-    assert "No trained ranker and no study depends on it" in plain(test)
-    assert "It is also called other" in plain(test), "the same bytes are one data set"
-    test.button(key="delete now").click().run()
-    assert not test.exception
-    assert "Not found" not in plain(test)
-    assert store.names() == {}
-    assert artefact.key not in {each.key for each in store.artefacts()}
 
 
 def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
@@ -383,7 +335,7 @@ def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch)
     assert not test.get("plotly_chart")
     next(button for button in test.button if button.label == "Examine it").click().run()
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["examine"]
-    worked(store)
+    app_jobs.worked(store)
     test.run()
     assert "mine holds 15 queries" in plain(test)
 
@@ -428,5 +380,5 @@ def test_the_form_names_the_columns_of_a_table(store, tables_read_here):
     test.text_input(key="upload columns").set_value("query=session,label=target").run()
     assert not test.error
     next(button for button in test.button if button.label == "Import").click().run()
-    worked(store)
+    app_jobs.worked(store)
     assert "mine" in store.names()

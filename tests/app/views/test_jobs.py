@@ -2,7 +2,6 @@
 
 import io
 import shutil
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -26,24 +25,6 @@ def button(page, label):
     return next(one for one in page.button if one.label == label)
 
 
-def test_running_waiting_and_ended_jobs_are_told_apart(table):
-    ended, failed, runs, waits = (
-        table.train(ranker) for ranker in ("dlcm", "setrank-msab", "setrank-imsab", "mart")
-    )
-    table.end(table.run(ended, 2), result={"valid": {"NDCG@10": 0.61234}})
-    table.end(table.run(failed), "failed", reason="train.txt:7: no label. Add one.\nmore")
-    table.run(runs, 3)
-    said = words(opened(jobs_script))
-    for heading in ("Running (1)", "Waiting (1)", "Failed (1)", "Finished (1)"):
-        assert heading in said
-    assert "Cancelled" not in [one.value for one in opened(jobs_script).subheader]
-    assert "3 of at most 30 epochs · 400 lists/s · at most " in said
-    assert "validation NDCG@10 0.612" in said
-    assert "train.txt:7: no label. Add one." in said
-    assert "the next to run" in said
-    assert waits.id
-
-
 def test_cancel_and_try_again(table):
     job = table.train("dlcm")
     page = opened(jobs_script)
@@ -61,21 +42,6 @@ def test_a_running_job_is_asked_to_stop_once(table):
     button(page, "Cancel").click().run()
     assert "stopping" in words(page)
     assert button(page, "Cancel").disabled
-
-
-def test_the_last_can_be_the_next_and_the_first_the_last(table):
-    names = ["dlcm", "mart", "lambdamart"]
-    for name in names:
-        table.train(name)
-
-    def order():
-        return [job.parameters["ranker"] for job in table.jobs.list("waiting")]
-
-    page = opened(jobs_script)
-    [one for one in page.button if one.label == "Run next"][-1].click().run()
-    assert order() == ["lambdamart", "dlcm", "mart"]
-    button(page, "Run last").click().run()
-    assert order() == ["dlcm", "mart", "lambdamart"]
 
 
 def test_a_removed_job_is_gone_and_a_second_tab_says_so(table):
@@ -116,9 +82,7 @@ def test_markup_in_names_is_shown_and_not_obeyed(table):
     assert job.state == "waiting"
 
 
-def test_what_was_done_is_a_link_in_the_sidebar_and_on_the_page_also_after_a_reload(
-    table, monkeypatch
-):
+def test_what_was_done_is_a_link_on_the_page(table, monkeypatch):
     job, lost = table.train("dlcm"), table.train("mart")
     digest = "0" * 64
     table.end(table.run(job, 1), result={"artefact": f"ranker-{digest}"})
@@ -132,13 +96,7 @@ def test_what_was_done_is_a_link_in_the_sidebar_and_on_the_page_also_after_a_rel
 
     monkeypatch.setattr(Store, "resolve", resolve)
     linked = [link.proto.label for link in opened(jobs_script).get("page_link")]
-    assert linked.count("Train DLCM small on sample") == 1
     assert linked.count("Open the result") == 1
-    later = time.time() + jobs.RECENTLY
-    monkeypatch.setattr(jobs, "time", SimpleNamespace(time=lambda: later))
-    assert [link.proto.label for link in opened(jobs_script).get("page_link")] == [
-        "Open the result"
-    ]
 
 
 def test_a_toast_tells_the_end_once_and_not_to_who_comes_later(table):
@@ -195,36 +153,6 @@ def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
     measured = [Step(1, 10, "epochs", 10.0, {}), Step(2, 10, "epochs", 12.0, {})]
     later = replace(running, progress=told | {"done": 2})
     assert jobs.job_progress(later, measured).words.endswith("at most 15 s more")
-
-
-@pytest.mark.parametrize(
-    ("kind", "given", "name"),
-    [
-        ("ingest", {"upload": "u", "name": "mine"}, "Import mine"),
-        (
-            "initial-ranking",
-            {"data": "d", "rankers": ["a", "b"]},
-            "Disturb the initial ranking of a, b on d",
-        ),
-        ("invariance", {"data": "d", "rankers": ["a"]}, "Shuffle lists for a on d"),
-        ("set-size", {"data": "d"}, "Vary the set size on d"),
-        ("set-size", {"data": "d", "rankers": ["a"]}, "Vary the set size of a on d"),
-        ("benchmark", {"data": "d", "rankers": ["a"]}, "Benchmark a on d"),
-        (
-            "train",
-            {
-                "data": "d",
-                "ranker": "dlcm",
-                "preset": "small",
-                "changes": {"seed": "1"},
-                "lists": {"initial": ["random"]},
-            },
-            "Train dlcm@small seed=1 on random on d",
-        ),
-    ],
-)
-def test_names_of_jobs(kind, given, name):
-    assert jobs.name(Job("0", kind, given)) == name
 
 
 def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):

@@ -8,7 +8,6 @@ import pytest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.received_files import in_words
 from shuffleproof.app.views.library import chosen_entries as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core import job_kinds, jobs
@@ -20,7 +19,6 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from tests import app_pages
-from tests import app_sizes as made
 from tests import app_tables as tables
 from tests.app_jobs import state_of
 from tests.app_pages import words
@@ -40,7 +38,7 @@ def filled(folder, fold):
     store = Store(folder)
     data = tables.data_set(store, fold)
     rankers = [ranker_in(store, fold, trees=trees) for trees in ("3", "4")]
-    studies = [made.sizes_in(store, fold), made.rankings_in(store, fold)]
+    studies = [tables.ablation_in(store, fold), tables.benchmark_in(store, fold)]
     return store, data, rankers, studies
 
 
@@ -80,9 +78,8 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     assert (row["name"], row["kind"], row["data"]) == ("MART", "ranker", tables.DATA)
     assert row["seconds"] == 1.5
     assert "trees 3" in row["what"]
-    cells = len(made.sizes_plan(tables.fold()).cells())
-    assert table.loc[str(studies[0].key)]["name"] == "set-size"
-    assert table.loc[str(studies[0].key)]["seconds"] == pytest.approx(cells * 0.1, rel=0.1)
+    assert table.loc[str(studies[0].key)]["name"] == "ablation"
+    assert table.loc[str(studies[0].key)]["seconds"] == pytest.approx(1.2)
     assert table.loc[str(data.key)]["needed"] == 4
     assert "5 of 5 entries" in words(test)
 
@@ -90,9 +87,9 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
-        (Filter(kind="study"), {"set-size", "initial-rankings"}),
+        (Filter(kind="study"), {"ablation", "benchmark"}),
         (Filter(text="TREES 4 ranker"), {"mart"}),
-        (Filter(text="initial-rank"), {"initial-rankings"}),
+        (Filter(text="ablat"), {"ablation"}),
         (Filter(data=tables.DATA, kind="data"), {tables.DATA}),
         (Filter(text="nothing of the kind"), set()),
     ],
@@ -102,30 +99,15 @@ def test_filters_narrow_what_is_shown(shown, wanted, names):
     assert {entry.name for entry in found} == names
 
 
-def test_every_name_is_shown_and_found(own):
-    store, data, *_ = own
-    for name in ("zz second", "aa first"):
-        store.set_name(name, data.key)
-    for word in ("second", "aa", tables.DATA):
-        (row,) = opened(kind="data", find=word).dataframe[0].value.to_dict("records")
-        assert row["name"].split(", ") == sorted(["zz second", "aa first", tables.DATA])
-    test = opened(chosen=keys(data))
-    test.button(key="delete").click().run()
-    told = words(test).replace("\\", "")
-    assert f"aa first, {tables.DATA}, zz second**, {in_words(data.size)}, is removed" in told
-    assert "0.0 MB" not in told
-
-
 def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     _, data, _, studies = shown
     test = opened(chosen=keys(studies[0]))
     assert f"Made from: {tables.DATA}" in words(test)
     assert "its trials took" in words(test)
     assert any(
-        "study set-size" in code.value and "--data my_set" in code.value for code in test.code
+        "study ablation" in code.value and "--data my_set" in code.value for code in test.code
     )
-    assert any("question = SetSize(" in code.value for code in test.code)
-    assert any("Rankers of lists are trained on 3 and 6" in code.value for code in test.code)
+    assert any("question = Ablation(" in code.value for code in test.code)
     assert any("SetRank: Learning a permutation" in code.value for code in test.code)
     (link,) = test.get("page_link")
     assert f"study={studies[0].key}" in str(link.proto)
@@ -241,25 +223,6 @@ def shown_archive(home, tmp_path):
     chosen = [entry.artefact for entry in library.with_dependencies(every, [studies[0].key])]
     run_to_end(archive.write(store, chosen, tmp_path / "elsewhere.zip"))
     return (tmp_path / "elsewhere.zip").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("ending", "said"),
-    [
-        ({"state": "failed", "reason": "study is damaged"}, "Refused. study is damaged"),
-        ({"state": "done", "result": '{"artefact": "a", "artefacts": ["a", "b"]}'},
-         "2 entries taken in"),
-        ({"state": "cancelled"}, "cancelled."),
-    ],
-)  # fmt: skip
-def test_what_became_of_an_archive_is_said(own, ending, said):
-    store, *_ = own
-    upload = uploads.spool(store, [("a.zip", io.BytesIO(b"no archive"))])
-    job = jobs.submit(store, view.IMPORT, {"upload": upload, "name": "a.zip"})
-    test = opened(**{view.MINE: job.id})
-    assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
-    state_of(store, job, finished=2.0, **ending)
-    assert said in words(opened(**{view.MINE: job.id}))
 
 
 def test_the_store_says_its_size_and_is_cleaned_when_asked(own):

@@ -1,7 +1,6 @@
 """The page From outside: runs, files of scores and models come in, are read by jobs and found."""
 
 import io
-import json
 from functools import partial
 
 import pytest
@@ -12,15 +11,13 @@ from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views import outside as view
 from shuffleproof.core import jobs
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Jobs, transaction
 from shuffleproof.core.job_kinds import FILE, QRELS, RUNS
-from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies import names
 from tests import app_pages
 from tests import app_tables as tables
+from tests.app_jobs import worked
 from tests.app_pages import words
 
 FOLD = tables.fold()
@@ -47,36 +44,9 @@ def draft_of(store, **files):
     return draft
 
 
-def worked(store, job):
-    """Do a job as its worker would, to its end in the table of jobs."""
-    try:
-        result = run_to_end(jobs.KINDS[job.kind](store, **job.parameters))
-    except ShuffleproofError as error:
-        return ended(store, job, state="failed", reason=str(error))
-    return ended(store, job, state="done", result=json.dumps(result))
-
-
-def ended(store, job, **values):
-    with transaction(Jobs(store.root).folder) as table:
-        for name, value in (values | {"finished": 2.0}).items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names above)
-    return jobs.jobs_of(store).get(job.id)
-
-
 def runs_of(store, second=SECOND, grades=GRADES):
     files = {QRELS: {"qrels.txt": grades}, RUNS: {"first.run": FIRST, "second.run": second}}
     return draft_of(store, **files)
-
-
-def test_the_page_says_what_comes_first_and_what_is_lacking(store):
-    test = opened()
-    assert view.QUESTION in words(test)
-    assert "Judgments come first." in words(test)
-    assert test.button(key="compare runs").disabled
-    draft = draft_of(store, **{QRELS: {"qrels.txt": GRADES}})
-    test = opened(**{view.RUNS_DRAFT: draft})
-    assert "qrels.txt (24 bytes)" in words(test)
-    assert "Now the runs." in words(test)
 
 
 def test_runs_are_handed_in_compared_and_linked(store):
@@ -171,10 +141,3 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     test = opened(have=view.SCORED, **{view.DOCTOR: job.id})
     assert "All documents have the same score in" in words(test)
     assert not test.exception
-
-
-def test_a_function_is_named_on_the_command_line_only(store):
-    test = opened(have=view.FUNCTION)
-    assert "runs none that comes over the web" in words(test)
-    for command in ("certify mine:score", "doctor --ranker mine:score"):
-        assert any(f"{command} --data 'my_set'" in code.value for code in test.code)

@@ -2,11 +2,10 @@
 
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import scoring, services
+from shuffleproof.app import services
 from shuffleproof.app.plain import JOINER, escaped
 from shuffleproof.app.study import sample_result
 from shuffleproof.app.views import overview
-from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.result import StudyResult
 
@@ -27,21 +26,6 @@ def opened(root, monkeypatch):
 def plain(page):
     assert not page.exception
     return " ".join(one.value for one in page.markdown).replace("\\", "")
-
-
-def test_it_says_what_it_is_and_how_to_begin_without_rankers(tmp_path, monkeypatch):
-    page = opened(tmp_path, monkeypatch)
-    assert page.title[0].value == "Shuffleproof"
-    assert "Every number comes from scoring the changed input for real" in plain(page)
-    assert "rankers are not here yet" in page.info[0].value.replace("\\", "")
-    assert [code.value for code in page.code] == [
-        "shuffleproof demo",
-        "shuffleproof ingest my-folder --name mine",
-    ]
-    assert [head.value for head in page.subheader] == [
-        "Shuffle the documents",
-        "Bring your own data",
-    ]
 
 
 def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatch):
@@ -97,17 +81,3 @@ def test_a_data_set_that_is_not_there_is_said_on_every_page(tmp_path, monkeypatc
     page.query_params["data"] = "gone"
     assert "data set gone" in page.run().warning[0].value
     assert "Shown instead: sample" in page.warning[0].value
-
-
-def test_a_scoring_process_without_an_answer_leaves_the_page_alive(trained_sample, monkeypatch):
-    class Dead:
-        def ask(self, *_):
-            raise ScoringError("it gave no answer within 20 s", "It was replaced; try again.")
-
-    monkeypatch.setattr(scoring, "resident", Dead)
-    scoring._described.clear()
-    scoring._scored.clear()
-    page = opened(trained_sample[0].root, monkeypatch)
-    assert "no answer within 20 s" in page.error[0].value.replace("\\", "")
-    assert page.button(key="again").label == "Try again"
-    assert "Bring your own data" in [one.value for one in page.subheader]

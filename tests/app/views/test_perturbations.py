@@ -6,22 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import disturbed_lists
+from shuffleproof.app import rescoring
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.study import perturbed_queries as queries
-from shuffleproof.app.study.picture import follow_click
-from shuffleproof.app.study_access import compute
 from shuffleproof.app.views import perturbations as view
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import sections
-from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import run_to_end
-from shuffleproof.core.words import signed
 from tests import app_disturbed as made
-from tests import app_folded as folded
 
 CHAIN = "shuffle:1+shuffle-shown"
 
@@ -48,31 +40,6 @@ def desk(workbench, stored, monkeypatch):
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
 
-def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatch):
-    made.desk_of(Store(tmp_path), monkeypatch)
-    page = made.opened("perturbations")
-    assert view.FORM.question.title in made.words(page)
-    assert "No study of perturbations is stored for sample yet" in made.words(page)
-    assert any("--families shuffle-shown,transpositions" in code.value for code in page.code)
-    assert page.button(key="new.run").label == "Run this study"
-    listed = [name for table in page.dataframe for name in table.value["family"]]
-    assert sorted(listed) == sorted(PERTURBATIONS), "every family, once"
-    said = dict(zip(page.dataframe[0].value["family"], page.dataframe[0].value["what happens"],
-                    strict=True))  # fmt: skip
-    assert said["shuffle-shown"] == PERTURBATIONS["shuffle-shown"].summary
-
-
-def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
-    page = made.opened("perturbations")
-    frame = compute(str(stored.key), sections.losses, "NDCG@10")
-    folded.tables(page)
-    numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
-    pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)
-    folded.menus(page)
-    labels = {button.label for button in page.get("download_button")}
-    assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
-
-
 def test_losses_are_from_the_lists_as_they_are(result):
     frame = sections.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
     start = result.per_query(INITIAL, "cut", 0.0, "NDCG@10").mean()
@@ -84,28 +51,9 @@ def test_losses_are_from_the_lists_as_they_are(result):
     assert frame.loc["feature:1", "shuffle", 1.0]["answer-tau"] == pytest.approx(1)
 
 
-def test_strength_rankers_and_conventions_are_choices(desk, stored):
-    page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
-    assert "no relevant: 1" in made.words(page)
-    none = made.opened("perturbations", show=[])
-    assert "Choose at least one ranker" in made.words(none)
-
-
-def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
-    point = (INITIAL, "distractors", 3.0)
-    worst = compute(str(stored.key), sections.damage, *point, "NDCG@10")
-    query = worst["query"][0]
-    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
-    said = made.words(page)
-    assert f"query {query} loses most: {signed(worst['change'][0])}" in said
-    assert "0 documents left the list, 3 joined it" in said
-    page.selectbox(key="family").set_value("cut").run()
-    assert "6 documents left the list, 0 joined it" in made.words(page)
-
-
 def test_a_chain_is_played_again_too(desk, stored):
     query = StudyResult.open(stored.path).query_ids[3]
-    moves = disturbed_lists.replayed_query(stored, (INITIAL, CHAIN, 1.0), query, 1)
+    moves = rescoring.perturbed(stored, (INITIAL, CHAIN, 1.0), query, 1)
     assert sorted(moves["shown"]) == list(range(1, 13))
     assert list(moves["shown_before"]) == list(range(1, 13))
     value = StudyResult.open(stored.path).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")
@@ -114,58 +62,6 @@ def test_a_chain_is_played_again_too(desk, stored):
     discount = 1 / np.log2(np.arange(2, 12))
     found = ((2.0**order - 1) @ discount) / ((2.0**ideal - 1) @ discount)
     assert found == pytest.approx(float(value[1, 3]), abs=1e-5)
-
-
-def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
-    query = StudyResult.open(stored.path).query_ids[3]
-    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
-    folded.tables(page)
-    page.multiselect(key="features").set_value([3]).run()
-    assert not page.exception
-    shown = next(table.value for table in page.dataframe if "kind" in table.value)
-    kept = shown[shown["kind"] == "kept"]
-    pd.testing.assert_series_equal(kept["feature 3"], kept["feature 3 as it is"], check_names=False)
-    assert shown[shown["kind"] == "new"]["feature 3 as it is"].isna().all()
-    assert shown["feature 3"].notna().all()
-
-
-def test_clicks_choose_cell_point_and_query(monkeypatch):
-    session = made.clicked(view, monkeypatch, view.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
-    follow_click(view.MAP, view.CELL)
-    assert (session["point"], session["family"]) == ("dlcm", "cut")
-    session = made.clicked(view, monkeypatch, view.CURVES, "gsf", 0.5)
-    follow_click(view.CURVES, view.POINT)
-    assert (session["point"], session["at"]) == ("gsf", 0.5)
-    session = made.clicked(queries, monkeypatch, queries.MAP, "q7", 2, -0.1)
-    follow_click(queries.MAP, queries.CLICK)
-    assert (session["of"], session["at"]) == ("q7", 2.0)
-
-
-@pytest.fixture(scope="module")
-def otherwise(workbench):
-    """A study of rankers trained and asked otherwise: one that learns, one that draws."""
-    pairs = (("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0))
-    return run_to_end(Perturbations(("ranksvm", "random"), pairs, draws=1, seed=2).run(workbench))
-
-
-def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):
-    point = ("ranksvm", "label-noise", 1.0)
-    query = compute(str(otherwise.key), sections.damage, *point, "NDCG@10")["query"][0]
-    chosen = {"study": str(otherwise.key), "family": "label-noise", "of": query, "point": "ranksvm"}
-    page = made.opened("perturbations", query=chosen)
-    said = made.words(page)
-    assert (
-        "what RankSVM answers, trained otherwise. Right: what RankSVM answers, trained as" in said
-    )
-    moves = disturbed_lists.replayed_query(otherwise, point, str(query), 0)
-    assert moves["moved"].any()
-    assert (moves["shown"] == moves["shown_before"]).all()
-    value = StudyResult.open(otherwise.path).draws(*point, "score-change")[0]
-    at = StudyResult.open(otherwise.path).query_ids.index(query)
-    change = (moves["score"] - moves["score_before"]).abs().max()
-    assert change == pytest.approx(float(value[at]), abs=1e-5)
-    same = disturbed_lists.replayed_query(otherwise, ("random", "batches", 1.0), str(query), 0)
-    assert not same["moved"].any()
 
 
 def test_the_map_holds_every_cell_and_says_which_mean_nothing():
@@ -206,20 +102,6 @@ def test_attacks_are_told_by_network_attacked_and_ranker_hit():
     assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
     assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transfer_text(wide, "RR"))
     assert sections.transfer(frame[frame["family"] == "cut"]).empty
-
-
-def test_one_query_shows_all_rankers_under_all_perturbations_by_level(desk, stored, result):
-    page = made.opened("query")
-    query = sections.most_changed(result)
-    frame = sections.of_query(result, query, "NDCG@10")
-    sections.at_step(frame, 1.0)
-    assert query in page.query_params["query"]
-    page.slider(key="step").set_value(0).run()
-    assert "no ranker loses NDCG@10" in made.words(page)
-    page.slider(key="step").set_value(2)
-    page.selectbox(key="family").set_value("shuffle")
-    page.selectbox(key="point").set_value("initial ranking").run()
-    assert not page.exception
 
 
 def test_the_values_of_one_query_are_those_of_the_study(result):

@@ -32,14 +32,6 @@ def shown(page, column):
 
 
 @pytest.mark.usefixtures("store")
-def test_the_stored_study_is_told_and_its_disturbance_chosen():
-    page = opened()
-    assert "of its agreement to noise" in words(page)
-    assert len(shown(page, "short")) == 6
-    page = opened(query={"disturbance": "calls", "measure": "NDCG@10"})
-
-
-@pytest.mark.usefixtures("store")
 def test_a_query_is_ordered_for_so_many_calls():
     query, calls = 3, 40
     pairs, items = SAMPLE.pairs(query), SAMPLE.items[query]

@@ -114,14 +114,6 @@ def test_only_what_is_trained_is_offered(store, tmp_path):
     assert not any("SNRM" in str(one.options) for one in page.selectbox if one.label == "Retriever")
 
 
-def test_the_stored_study_is_told_gates_before_effectiveness(store):
-    page = opened()
-    columns = [set(one.value) for one in page.dataframe]
-    places = [at for at, own in enumerate(columns) if own & {"dense_in_disguise", "AP"}]
-    assert [("AP" in columns[at]) for at in places] == [False, True]
-    assert "SNRM small is best: AP 0.906" in words(page)
-
-
 def test_every_kind_of_study_of_the_collection_is_a_choice_here(store):
     there = Store(SAMPLE_FOLDER).artefacts("study")
     shipped = [one for one in there if one.recipe["kind"] in COLLECTION_STUDIES]

@@ -3,23 +3,18 @@
 import statistics
 from datetime import UTC, datetime
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from shuffleproof.app import (
     benchmarks,
     library,
     recent_work,
     runs,
-    scoring,
     training,
 )
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
@@ -27,8 +22,6 @@ from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import interval, p_value
-from tests import app_disturbed
 from tests.app_jobs import desk, opened, train_script, words
 
 
@@ -70,36 +63,6 @@ def train_button(page):
 def chosen(page, *names):
     page.multiselect(key="train").set_value(list(names)).run()
     return page
-
-
-def test_an_empty_store_says_what_will_appear_and_what_it_costs(table):
-    page = opened(train_script)
-    said = words(page)
-    assert "Nothing has been trained from here on this data set yet" in said
-    assert "None yet." in said
-    assert "8 trainings, time unknown, the candidate lists included." in said
-    assert train_button(page).label == "Train 2 rankers"
-
-
-def test_rankers_are_combined_into_one_with_its_cost_said(table):
-    page = opened(train_script, combine=True)
-    assert "Choose two or more rankers." in words(page)
-    page.multiselect(key="combine.members").set_value(["mart@small", "ranksvm@small"]).run()
-    said = words(page)
-    assert "2 scorings of every list for one answer, one a member." in said
-    assert "8 trainings, time unknown" in said
-    page.button(key="combine now").click().run()
-    page.selectbox(key="combine.way").set_value("shuffled-kemeny").run()
-    around = page.selectbox(key="combine.member")
-    assert around.value == "dlcm@paper"  # one that follows the order stands first
-    around.set_value("dlcm@small")
-    page.number_input(key="combine.shuffles").set_value(4).run()
-    assert "4 scorings of every list for one answer, instead of 1." in words(page)
-    page.button(key="combine now").click().run()
-    page.selectbox(key="combine.member").set_value("mart@small").run()
-    assert "MART small does not read the order shown" in words(page)
-    made = {job.parameters["ranker"] for job in table.jobs.list("waiting")}
-    assert made == {"rrf:mart@small+ranksvm@small", "shuffled-kemeny-4:dlcm@small"}
 
 
 def test_the_button_hands_in_one_job_a_ranker(table):
@@ -144,13 +107,6 @@ def test_a_preset_that_was_tuned_stands_behind_its_ranker_and_is_trained(table):
     assert given == {"lambdamart@mine": {"trees": "3"}, "lambdamart@tuned": None}
 
 
-def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
-    page = opened(train_script)
-    said = words(page)
-    assert "is best on the validation part, with NDCG@10 0." in said
-    assert page.multiselect(key="initial").value == ["lambdamart@small"]
-
-
 def test_trials_of_a_search_stand_neither_in_the_picture_nor_among_recent_work(table):
     lists = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
     asked = tuning.Tuning("ranksvm", trials=6)
@@ -182,17 +138,6 @@ def test_running_trainings_show_curves_progress_and_cancel(table):
     cancel = [one for one in page.button if one.label == "Cancel"]
     cancel[-1].click().run()
     assert {job.state for job in table.jobs.list()} == {"running", "cancelled"}
-
-
-def test_a_failed_training_says_why_and_can_be_tried_again(table):
-    job = table.train("dlcm")
-    table.end(table.run(job, 1), "failed", reason="the loss is no number in epoch 2\ntrace")
-    page = opened(train_script)
-    said = words(page)
-    assert "Train dlcm@small on sample failed: the loss is no number in epoch 2" in said
-    assert "trace" not in said
-    next(one for one in page.button if one.label == "Try again").click().run()
-    assert table.jobs.get(job.id).state == "waiting"
 
 
 def test_pressing_train_tries_a_failed_one_again(table):
@@ -228,38 +173,7 @@ def test_seeds_are_one_row_with_their_mean_and_spread():
     assert found.loc["dlcm", "valid"] == pytest.approx(statistics.mean([0.5, 0.7]))
     assert found.loc["dlcm", "valid_sd"] == pytest.approx(statistics.stdev([0.5, 0.7]))
     assert found.loc["dlcm", "test"] == pytest.approx(0.45)
-    assert found.loc["dlcm", "keys"] == "one+three"
     assert found.loc["mart", ["valid_sd", "test"]].isna().all()
-
-
-def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkeypatch):
-    _, workbench = trained_sample
-    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
-    page = opened(train_script)
-    assert page.button(key="compare").disabled, "until two rows are ticked"
-    trained = training.trained_rankers(training.fit_size(page.session_state["data"]))[
-        "key"
-    ].tolist()
-    page.query_params["pair"] = trained
-    page.run()
-    said = words(page)
-    test = workbench.prepared.test
-    values = [
-        evaluate(
-            [Measure("NDCG", 10)], test.dataset, test.lists,
-            registry.load(own.store.resolve(key, "ranker").path).score(test.dataset, test.lists),
-        )[0]
-        for key in trained
-    ]  # fmt: skip
-    own_test = stats.ttest_rel(*sorted(np.float64(values), key=np.mean, reverse=True))
-    low, high = own_test.confidence_interval()
-    assert f"95 % interval {interval(low, high)}, {p_value(own_test.pvalue)}" in plain(said)
-    (queries,) = [one.value for one in page.dataframe if "difference" in one.value]
-    assert queries["difference"].abs().is_monotonic_decreasing
-    expected = dict(zip(test.dataset.query_ids, values[0] - values[1], strict=True))
-    assert dict(zip(queries["query"], queries["difference"], strict=True)) == pytest.approx(
-        expected
-    )
 
 
 def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tmp_path):
@@ -274,10 +188,6 @@ def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tm
     assert own.to_dict() == pytest.approx(means[own.index].to_dict(), abs=1e-6)
     frame = runs.table(training.trained_rankers(training.fit_size("sample")), found)
     assert frame.loc[(frame["ranker"] == "dlcm"), "test"].notna().any()
-
-
-def plain(said):
-    return said.replace("\\", "")
 
 
 def test_what_is_trained_already_is_found_at_once(own):

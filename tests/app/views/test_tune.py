@@ -1,19 +1,15 @@
 """The page Tune: its form, a search that goes on, and one that is over."""
 
-import json
 import math
 from functools import partial
 
 import pytest
 
 from shuffleproof.app import study_access
-from shuffleproof.app.figures.tuning import parallel
-from shuffleproof.app.views import tune as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.progress import Progress, run_to_end
-from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
 from tests import app_pages
@@ -50,17 +46,6 @@ def test_the_form_hands_in_what_the_command_says(table):
     assert page.query_params["tuned"] == "lambdamart@mine"
     said = app_pages.words(page)
     assert "No trial has ended yet. Candidate lists that are not stored are made first" in said
-
-
-def test_the_estimate_is_of_a_fold_where_there_are_folds(table):
-    said = app_pages.words(opened())
-    assert "20 trials like @small" in said
-    assert "a fold." not in said
-    table.store.set_name("two-fold1", find("sample", table.store).key)
-    page = app_pages.opened("tune", data="two-fold1")
-    assert "a fold." not in app_pages.words(page)
-    page.button_group(key="folds").set_value("two").run()
-    assert "a fold." in app_pages.words(page)
 
 
 def test_a_search_that_workers_make_proposes_a_trial_for_each(table, monkeypatch):
@@ -115,42 +100,9 @@ def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     assert "shuffleproof study benchmark" in page.code[0].value
 
 
-def test_choices_stand_as_text_and_what_failed_is_not_called_stopped(table):
-    first = {"trial": 1, "of": "paper", "state": "done", "value": 0.5, "seconds": 1.0, "why": "",
-             "curve": [], "fields": {}, "rankers": []}  # fmt: skip
-    fields = {"clip": 2.0, "optimiser": "sgd"}
-    last = first | {"trial": 2, "of": "search", "state": "failed", "value": None, "fields": fields}
-    search = {"clip": [None, 2.0], "optimiser": ["adam", "sgd"]}
-    preset = named_presets.NamedPreset(
-        "mlp", "a", "small", {}, {"search": search}, 2, "sample", "NDCG@10", (first, last),
-        ({"ranker": "mlp@a", "NDCG@10": 0.5, "queries": 2},), 1,
-    )  # fmt: skip
-    named_presets.save(preset, table.store)
-    page = opened()
-    every = page.dataframe[1]
-    assert every.value["clip"].tolist() == ["none", "2"]
-    shown = json.loads(every.proto.columns)
-    kinds = [shown[name]["type_config"]["type"] for name in ("clip", "optimiser", "seconds")]
-    assert kinds == ["text", "text", "number"]
-    said = app_pages.words(page)
-    assert "1 failed (×)" in said
-    assert "stopped early" not in said
-
-
 def test_the_toast_of_a_search_leads_to_it(table):
     asked = {"ranker": "ranksvm", "data": "sample", "name": None}
     place = study_access.place_of_job(Job("0", "tune", asked, state="done"))
     assert place == ("tune", {"use": "sample", "tuned": "ranksvm@tuned_sample"})
     folds = study_access.place_of_job(Job("0", "tune", asked | {"data": "folds"}, state="done"))
     assert folds == ("tune", {"tuned": "ranksvm@tuned_folds"})
-
-
-def test_every_line_of_the_parallel_coordinates_is_one_trial():
-    rows = {"trial": [1, 2, 3], "state": ["done", "failed", "done"], "of": "search",
-            "valid": [0.5, math.nan, 0.25], "leaves": [8, 9, 128],
-            "optimiser": ["sgd", "x", "adam"]}  # fmt: skip
-    figure = parallel(view.pd.DataFrame(rows), ["leaves", "optimiser"])
-    lines = {line.name: list(line.y) for line in figure.data}
-    assert lines == {"trial 1": [0, 1, 1], "trial 3": [1, 0, 0]}
-    ends = [note.text for note in figure.layout.annotations]
-    assert ends == ["8", "128", "adam", "sgd", "0.250", "0.500"]

@@ -78,10 +78,6 @@ def test_who_stands_first_because_it_won_does_not_settle_what_was_never_asked(tm
     assert "".join(found.items[0][place] for place in everything.order) == "zyxwvu"
     nothing = aggregate("goa", found.pairs(0), Terms(calls=0))
     assert "".join(found.items[0][place] for place in nothing.order) == "uvwxyz"
-    (tmp_path / "items.csv").write_text("".join(f"q,{item}\n" for item in "vzuxwy"))
-    listed = read([tmp_path / name], PreferenceFormat(items=tmp_path / "items.csv"))
-    assert listed.items == (tuple("vzuxwy"),)
-    assert listed.pairs(0).values[1, 0] == 1
 
 
 def test_vote_lists_judges_weights_and_logs_are_read(tmp_path):
@@ -103,7 +99,7 @@ def test_matrices_rankings_and_runs(tmp_path):
     assert (values[0, 1], values[1, 0]) == (0.9, 0.4)
     text = "2 qid:1 1:1 2:NULL #docid = d\n0 qid:1 1:2 2:1 #docid = e\n"
     (tmp_path / "agg.txt").write_text(text)
-    with pytest.raises(ShuffleproofError, match=r"0\.500, large = top 0\.000.*--direction small"):
+    with pytest.raises(ShuffleproofError, match="--direction small"):
         read([tmp_path / "agg.txt"], PreferenceFormat(columns={}))
     kept = {
         nulls: read([tmp_path / "agg.txt"], PreferenceFormat(direction="small", nulls=nulls))
@@ -139,7 +135,6 @@ BAD = {
     "called.csv": ("query,left,right\nq,x,y\n", 1, "--columns"),
     "short.csv": ("query,a,b\nq,x\n", 2, "A line reads"),
     "itself.csv": ("query,a,b\nq,x,x\n", 2, "leave the line out"),
-    "unknown.csv": ("query,a,b\nq,x,y\nq,x,w\n", 3, "items.csv"),
     "first.csv": ("query,a,b,preference,first\nq,x,y,1,z\n", 2, "one of the two"),
     "many.csv": ("query,a,b,preference,votes\nq,x,y,1,0\n", 2, "how many answers"),
     "json.jsonl": ('{"query": "q", "a": "x", "b": "y"}\n{"query"\n', 2, "Write it again"),
@@ -151,11 +146,8 @@ def test_what_is_wrong_is_told_with_file_line_and_remedy(tmp_path, name):
     text, line, remedy = BAD[name]
     path = tmp_path / name
     path.write_text(text)
-    items = tmp_path / "items.csv"
-    items.write_text("q,x\nq,y\nq,v\n")
-    listed = items if name == "unknown.csv" else None
     with pytest.raises(ShuffleproofError) as told:
-        read([path], PreferenceFormat(items=listed))
+        read([path])
     place = f"line {line}" if name.endswith("jsonl") else f"{name}:{line}"
     assert place in str(told.value)
     assert remedy in str(told.value)
@@ -169,13 +161,6 @@ def test_a_table_without_a_preference_is_refused(tmp_path, text):
     (tmp_path / "none.csv").write_text(text)
     with pytest.raises(DataError, match=r"none\.csv: no preferences\. A line reads: query, a, b"):
         read([tmp_path / "none.csv"], PreferenceFormat(malformed="skip"))
-
-
-def test_an_item_that_no_pair_has_is_told_where_it_is_listed(tmp_path):
-    (tmp_path / "pairs.csv").write_text("query,a,b\nq,x,y\n")
-    (tmp_path / "items.csv").write_text("query,item\nq,x\nq,y\nq,v\n")
-    with pytest.raises(ShuffleproofError, match=r"items\.csv:4: item 'v'.*Ask for one pair"):
-        read([tmp_path / "pairs.csv"], PreferenceFormat(items=tmp_path / "items.csv"))
 
 
 def test_policies_settle_what_would_be_an_error(tmp_path):

@@ -103,8 +103,8 @@ FEW = "docid,title\nd1,a\n"
     ("content", "words"),
     [
         ("", "side: neither Parquet nor"),
-        ("docd,title\nd1,a\n", r"no column docid; .*did you mean docid\? it is called 'docd'"),
-        ("docid,titel\nd1,a\n", "no column title nor url nor snippet; .*did you mean title"),
+        ("docd,title\nd1,a\n", "no column docid; its columns are 'docd', 'title'"),
+        ("docid,titel\nd1,a\n", "no column title nor url nor snippet; its columns"),
         ("docid,words\n1,a\n", "nor snippet; its columns are 'docid', 'words'"),
         (FEW + "d1,a,b\n", "side: .*row 2 has 3 cells, where 2 are due"),
         (FEW + 'd2,"b\n', "side: .*EOF inside string starting at row 1"),

@@ -131,28 +131,6 @@ def test_a_table_of_all_parts_reads_back(exported, tmp_path, folder, monkeypatch
         assert not [*(store.root / "incoming").iterdir()]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_tables_that_all_name_their_parts_are_one_data_set(exported, tmp_path, folder, packed):
-    """In a folder or an archive of it; columns may stand in another order, but are the same."""
-    exported(tmp_path / "all.parquet")
-    table = pd.read_parquet(tmp_path / "all.parquet")
-    shards = tmp_path / "split" / "shards"
-    shards.mkdir(parents=True)
-    half = len(table) // 2
-    (shards / "_SUCCESS").touch()  # as Spark leaves it
-    table[:half].to_parquet(shards / "0.parquet")
-    table[half:][list(table.columns[::-1])].to_parquet(shards / "1.parquet")
-    place = tmp_path / "split"
-    if packed:
-        place = Path(shutil.make_archive(tmp_path / "shards", "zip", place))
-    (ingested,) = run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "other")))
-    (before,) = loading.load(folder)
-    assert ingested.facts["fingerprint"] == before.fold.fingerprint
-    table[half:].rename(columns={table.columns[-1]: "z"}).to_parquet(shards / "1.parquet")
-    with pytest.raises(DataError, match=r"1\.parquet: rows 1 to [0-9]+ differ in column"):
-        run_to_end(catalogue.ingest(tmp_path / "split", "other", Store(tmp_path / "third")))
-
-
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
@@ -179,27 +157,6 @@ def test_a_column_part_says_train_valid_or_test_of_every_row(tmp_path, parts, sa
         document_tables.parts_in(tmp_path / "t.parquet")
 
 
-@pytest.mark.parametrize("form", ["file", "folder", "zip"])
-@pytest.mark.parametrize("other", ["", "test.parquet"])
-def test_missing_shards_of_tables_that_name_their_parts_are_told(tmp_path, form, other):
-    """Where the rows that are there would do, and where a part has none."""
-    place, parts = tmp_path / "in", ["train", "test"] if not other else ["train", "train"]
-    place.mkdir()
-    table = pd.DataFrame({"part": parts, "qid": [1, 2], "label": 1, "x": 0.5})
-    for name in filter(None, ("all-00000-of-00002.parquet", other)):
-        table.to_parquet(place / name)
-        table["part"] = "test"
-    remedy = "Add those that are missing."
-    if form == "zip":
-        place = Path(shutil.make_archive(tmp_path / "all", "zip", place))
-    elif form == "file":
-        place = place / "all-00000-of-00002.parquet"
-    if form == "file" or (form == "zip" and not other):
-        remedy = remedy[:-1] + ", and give their folder."
-    with pytest.raises(DataError, match=f"{place.name}: .*1 of the 2 files of all. {remedy}"):
-        run_to_end(catalogue.ingest(place, "all", Store(tmp_path / "store")))
-
-
 @pytest.mark.parametrize("name", ["all.parquet", "all.arrow"])
 @pytest.mark.parametrize("with_parts", [True, False])
 def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
@@ -219,28 +176,17 @@ def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
         assert run_to_end(source.loading_parts(named)).fold.test.documents == 4
 
 
-@pytest.mark.parametrize("rows", [2, 4096])
-def test_files_for_parts_may_have_a_column_that_says_the_same(
-    exported, tmp_path, folder, monkeypatch, rows
-):
-    paths = {}
-    for part in PARTS:
-        paths[part] = tmp_path / f"{part}.parquet"
-        exported(paths[part], "--part", part)
-    named = layout.Parts("ours", *((paths[part],) for part in ("train", "valid", "test")))
+def test_a_file_read_as_a_part_gives_its_rows_of_that_part(exported, tmp_path, folder):
+    whole = tmp_path / "all.parquet"
+    exported(whole)
+    named = layout.Parts("ours", (whole,), (whole,), (whole,))
     (before,) = loading.load(folder)
     assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
-    table = pd.read_parquet(paths["test"])
-    table.drop(columns="part").to_parquet(paths["test"])
+    table = pd.read_parquet(whole)
+    table.drop(columns="part")[table["part"] == "test"].to_parquet(tmp_path / "test.parquet")
+    named = layout.Parts("ours", (whole,), (whole,), (tmp_path / "test.parquet",))
     assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
-    monkeypatch.setattr(data_tables, "ROWS", rows)
-    for row in (0, 4):
-        table.loc[row:, "part"] = "train"
-        table.loc[: row - 1, "part"] = "test"
-        table.to_parquet(paths["test"])
-        with pytest.raises(DataError, match=f"row {row + 1} of column part says train in .* test"):
-            run_to_end(source.loading_parts(named))
-    table.assign(part=1.5).to_parquet(paths["test"])
+    table.assign(part=1.5).to_parquet(tmp_path / "test.parquet")
     with pytest.raises(DataError, match="its features are part, "):
         run_to_end(source.loading_parts(named))
 
@@ -256,8 +202,8 @@ def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
     with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
         run_to_end(catalogue.ingest(path, "t", store))
     with pytest.raises(DataError, match=r"t\.parquet: row 4 of column x is nan\..*--nulls"):
-        check_start(path, str(path), "error", with_query=True, all_parts=True)
-    check_start(path, str(path), "zero", with_query=True, all_parts=True)
+        check_start(path, str(path), "error", with_query=True)
+    check_start(path, str(path), "zero", with_query=True)
     reading = catalogue.ReadingOptions(missing="zero")
     run_to_end(catalogue.ingest(path, "t", store, reading))
     assert catalogue.resolve("t", store).test.features[:, 0].tolist() == [0.5, 0.0]

@@ -76,10 +76,9 @@ def test_only_known_kinds_are_taken(tmp_path):
         Jobs(tmp_path, kinds=("train",)).submit("os:system", {})
 
 
-def test_priority_then_age_decides(jobs):
-    made = {name: jobs.submit("k", {"name": name}) for name in "abcd"}
-    jobs.move(made["c"].id, sooner=True)
-    jobs.move(made["a"].id, sooner=False)
+def test_jobs_run_in_the_order_in_which_they_were_handed_in(jobs):
+    for name in "cbda":
+        jobs.submit("k", {"name": name})
     shown = [job.parameters["name"] for job in jobs.list("waiting")]
     names = []
     for _ in range(4):

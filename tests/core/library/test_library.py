@@ -18,7 +18,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.query_answers import replay_trial
+from shuffleproof.core.studies.kinds.perturbations.query import replay_trial
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import small_set

@@ -15,7 +15,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ShapeError
-from shuffleproof.core.metrics.measure import EVERY, KERNELS, MEASURES, Measure
+from shuffleproof.core.metrics.measure import EVERY, MEASURES, Measure
 from shuffleproof.core.metrics.relevance import (
     convert_empty,
     evaluate,
@@ -23,6 +23,7 @@ from shuffleproof.core.metrics.relevance import (
     mean_of,
 )
 
+KERNELS = [name for name, one in MEASURES.items() if one.kernel and one.over_queries == "mean"]
 VARIANTS = {
     "NDCG": ({}, {"gain": "linear"}, {"discount": "letor"}, {"ideal": "shown"}, {"short": "zero"}),
     "MeanNDCG": ({}, {"gain": "linear", "discount": "letor"}, {"ideal": "shown"}),

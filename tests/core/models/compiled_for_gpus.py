@@ -8,7 +8,7 @@ from triton.compiler import ASTSource
 
 from shuffleproof.core.kernels import trial
 from shuffleproof.core.losses import gpu_listwise
-from shuffleproof.core.models import gpu_kernels, gpu_layers, gpu_recurrence
+from shuffleproof.core.models.gpu import kernels, layers, recurrence
 
 NUMBERS = {
     "norms", "alongs", "sums", "shift", "weight", "bias", "parts", "running", "carried", "scores",
@@ -24,19 +24,19 @@ POINTERS = NUMBERS | {
 SHAPE = {"HEADS": 8, "WIDTH": 32, "ROWS": 16, "KEYS": 32, "COLUMNS": 256, "block": 64, "count": 64}
 SWITCHES = {"MASKED", "ALL_KEYS", "ALL_ROWS", "SHIFTED", "RELU", "after"}
 STARTED = {
-    gpu_kernels: ("attend", "attend_backward", "attend_backward_queries", "add_norm",
+    kernels: ("attend", "attend_backward", "attend_backward_queries", "add_norm",
                   "add_norm_backward", "columns_backward", "sum_rows"),
     gpu_listwise: ("_losses",),
     trial: ("_doubled",),
-    gpu_recurrence: ("_gates", "_mix", "_into_products", "_into_reset"),
+    recurrence: ("_gates", "_mix", "_into_products", "_into_reset"),
 }  # fmt: skip
 
 
 LONG = {"ALL_KEYS": False, "ALL_ROWS": False, "MASKED": True}
 LAUNCHED = {
-    "attend": {"ROWS": gpu_layers.ROWS, "KEYS": gpu_layers.KEYS, "maxnreg": 128},
-    "attend_backward": gpu_layers._shape_of_backward(240, 240, SHAPE["WIDTH"]),
-    "attend_backward_queries": {"ROWS": gpu_layers.ROWS, "KEYS": 32, "num_stages": 5},
+    "attend": {"ROWS": layers.ROWS, "KEYS": layers.KEYS, "maxnreg": 128},
+    "attend_backward": layers._shape_of_backward(240, 240, SHAPE["WIDTH"]),
+    "attend_backward_queries": {"ROWS": layers.ROWS, "KEYS": 32, "num_stages": 5},
 }  # fmt: skip
 """As lists of 240 documents have them: constants, and options of the compiler."""
 
@@ -61,7 +61,7 @@ def compile_all():
         for values in itertools.product([True, False], repeat=len(switches)):
             compiled(kernel, SHAPE | dict(zip(switches, values, strict=True)), {})
     for name, launched in LAUNCHED.items():
-        kernel = getattr(gpu_kernels, name)
+        kernel = getattr(kernels, name)
         options = {key: value for key, value in launched.items() if key not in kernel.arg_names}
         compiled(kernel, SHAPE | LONG | launched, options)
 

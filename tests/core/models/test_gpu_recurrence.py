@@ -6,7 +6,7 @@ import torch
 from shuffleproof.core.models.recurrence import GatedRecurrence, Walk, _Recurrence
 
 gpu_recurrence = pytest.importorskip(
-    "shuffleproof.core.models.gpu_recurrence",
+    "shuffleproof.core.models.gpu.recurrence",
     reason="Triton is not installed",
     exc_type=ImportError,
 )

@@ -8,7 +8,7 @@ import torch
 
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
-from shuffleproof.core.models.setrank import OrdinalEmbedding
+from shuffleproof.core.models.ordinal import OrdinalEmbedding
 from shuffleproof.core.rankers.neural.ordinal_geometry import geometry, words
 
 CONFIG = SetRankConfig(width=4, heads=1, ordinals=6, rankings=1)

@@ -10,8 +10,9 @@ from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.execution import devices
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.models import dense
+from shuffleproof.core.models.attention import AttentionBlock
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
-from shuffleproof.core.models.setrank import IMSAB, MSAB, AttentionBlock, GaussianKernels, SetRank
+from shuffleproof.core.models.setrank import IMSAB, MSAB, GaussianKernels, SetRank
 
 SMALL = SETRANK_PRESETS["small"]
 MEDIUM = SetRankConfig(width=64, depth=3, heads=4, feed_forward=128, inducing_points=10)

@@ -24,7 +24,6 @@ CALLED = frozenset({"name", "label", "ranker", "leaf", "plain", "initial"})
 
 ELSE = {
     "app/door.py": "the user of an address",
-    "core/aggregate/reading.py": "what begins a comment in LETOR text",
     "core/retrieval/reading.py": "what begins a reference to a character in HTML",
     "core/data/letor/write.py": "what begins a comment in LETOR text",
     "core/errors.py": "a measure's cut-off: measures are written name@k",

@@ -44,9 +44,8 @@ def by_definition(documents, queries, k):
 
 
 @pytest.mark.parametrize("k", [1, 7, 1000])
-@pytest.mark.parametrize("way", ["search", "product"])
-def test_the_scores_are_those_of_the_dense_product(index, documents, queries, k, way):
-    found = getattr(index, way)(SparseVectors.of(queries), k)
+def test_the_scores_are_those_of_the_dense_product(index, documents, queries, k):
+    found = index.search(SparseVectors.of(queries), k)
     for query, (order, scores) in enumerate(by_definition(documents, queries, k)):
         own, own_scores = found.of(query)
         assert own.tolist() == list(order)
@@ -67,17 +66,10 @@ def saved(index, path):
     return path.read_bytes()
 
 
-def test_adding_and_removing_restores_the_bytes(index, documents, tmp_path):
-    more = SparseVectors.of(dense(3, 25))
-    before = saved(index, tmp_path / "before")
-    larger = index.with_documents(more)
-    assert len(larger.vectors) == 325
-    assert saved(larger, tmp_path / "larger") != before
-    assert saved(larger.removed(range(300, 325)), tmp_path / "after") == before
+def test_documents_that_are_added_are_as_those_that_were_there(index, documents, tmp_path):
+    larger = index.with_documents(SparseVectors.of(dense(3, 25)))
     whole = SparseIndex.of(SparseVectors.of(np.vstack([documents, dense(3, 25)])))
     assert saved(larger, tmp_path / "larger") == saved(whole, tmp_path / "whole")
-    without = SparseIndex.of(SparseVectors.of(np.delete(documents, [3, 99], axis=0)))
-    assert saved(index.removed([99, 3]), tmp_path / "less") == saved(without, tmp_path / "one")
 
 
 def test_why_a_document_has_its_score(index, queries):
@@ -116,14 +108,12 @@ def test_weights_are_above_0(rows, place):
         SparseVectors.of(np.array(rows, np.float32))
 
 
-def test_other_widths_and_documents_that_are_not_there_are_refused(index):
+def test_other_widths_are_refused(index):
     narrow = SparseVectors.of(np.ones((1, 3), np.float32))
     with pytest.raises(DataError, match="3 dimensions, the index has 50"):
         index.search(narrow, 1)
     with pytest.raises(DataError, match="3 dimensions beside 50"):
         concatenate(index.vectors, narrow)
-    with pytest.raises(DataError, match="document 300"):
-        index.removed([300])
 
 
 def test_no_documents_and_no_queries():

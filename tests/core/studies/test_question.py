@@ -39,7 +39,7 @@ SPECIAL = {
     "set-size": {"trained_on": (5,), "sizes": (5, 20)},
     "initial-rankings": {"swaps": ("oracle", "feature:2")},
     "worst-case": {
-        "search": {"method": "beam", "unit": "exchanges", "hot": 0.25}, "measures": ("NDCG@5",)
+        "search": {"method": "beam", "unit": "exchanges", "width": 2}, "measures": ("NDCG@5",)
     },
     "group-shuffles": {"rankers": ("gsf@tuned",)},
 }  # fmt: skip
@@ -155,8 +155,7 @@ def test_every_kind_has_sample_test_and_words(kind):
 @pytest.mark.parametrize("kind", sorted(set(EVERY) - UNCHANGING))
 def test_every_kind_tells_methods_what_it_does(kind):
     study = shipped(kind)
-    told = methods.methods_text(study.recipe, study.facts)
-    assert told, f"sections.py of {kind} has no `methods_text`, and its recipe no perturbations"
+    assert methods.settings(study.recipe, study.facts), f"{kind} tells no settings"
 
 
 @pytest.mark.parametrize("kind", EVERY)

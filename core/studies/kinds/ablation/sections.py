@@ -15,8 +15,7 @@ from shuffleproof.core.studies.headline import BENDS, UNTOLD
 from shuffleproof.core.studies.kinds.ablation.sources import BASE, step_of
 from shuffleproof.core.studies.kinds.ablation.study import MEASURE
 from shuffleproof.core.studies.paired_differences import ADJUSTED, PAPER_FAMILY, mean_differences
-from shuffleproof.core.studies.result import StudyResult, in_words, known_mean
-from shuffleproof.core.studies.result import by_query as changes
+from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
     Headline,
@@ -126,15 +125,16 @@ def headline(result: StudyResult, _view: View) -> Headline:
     return Headline(f"{text}, not significant ({tested}).", UNTOLD, OVER_VARIANTS)
 
 
-def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    frame = table(result)
+    measure = str(next(iter(view.measures), MEASURE))
+    frame = table(result, measure)
     if len(frame) > 1:
         for effect in ("quality", "robustness"):
-            yield Picture("ablation", (frame, effect, MEASURE, step_of))
+            yield Picture("ablation", (frame, effect, measure, step_of), title=effect.capitalize())
     level = int(max(level for _, level in result.recipe["perturbations"]))
     yield Convention.of(
-        MEASURE,
+        measure,
         result.facts["queries"],
         f"lost: by {counted(level, 'transposition')} of the initial ranking",
         "paired t, Holm over the variants",
@@ -172,32 +172,6 @@ def _label(variant: str) -> str:
 Effect = Literal["quality", "robustness"]
 
 
-def by_query(
-    result: StudyResult, variant: str, effect: Effect = "quality", measure: str = MEASURE
-) -> pd.DataFrame:
-    """A variant beside the first one, query by query, the greatest gain first.
-
-    Args:
-        result: an ablation.
-        variant: its label.
-        effect: the measure as it is, or what the highest level leaves of it (its negative loss, so
-            that more is better in both).
-        measure: one that follows from what is stored.
-
-    Returns:
-        Columns query, variant, base, difference; queries without a value are left out.
-    """
-    ends = points(result, measure)
-    base, values = (
-        start if effect == "quality" else end - start
-        for start, end in (next(iter(ends.values())), ends[variant])
-    )
-    frame = changes(
-        result.query_ids, ("base", base), ("variant", values), "difference", gains_first=True
-    )
-    return frame[["query", "variant", "base", "difference"]]
-
-
 def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
     """The single difference that changes most, chance or not; else the last variant of `table`."""
     column = "change" if effect == "quality" else "loss_change"
@@ -205,9 +179,3 @@ def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
     if single.empty:
         return str(table["variant"].iloc[-1])
     return str(single["variant"].iloc[int(single[column].abs().argmax())])
-
-
-def query_finding(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> str:
-    """How many queries gain and lose, and the one that loses most."""
-    quantity = measure if effect == "quality" else f"what disturbance leaves of {measure}"
-    return in_words(frame, f"{variant} against {BASE}", quantity, ("base", "variant"), "difference")

@@ -24,7 +24,7 @@ from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.result import StudyResult
 
 COLUMNS = (
@@ -128,7 +128,7 @@ def critical_difference(
     Returns:
         Without ranks and queries where none counts, or a mean over them is undefined.
     """
-    groups = groups_of(result.facts)
+    groups = result.facts["groups"]
     by_ranker = benchmark_table.values_of(result, measure)
     labels = list(rankers or (label for label in by_ranker if groups[label] != GROUPS[0]))
     values = np.stack([by_ranker[label].mean(axis=0, dtype=np.float64) for label in labels])

@@ -38,13 +38,6 @@ These words stand on the page, in files and on the terminal.
 TRIALS = "trials"
 """The fact that says with how many trials rows were tuned, by label."""
 
-EARLIER = {
-    "reference": GROUPS[0],
-    "documents alone": GROUPS[1],
-    "the set": GROUPS[2],
-}
-"""What groups were called in benchmarks that were stored before."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -61,15 +54,6 @@ class Row:
     ranker: Mapping[str, Any]
     group: str
     seeds: int
-
-
-def groups_of(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The group of every row, in the words of GROUPS.
-
-    >>> groups_of({"groups": {"mart": "documents alone", "gsf": "the set"}})
-    {'mart': 'each document by itself', 'gsf': 'the set of documents'}
-    """
-    return {label: EARLIER.get(group, group) for label, group in facts["groups"].items()}
 
 
 def tuned_in_words(facts: Mapping[str, Any]) -> dict[str, str]:

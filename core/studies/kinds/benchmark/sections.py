@@ -17,7 +17,7 @@ from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.headline import BEST, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of, tuned_in_words
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
     against_baseline,
     comparison,
@@ -302,7 +302,7 @@ def cells(result: StudyResult, view: View) -> dict[tuple[str, str], Cell]:
 def table(result: StudyResult, view: View) -> Table:
     """The table as it is printed: best in bold, marks, groups, with what they mean below."""
     printed, measures = cells(result, view), view.measures
-    labels, groups = rankers_of(result), groups_of(result.facts)
+    labels, groups = rankers_of(result), result.facts["groups"]
     failed = dict.fromkeys(result.facts.get("failed", {}), AGAIN)
     texts = {
         measure: [printed.get((label, measure), Cell("failed")) for label in (*labels, *failed)]

@@ -37,7 +37,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
@@ -93,7 +93,7 @@ _REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = 
 
 def rankers_of(result: StudyResult) -> list[str]:
     """The rows that are there, group by group, as they were asked for within each."""
-    present, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
+    present, groups = dict.fromkeys(result.trials.ranker), result.facts["groups"]
     return sorted(present, key=lambda label: GROUPS.index(groups[label]))
 
 
@@ -170,7 +170,7 @@ def _mean_row(
     ]
     query_means = per_query(result, measure)[label]
     return {
-        "group": groups_of(result.facts)[label],
+        "group": result.facts["groups"][label],
         "ranker": label,
         "measure": measure,
         "mean": mean_of(parsed, query_means.astype(np.float32)),
@@ -193,7 +193,7 @@ def against_baseline(
         UnknownNameError: no such ranker in the study, or no such test.
     """
     _check_names(result, [baseline], test)
-    values, groups = per_query(result, measure), groups_of(result.facts)
+    values, groups = per_query(result, measure), result.facts["groups"]
     labels = [label for label in values if label != baseline]
     if not labels:
         return pd.DataFrame(columns=tables.keys(comparison("")))

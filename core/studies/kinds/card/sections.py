@@ -93,9 +93,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = view.measure(result)
     for family, level in _last_levels(result).items():
+        if view.family not in {"", family}:
+            continue
         frame = pareto(cards(result, family, measure))
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
-        yield Finding(headline(result, replace(view, family=family)).text)
+        if not view.family:  # it is said above
+            yield Finding(headline(result, replace(view, family=family)).text)
         yield Sentence(of_order(frame))
         yield shown_cards(frame, family)
     yield Convention(convention(result, measure))
@@ -221,14 +224,6 @@ def shown_cards(frame: pd.DataFrame, family: str) -> tables.Table:
     unit = entry_of(family).unit
     title = f"Robustness cards under {family} ({unit})"
     return tables.Table(frame, (*columns(unit), FRONT_COLUMN), title)
-
-
-def moves(frame: pd.DataFrame, family: str) -> tables.Table:
-    """How far documents of each grade moved in the answers, of the grades that there are."""
-    grades = [name for name in MOVED if frame[name].notna().any()]
-    columns_of_grades = [column for column in columns() if column.key in {"ranker", *grades}]
-    title = f"Mean number of positions that documents of each grade moved under {family}"
-    return tables.Table(frame[["ranker", *grades]], columns_of_grades, title)
 
 
 def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:

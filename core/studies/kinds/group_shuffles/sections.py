@@ -1,6 +1,6 @@
 """Sections of a study of GSF's shuffles: picture, convention, errors, slopes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, listed
+from shuffleproof.core.words import counted
 
 SLOPES_TITLE = "Exponent of the error's fall with S"
 TITLE = "Equivariance error of every ranker by the number of shuffles"
@@ -50,7 +50,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = table(result)
     yield Picture("group shuffles", (frame,))
-    yield Convention(error_text(reference(result)))
+    yield Convention(ERROR)
     yield Table(frame, COLUMNS, TITLE)
     yield Table(slopes(result), SLOPES, SLOPES_TITLE)
 
@@ -59,33 +59,16 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
         "table": records(table(result)),
-        "said": error_text(reference(result)),
+        "said": ERROR,
         "slopes": records(slopes(result)),
     }
 
 
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    _, _, fixed = str(recipe["measures"][1]).partition("under ")
-    reference = f"{fixed or max(recipe['shuffles'])} shuffles"
-    return (
-        f"Groups are formed from S = {listed(recipe['shuffles'])} shuffles of each list. Each "
-        f"list is scored in {counted(recipe['orders'], 'random order')} beside its own (seed "
-        f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
-        f"deviation of its list's scores under {reference}. The slope is fitted by least "
-        "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
-        "intervals over queries."
-    )
-
-
-def error_text(reference: int) -> str:
-    """What the error is, in words."""
-    return (
-        "The trained network scores groups from S shuffles of each list. Error: "
-        "root mean square change of a document's score when its list is shown in another order, "
-        "divided by the deviation of that list's scores under "
-        f"{counted(reference, 'shuffle')}"
-    )
+ERROR = (
+    "The trained network scores groups from S shuffles of each list. Error: root mean square "
+    "change of a document's score when its list is shown in another order, divided by the "
+    f"deviation of that list's scores under {REFERENCE} shuffles"
+)
 
 
 LEAST_POINTS = 3
@@ -150,15 +133,6 @@ def table(result: StudyResult) -> pd.DataFrame:
         )
     frame = pd.concat(frames, ignore_index=True).astype({"shuffles": int})
     return frame[tables.keys(COLUMNS)]
-
-
-def reference(result: StudyResult) -> int:
-    """Under how many shuffles the deviation is taken that changes are divided by.
-
-    Always REFERENCE; in studies stored before that was fixed, the most that were asked for.
-    """
-    fixed = result.recipe["measures"][1] == MEASURES[1]
-    return REFERENCE if fixed else int(max(result.recipe["shuffles"]))
 
 
 def slope(result: StudyResult, ranker: str) -> Slope:

@@ -1,6 +1,6 @@
 """Sections of a study of a growing collection: changes of recall and of measures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,7 @@ from shuffleproof.core.studies.listless.retrievers import names
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Headline, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, percent
+from shuffleproof.core.words import percent
 
 ALL = "all"
 COLUMNS = varied.columns_of(
@@ -44,21 +44,6 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """The command's answer in JSON."""
     return {"changes": records(changes(result))}
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """Methods paragraph for a paper."""
-    compared = retrievers.compared_retrievers(recipe)
-    shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
-    return (
-        f"Retrievers are {compared}. Of the documents {shares}, drawn anew in "
-        f"{counted(recipe['seeds'], 'seed')}, are withheld from training and vocabulary and then "
-        "added to the index; learnt vectors of them are computed by what was learnt before, and "
-        "words that no earlier document has stay unknown. Each is compared with the same "
-        "retriever at the same seed that learnt all documents: both search all of them. Recall of "
-        f"the first {recipe['depth']} documents is told apart for relevant documents that were "
-        "there and for those that came later. Nothing is fitted to judgments."
-    )
 
 
 def _recall(result: StudyResult) -> str:

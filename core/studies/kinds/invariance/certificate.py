@@ -10,11 +10,12 @@ import pandas as pd
 import scipy
 
 from shuffleproof.core import words
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
 from shuffleproof.core.studies.headline import UNTOLD as UNCLEAR
 from shuffleproof.core.studies.kinds.invariance.examination import LARGEST, MEASURES
-from shuffleproof.core.studies.kinds.invariance.scoring import NAMES, NEIGHBOURS, SORTED
+from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
@@ -23,7 +24,6 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     Verdicts,
     checked_theorem,
     largest_fact,
-    lists_in_words,
     notes,
     places_of,
     systematic_of,
@@ -44,8 +44,6 @@ NAMING: Mapping[str, str] = {
     "query": "query ids", "documents": "document ids", "texts": "documents' texts",
 }  # fmt: skip
 """What a function may read beside numbers, by its input."""
-
-EARLIER = "an earlier version stored it, which judged all lists by one floor: examine again"
 
 
 @dataclass(frozen=True)
@@ -306,7 +304,14 @@ def failure_bound(failures: int, orders: int) -> float:
 
 
 def certificates(result: StudyResult) -> list[Certificate]:
-    """One certificate a ranker; what was stored before lists were judged one by one is untold."""
+    """One certificate a ranker.
+
+    Raises:
+        DataError: an earlier version stored the examination, which tried less.
+    """
+    if tuple(result.stored_measures) != MEASURES or "loss_lists" not in result.trials:
+        finding = "an earlier version stored it, which tried fewer orders"
+        raise DataError("this examination", finding, "Examine the rankers again.")
     return [_certificate(result, label) for label in dict.fromkeys(map(str, result.trials.ranker))]
 
 
@@ -328,10 +333,7 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         "numeric_floor": largest_fact(facts, "numeric_floor"),
         "queries": block.shape[2],
     }
-    if tuple(result.stored_measures) != MEASURES:
-        return _earlier_certificate(block, common)
     theorem = checked_theorem(result.facts.get("theorems", {}).get(label), facts)
-    systematic = systematic_of(facts)
     judged = Verdicts.of(block, facts)
     verdict, reasons = verdict_with_reasons(judged, facts, result.query_ids, theorem)
     if judged.by_place:
@@ -352,7 +354,7 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         queries_untold=int((judged.near | judged.doubtful).sum()),
         distinct_orders=orders,
         failing_orders=failing,
-        systematic=_as_named({} if systematic is None else systematic["orders"]),
+        systematic=_as_named(systematic_of(facts)["orders"]),
         failure_bound=failure_bound(failing, orders),
         list_bound=failure_bound(
             int(judged.moved[sampled].sum()), int((~judged.silent[sampled]).sum())
@@ -395,12 +397,6 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
     yield f"lists of more than {counted(int(largest_fact(facts, 'longest')), 'document')}"
     if ids := [words for name, words in NAMING.items() if name in reads and name != "texts"]:
         yield f"the same documents under other {' or '.join(ids)}"
-    if systematic_of(facts) is None:
-        yield "systematic orders (examine again)"
-        return
-    missing = [name for name in (NEIGHBOURS, SORTED) if "loss_lists" not in facts]
-    if missing:
-        yield f"orders of an earlier version's list alone: {' and '.join(missing)} (examine again)"
     if facts["padding"].isna().all():
         yield "padded lists: it takes none, or is a function of one list, which has no padding"
     if places_of(facts) is not None:
@@ -409,21 +405,6 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
         yield "data that it keeps outside the object, in globals, files or on other machines"
     elif not (facts["ours"].all() or text_fact(facts, "no_memory")):
         yield "memory between calls: it cannot be copied"
-
-
-def _earlier_certificate(block: np.ndarray, common: Mapping[str, Any]) -> Certificate:
-    """What a study of before says: the changes that it saw, and no assurance."""
-    moved = block[:, 1].max(axis=0) > 0
-    text = "another order moves documents in " + lists_in_words(moved)
-    return Certificate(
-        **common,
-        verdict=NOT if moved.any() else UNTOLD,
-        reasons=(text,) if moved.any() else (EARLIER,),
-        theorem=None,
-        lowest_tau=float(np.nanmin(block[:, 2])),
-        queries_moved=int(moved.sum()),
-        queries_untold=0 if moved.any() else block.shape[2],
-    )
 
 
 SHOWN = (
@@ -459,15 +440,12 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     Columns query, verdict, deviation, moved, tau, gap; the most damaged first.
     """
     block, facts = _examined(result, ranker)
-    if tuple(result.stored_measures) == MEASURES:
-        judged = Verdicts.of(block, facts)
-        verdicts = np.select(
-            [judged.moved, judged.near | judged.doubtful, judged.silent],
-            [NOT, UNTOLD, "says nothing"],
-            INVARIANT,
-        )
-    else:
-        verdicts = np.where(block[:, 1].max(axis=0) > 0, NOT, UNTOLD)
+    judged = Verdicts.of(block, facts)
+    verdicts = np.select(
+        [judged.moved, judged.near | judged.doubtful, judged.silent],
+        [NOT, UNTOLD, "says nothing"],
+        INVARIANT,
+    )
     frame = pd.DataFrame(
         {
             "query": result.query_ids,

@@ -71,9 +71,11 @@ def _share(card: Certificate) -> float:
     return 0.0 if card.loss is None else card.loss["mean"] / (card.loss["before"] or 1.0)
 
 
-def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    cards = certificates(result)
+    every = certificates(result)
+    compared = view.compared_labels([card.ranker for card in every])
+    cards = [card for card in every if card.ranker in compared]
     for card in cards:
         yield Finding(card.sentence())
     frame = pd.DataFrame([card.plain() for card in cards])[keys(SHOWN)]

@@ -188,7 +188,7 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     joined_places = audit.join_places(places) if places else None
     trials["places"] = pd.Series([joined_places] * len(trials), dtype=object)
     systematic = examination.join_facts(
-        [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
+        [(systematic_of(result.trials), len(result.query_ids)) for result in results]
     )
     trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
     p_values = pd.Series([result.trials["noise_p"].astype(float).min() for result in results])

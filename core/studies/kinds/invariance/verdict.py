@@ -61,10 +61,9 @@ class Verdicts:
     @classmethod
     def of(cls, block: np.ndarray, facts: pd.DataFrame) -> "Verdicts":
         """The verdicts of values [orders, MEASURES, lists] and of the facts of their trials."""
-        systematic = systematic_of(facts)
+        summary = systematic_of(facts)
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
-        summary = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}
         also, perhaps, stirred = (
             np.isin(np.arange(len(share)), summary[name])
             for name in ("moved", "doubtful", "stirred")
@@ -290,10 +289,10 @@ def text_fact(facts: pd.DataFrame, name: str) -> str:
     return next((text for text in facts.get(name, ()) if isinstance(text, str)), "")
 
 
-def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
-    """What systematic orders did; None where an earlier version tried none."""
-    summaries = [summary for summary in facts.get("systematic", ()) if isinstance(summary, Mapping)]
-    return summaries[0] if summaries else None
+def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any]:
+    """What systematic orders did."""
+    summary: Mapping[str, Any] = facts["systematic"].iloc[0]
+    return summary
 
 
 def lists_in_words(mask: np.ndarray) -> str:

@@ -1,6 +1,6 @@
 """Sections of a study of initial rankings: headline, picture, claim, table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ from shuffleproof.core.studies.paired_differences import (
     mean_differences,
     rising_verdict,
 )
-from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
+from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import listed
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -61,7 +60,10 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     measure = view.measure(result)
     frame = table(result, measure)
     readers = frame[~frame["ranker"].map(lambda label: RankerName.of(label).is_initial)]
-    yield Picture("conditions", (readers, measure))
+    yield Picture("conditions", (readers, measure), title="Mean")
+    changed = readers[readers["ranker"].isin(readers.loc[readers["change"].notna(), "ranker"])]
+    if len(changed):
+        yield Picture("conditions", (changed, measure, "change"), title="Change")
     yield Finding(claim_text(claim(result, measure)))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
@@ -78,14 +80,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "finding": headline(result, View()).text,
         "convention": Measure.parse(measure).convention(),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
-    text = "At test time initial rankings are left out one by one and all together"
-    text += f", and the first is exchanged for {listed(swaps)}" if swaps else ""
-    return f"{text}; candidates and the order shown stay the same."
 
 
 COLUMNS = (
@@ -113,37 +107,6 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
     means = [known_mean(row) for row in values]
     frame = frame.assign(mean=means, low=low, high=high, n=(~np.isnan(values)).sum(axis=1))
     return frame.join(tested.rename(columns={"change_mean": "change"}))[tables.keys(COLUMNS)]
-
-
-def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
-    """What a condition does to every query, the most damaged first.
-
-    Args:
-        result: a study of initial rankings.
-        point: ranker and condition.
-        measure: one that follows from what is stored.
-
-    Returns:
-        Columns query, as_trained, here, change; queries that the measure leaves out are left out.
-    """
-    ranker, condition = point
-    before, after = (_values(result, ranker, state, measure) for state in (TRAINED, condition))
-    return by_query(result.query_ids, ("as_trained", before), ("here", after))
-
-
-def by_condition(result: StudyResult, ranker: str, measure: str) -> pd.DataFrame:
-    """The change of every query under every condition from the ranker as trained.
-
-    Returns:
-        A column a condition, a row a query (its id is the index), the most damaged first; queries
-        that the measure leaves out are left out.
-    """
-    values = {
-        condition: _values(result, ranker, condition, measure)
-        for label, condition in _points(result)
-        if label == ranker
-    }
-    return most_damaged(values.pop(TRAINED), values, result.query_ids)
 
 
 def claim(result: StudyResult, measure: str) -> Verdict | None:

@@ -13,18 +13,15 @@ import numpy as np
 
 from shuffleproof.core.answers.scoring import (
     checked_lists,
-    list_for,
     lists_for,
     place_of,
     ranker_for,
     single_list,
 )
-from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.answers.two_lists import PrecomputedRanker, compare_lists
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.numerals import finite
 from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
@@ -32,7 +29,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.kinds.perturbations.study import AttackFactory
 from shuffleproof.core.studies.kinds.perturbations.system import scores_under
-from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
+from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
 
 MOST_CANDIDATES = 50_000
@@ -116,27 +113,3 @@ def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     return compare_lists(
         ranker, single_list(base, at), single_list(after, at), tuple(item.get("features", ()))
     )
-
-
-def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What every single exchange of two places costs a ranker in one query.
-
-    Args:
-        item: `store`, `data`, `recipe` (of the lists), `ranker` (artefact key, or
-            `initial ranking`), `query`, `target`, `measure`; `places`: only among the first so
-            many, if wanted.
-
-    Returns:
-        `costs`: rows and columns are places, best first; None where none was tried. `documents`
-        and `labels` by place, `invariant`: the ranker declares to read nothing of it.
-    """
-    judged, ranker = list_for(item), ranker_for(item)
-    attack = Attack(ranker, judged, item["target"], Measure.parse(item["measure"]))
-    costs = attack.swap_map(item.get("places"))
-    rows = judged.lists.rows[attack.holders]
-    return {
-        "costs": finite(costs.tolist()),
-        "documents": document_names(judged.dataset.doc_ids, rows),
-        "labels": judged.dataset.labels[rows].tolist(),
-        "invariant": not ranker.reads & READ[item["target"]],
-    }

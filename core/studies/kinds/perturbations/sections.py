@@ -15,7 +15,7 @@ from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
-from shuffleproof.core.studies import methods, tables
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.perturbations.applicability import (
     in_words,
@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.perturbations.applicability import (
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, trials_where
 from shuffleproof.core.studies.kinds.perturbations.system import OWN
 from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
-from shuffleproof.core.studies.result import StudyResult, change_by_query, known_mean, most_damaged
+from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
     Headline,
@@ -74,8 +74,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     measure = view.measure(result)
     frame = losses(result, measure)
     cells = condense(frame, LAST)
-    facts = (cells, families_by_heading(cells["family"]), measure)
-    yield Picture("losses", facts, list(_by_level(result, view)))
+    groups = families_by_heading(cells["family"])
+    left_out = omitted(result.facts)
+    by_level = list(_by_level(result, view))
+    yield Picture("losses", (cells, groups, measure, left_out), by_level, title="Last level")
+    worst = condense(frame, "worst"), groups, measure, left_out
+    yield Picture("losses", worst, title="Worst level")
     wide = transfer(frame)
     if not wide.empty:
         yield transfer_table(frame, measure)
@@ -103,14 +107,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "said": _notes(facts, {family for family, _ in result.recipe["perturbations"]}),
         "convention": _convention(result, measure),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it, and which rankers are left out of what."""
-    families = dict.fromkeys(str(family) for family, _ in recipe["perturbations"])
-    return " ".join(
-        filter(None, (methods.disturbance_text(recipe), omission_text(facts, families)))
-    )
 
 
 def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:
@@ -182,6 +178,12 @@ def transfer_text(wide: pd.DataFrame, measure: str) -> str:
     share = f": {100 * passed / hit:.0f} %" if hit > 0 and passed > 0 else ""
     text = f"Attacks cost the network that they are made on {hit:.3f} {measure} on average and "
     return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
+
+
+def omitted(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(ranker, family) pairs of which the family means nothing for the ranker."""
+    left_out = facts.get("left_out", {})
+    return [(ranker, family) for family, reasons in left_out.items() for ranker in reasons]
 
 
 def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
@@ -416,33 +418,6 @@ def _within_reach(measure: str) -> str:
 def of_family(result: StudyResult, family: str) -> StudyResult:
     """The same result with the trials of one family alone."""
     return trials_where(result, [name == family for name in result.trials["family"]])
-
-
-def damage(
-    result: StudyResult, ranker: str, family: str, level: float, measure: str
-) -> pd.DataFrame:
-    """What a perturbation did to every query, the most damaged first.
-
-    Returns:
-        Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
-        draw with the lowest value). Queries that the measure leaves out are left out.
-    """
-    before = as_is(result, ranker, measure)
-    return change_by_query(result.query_ids, before, result.draws(ranker, family, level, measure))
-
-
-def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.DataFrame:
-    """The change of every query at every level, the queries that lose most on average first.
-
-    Returns:
-        A column a level, a row a query (its id is the index); NaN where the measure leaves it out.
-    """
-    of = result.trials[(result.trials["family"] == family) & (result.trials["ranker"] == ranker)]
-    after = {
-        level: result.per_query(ranker, family, level, measure)
-        for level in dict.fromkeys(of["level"])
-    }
-    return most_damaged(as_is(result, ranker, measure), after, result.query_ids, every=True)
 
 
 def of_query(result: StudyResult, query: str, measure: str) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """A study of preferences, told: the preferences, three agreements, disturbances, bounds, calls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, listed, number, percent
+from shuffleproof.core.words import counted, number, percent
 
 AGGREGATOR = Column("aggregator", "Aggregator")
 DISTURBANCE = Column("disturbance", "Disturbance")
@@ -164,11 +164,13 @@ def _agreements(
     return float(level), undisturbed.reindex(disturbed.index), disturbed
 
 
-def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = summary(result)
     yield as_given(result)
     for family in families(result):
+        if view.family not in {"", family}:
+            continue
         entry = DISTURBANCES[family]
         curves = people(frame, family)
         yield Picture(
@@ -200,28 +202,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "calibration": records(calibration(result)),
         "scale": records(scale(result)),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    aggregators = listed(
-        [f"{label(name)} ({AGGREGATORS[name].source})" for name in recipe["aggregators"]]
-    )
-    how = "; ".join(
-        f"{DISTURBANCES[disturbance].title.lower()}: {DISTURBANCES[disturbance].summary}"
-        for disturbance in recipe["disturbances"]
-    )
-    origin = {
-        "rankings": "shares of rankings that put one item above another",
-        "judgments": "judged pairs",
-    }.get(facts["origin"], f"what {facts['origin']} says of two documents")
-    return (
-        f"The preferences are {origin}. Orders are made by {aggregators}. Disturbed is: {how} "
-        f"({counted(recipe['draws'], 'draw')}, seed {recipe['seed']}). Agreement is the share of "
-        "the weight of the undisturbed preferences that an order agrees with; the best order is "
-        "Kemeny's of the undisturbed preferences, by subsets, by search with a lower bound where "
-        "more than 20 items are in one strongly connected component."
-    )
 
 
 def convention_text(result: StudyResult) -> str:

@@ -1,20 +1,18 @@
 """Sections of a study of noisy queries: changes of each retriever under each noise."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.retrieval.query_noise import KINDS
 from shuffleproof.core.studies.kinds.query_noise.study import CLEAN
-from shuffleproof.core.studies.listless import retrievers, varied
-from shuffleproof.core.studies.listless.collection_study import DEPTH
+from shuffleproof.core.studies.listless import varied
 from shuffleproof.core.studies.listless.retrievers import names
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Headline, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, listed, percent
+from shuffleproof.core.words import listed, percent
 
 COLUMNS = varied.columns_of(
     "Noise", "Share of words", "Change of the words of the query.",
@@ -41,20 +39,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """The command's answer in JSON."""
     return {"changes": records(changes(result))}
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """Methods paragraph for a paper."""
-    compared = retrievers.compared_retrievers(recipe)
-    shares = ", ".join(f"{percent(level)}" for level in recipe["levels"])
-    kinds = listed([KINDS[kind][1] for kind in recipe["noise"]])
-    return (
-        f"Retrievers are {compared}, each with its best {DEPTH:,} documents. "
-        f"Their queries are disturbed at test time alone: {kinds}, each word with a probability of "
-        f"{shares}, in {counted(recipe['seeds'], 'draw')}, the same for all retrievers. Queries "
-        "are split into two folds; what a retriever fits to judgments it fits to the other fold's "
-        "queries as they are. A query that finds nothing counts as an empty list."
-    )
 
 
 def _points(result: StudyResult) -> list[tuple[str, float]]:

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.paired_differences import (
     paired_rows,
     rising_verdict,
 )
-from shuffleproof.core.studies.result import SUMMARY, StudyResult, change_by_query
+from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -229,21 +229,24 @@ def headline(result: StudyResult, view: View) -> Headline:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     summary = result.summary_under(view.measures)
+    if view.family:
+        summary = summary[summary["family"] == view.family]
     several = len(summary.groupby(["family", "measure"])) > 1
+    baseline = next(iter(view.baselines or ()), INITIAL)
     for (name, measure_name), group in summary.groupby(["family", "measure"], sort=False):
         family, measure = str(name), str(measure_name)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
-        yield Picture("curves", partial(_loss_curves, result, family, measure))
-        yield Picture("curves", (summary, family, measure, unit), [table])
+        yield Picture("curves", partial(_loss_curves, result, family, measure), title="Loss")
+        yield Picture("curves", (summary, family, measure, unit), [table], title="Mean")
         if several:
             yield Finding(f"{measure}: {headline(result, View((measure,), family=family)).text}")
         yield Convention(Measure.parse(measure).convention())
         yield Sentence(claim_text(claim(result, family, measure)))
         yield Sentence(of_order(result, family, measure))
-        frame = marks(result, family, measure)
+        frame = marks(result, family, measure, baseline, view.test)
         title = f"Is it more than chance? {measure} under {family}"
-        yield tables.Table(frame, columns(), title, [TESTED], folded=True)
+        yield tables.Table(frame, columns(baseline), title, [TESTED], folded=True)
     yield tables.Table(summary, SUMMARY, "Every number", folded=True)
 
 
@@ -367,17 +370,3 @@ def _randomised_p_values(
     if differences:
         p[[*differences]] = randomisation_p(np.stack([*differences.values()]), generator(0, name))
     return p
-
-
-def damage(
-    result: StudyResult, ranker: str, family: str, level: float, measure: str
-) -> pd.DataFrame:
-    """What a point of the figure did to every query, the most damaged first.
-
-    Returns:
-        Columns query, unchanged, disturbed (means over the draws), change, worst_draw (the draw
-        with the lowest value). Queries that the measure leaves out are left out.
-    """
-    unchanged = result.trials[result.trials.family == family].level.iloc[0]
-    before = result.per_query(ranker, family, unchanged, measure)
-    return change_by_query(result.query_ids, before, result.draws(ranker, family, level, measure))

@@ -1,6 +1,6 @@
 """A study of retrievers, told: gates of sparsity first, then effectiveness, tests and cost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +16,6 @@ from shuffleproof.core.studies.kinds.retrieval.study import (
     spread_of_terms,
 )
 from shuffleproof.core.studies.listless import retrievers
-from shuffleproof.core.studies.listless.collection_study import DEPTH
 from shuffleproof.core.studies.listless.retrievers import (
     UNPRUNED,
     label,
@@ -27,7 +26,7 @@ from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Column, Table
-from shuffleproof.core.words import counted, number
+from shuffleproof.core.words import number
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 GATES = (retrievers.RETRIEVER, *retrievers.GATES)
@@ -126,17 +125,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "frequencies": records(frequencies(result)),
         "comparisons": records(comparisons(result)),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    compared = retrievers.compared_retrievers(recipe)
-    return (
-        f"Compared are {compared}, each with its best {DEPTH:,} documents. "
-        f"Queries are split into two folds, by {counted(recipe['seeds'], 'seed')}; what a "
-        "retriever fits to judgments it fits to the other fold alone. Unjudged documents are not "
-        "relevant, and a query that matches nothing counts as an empty list."
-    )
 
 
 def summary(result: StudyResult) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from shuffleproof.core.studies.paired_differences import (
     paired_rows,
     rising_verdict,
 )
-from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
+from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -36,7 +36,6 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import listed
 
 MAPS = {
     "quality": ("mean", "{} on lists of N1"),
@@ -124,14 +123,15 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame, lost = curves(result, measure), drops(result, measure)
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
-        for words, points in (
-            (measure, frame),
-            (loss_in(measure), losses_of(result, measure)),
-            (regret_axis(measure), regrets(result, measure)),
+        at_home = "" if home is None or len(sizes) < 2 else f", trained on {home}"
+        for title, words, points in (
+            ("Mean", measure, frame),
+            ("Loss", loss_in(measure), losses_of(result, measure)),
+            ("Regret", regret_axis(measure), regrets(result, measure)),
         ):
             of_home = points[points["trained_on"].isin((ANY, str(home)))]
             if len(of_home):
-                yield Picture("set size", (of_home, words, home))
+                yield Picture("set size", (of_home, words, home), title=title + at_home)
     yield Finding(claim_text(claim(result, measure)))
     if len(lost):
         yield tables.Table(lost, DROPS, drops_title(measure))
@@ -144,7 +144,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         if measured.empty:
             continue
         table = tables.wide_table(measured, rows, "size", columns[column], words.format(measure))
-        yield Picture("sizes", (trained, name, measure), [table]) if len(trained) else table
+        facts = trained, name, measure
+        yield Picture("sizes", facts, [table], title=f"Map: {name}") if len(trained) else table
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield tables.Table(frame, CURVES, "Means by ranker, N0 and N1", folded=True)
 
@@ -160,15 +161,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "shorter": result.facts["shorter"],
         "left_out": result.facts["left_out"],
     }
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
-    training = f"Rankers of lists are trained on {listed(trained)} candidates; " if trained else ""
-    tested = f"all are tested on {listed(recipe['sizes'])}"
-    text = f"{training}{tested} candidates, and a list with fewer documents stays as it is."
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def curves(result: StudyResult, measure: str) -> pd.DataFrame:
@@ -331,54 +323,11 @@ def _loss(
     return np.subtract(*values, dtype=np.float64)
 
 
-def queries(
-    result: StudyResult,
-    point: tuple[str, str, int],
-    measure: str,
-    against: tuple[str, int] | None = None,
-) -> tuple[tuple[str, int], pd.DataFrame]:
-    """What another size of the list did to every query, the most damaged first.
-
-    Args:
-        result: a set-size study.
-        point: ranker, N0 as text, N1.
-        measure: one that follows from what is stored.
-        against: N0 as text and N1 of the same ranker to compare with; by default `home_of`.
-
-    Returns:
-        What is compared with, and columns query, home (the measure there), here, change; against
-        its home also order_stability and score_shift. Queries that the measure leaves out are
-        left out.
-    """
-    ranker, trained_on, _ = point
-    home = home_of(result, ranker, trained_on)
-    at = against or home
-    before = result.per_query(ranker, *at, measure)
-    after = result.per_query(*point, measure)
-    columns = {"order_stability": ORDER, "score_shift": SHIFT} if at == home else {}
-    additional = {column: result.per_query(*point, stored) for column, stored in columns.items()}
-    return at, by_query(result.query_ids, ("home", before), ("here", after), more=additional)
-
-
 def home_of(result: StudyResult, ranker: str, trained_on: str) -> tuple[str, int]:
     """N0 and the N1 that its others are compared with: N0 itself; where it has none, the least."""
     sizes = _sizes(result, ranker, trained_on)
     at_home = is_count(trained_on) and int(trained_on) in sizes
     return trained_on, int(trained_on) if at_home else sizes[0]
-
-
-def by_size(result: StudyResult, ranker: str, trained_on: str, measure: str) -> pd.DataFrame:
-    """The change of every query at every N1 from the ranker's home, the most damaged first.
-
-    Returns:
-        A column a size, a row a query (its id is the index), by their means; queries that the
-        measure leaves out are left out.
-    """
-    values = {
-        size: result.per_query(ranker, trained_on, size, measure)
-        for size in _sizes(result, ranker, trained_on)
-    }
-    return most_damaged(values[home_of(result, ranker, trained_on)[1]], values, result.query_ids)
 
 
 def _sizes(result: StudyResult, ranker: str, trained_on: str) -> list[int]:

@@ -1,6 +1,6 @@
 """Sections of a study of sparsity: effectiveness against the numbers of the sparsity checks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, listed, number
+from shuffleproof.core.words import number
 
 COLUMNS = (
     Column("way", "Way", help="A penalty in training, or pruning after it."),
@@ -50,18 +50,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """The command's answer in JSON."""
     return {"points": records(points(result))}
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """Methods paragraph for a paper."""
-    strengths = ", ".join(f"{strength:g}" for strength in recipe["strengths"])
-    keep = ", ".join(map(str, recipe["keep"]))
-    return (
-        f"SNRM (preset {recipe['preset']}, {counted(recipe['seeds'], 'seed')}) is trained with "
-        f"{listed(recipe['penalties'])} at λ = {strengths}, fixed and without pruning, and without "
-        f"a penalty and then pruned to the largest {keep} dimensions of a document and a third as "
-        "many of a query. Nothing is fitted to judgments."
-    )
 
 
 def points(result: StudyResult) -> pd.DataFrame:

@@ -158,16 +158,10 @@ class Attack:
             product / np.where(spread > 0, spread, np.inf) / max(1.0, float(gains.max(initial=0)))
         )
 
-    def find_worst(self, wanted: Search, seed: int) -> Generator[Progress, None, WorstOrders]:
+    def find_worst(self, wanted: Search) -> Generator[Progress, None, WorstOrders]:
         """The worst orders found; 0 damage without a search where that is certified."""
         lists = self.base.lists
-        steps = search(
-            lists.offsets,
-            self.values,
-            wanted,
-            generator(seed, "worst-case", wanted.method),
-            floor=0.0,  # of every measure
-        )
+        steps = search(lists.offsets, self.values, wanted, floor=0.0)  # the floor of every measure
         rounds = most_rounds(lists.offsets, wanted)
         unit = f"rounds for {self.ranker.name}"
         return (yield from with_reports(steps, lambda count: Progress(count, rounds, unit)))

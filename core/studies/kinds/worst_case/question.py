@@ -66,8 +66,10 @@ class SearchField:
 def changed_fields(search: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a search differs from its defaults, the budget aside, which others say."""
     defaults = asdict(Search())
-    changes = {name: value for name, value in search.items() if value != defaults.get(name)}
-    changes.pop("budget", None)
+    defaults.pop("budget")
+    changes = {
+        name: search[name] for name, value in defaults.items() if search.get(name, value) != value
+    }
     return changes or None
 
 
@@ -77,7 +79,7 @@ class WorstCase(Question):
 
     kind = "worst-case"
     title = "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
-    source = "greedy, beam and annealing search; certified 0 where a ranker is invariant"
+    source = "greedy or beam search; certified 0 where a ranker is invariant"
     summary = "the order that hurts most, searched"
     doing = "Search for the worst case of"
     sample: ClassVar[Mapping[str, Any]] = {

@@ -1,6 +1,6 @@
 """A search for the worst case, told: random mean against worst found."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -14,10 +14,10 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
-from shuffleproof.core.studies.result import StudyResult, by_query
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, listed
+from shuffleproof.core.words import counted
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -59,19 +59,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "certificates": result.facts["certificates"],
         "convention": Measure.parse(result.measures[0]).convention(),
     }
-
-
-def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
-    """What is done, as a paper would say it."""
-    search = recipe["search"]
-    budgets = listed(recipe["budgets"])
-    order = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
-    return (
-        f"The order that hurts most within {budgets} {search['unit']} of {order} is looked for "
-        f"by {search['method']} search, and compared with "
-        f"{counted(recipe['draws'], 'random order')} of the same budget (seed {recipe['seed']}); "
-        "a ranker that is invariant is certified with 0."
-    )
 
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
@@ -125,22 +112,6 @@ def table(result: StudyResult) -> pd.DataFrame:
         certified = bool(proofs.get(ranker, {}).get("proven"))
         rows.append((ranker, int(budget), as_is, random, worst, *lost, *interval, certified))
     return pd.DataFrame(rows, columns=tables.keys(columns()))
-
-
-def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
-    """Every query as it is, over random orders and at the worst found, the most damaged first.
-
-    Returns:
-        Columns query, as_is, random, worst, change; queries that the measure leaves out are left
-        out.
-    """
-    method, measure = result.recipe["search"]["method"], result.recipe["measure"]
-    points = ((RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget)))
-    as_is, random, worst = (
-        result.per_query(ranker, family, level, measure) for family, level in points
-    )
-    frame = by_query(result.query_ids, ("as_is", as_is), ("worst", worst), more={"random": random})
-    return frame[["query", "as_is", "random", "worst", "change"]]
 
 
 def steps(budget: int, unit: str) -> str:

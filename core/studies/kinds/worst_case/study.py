@@ -52,7 +52,7 @@ class Plan(DescribedPlan):
         budgets: numbers of steps, rising.
         search: how the worst order is looked for; its budget is the largest one.
         draws: random orders per budget, to compare with.
-        seed: of the draws and of the annealing.
+        seed: of the draws.
         queries: only the first so many test queries; None: all.
     """
 
@@ -72,6 +72,10 @@ class Plan(DescribedPlan):
     def __post_init__(self) -> None:
         """The measure alone is what is measured."""
         object.__setattr__(self, "measures", (self.measure,))
+
+    def recipe(self) -> dict[str, Any]:
+        """The description as plain JSON."""
+        return super().recipe() | {"search": self.search.plain()}
 
     def cells(self, lists: int) -> list[Cell]:
         """Ranker by ranker, random orders before the search, in parts of the queries."""
@@ -136,7 +140,7 @@ class Plan(DescribedPlan):
             "unit": self.search.unit, "seed": self.seed,
         }  # fmt: skip
         facts |= {"draws": self.draws} | (
-            {} if family == RANDOM else {"search": asdict(self.search)}
+            {} if family == RANDOM else {"search": self.search.plain()}
         )
         return key_of("trial", facts).digest
 
@@ -224,7 +228,7 @@ def compute_part(
         values = np.repeat(as_is, len(plan.budgets) + 1, axis=0)
         orders = np.repeat(identity, len(plan.budgets) + 1, axis=0)
     else:
-        worst = yield from part.find_worst(plan.search, plan.seed + cell.part)
+        worst = yield from part.find_worst(plan.search)
         values, orders = _with_random(part, plan, cell, worst)
         facts["evaluated"] = worst.evaluated
     return facts, {

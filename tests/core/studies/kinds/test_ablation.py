@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.app.figures import ablation as figure
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import MissingRankingError, UsageError
 from shuffleproof.core.metrics.significance import holm
@@ -27,7 +26,6 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     SOURCES,
     STEPS,
     differences,
-    step_of,
 )
 from shuffleproof.core.studies.paired_differences import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
@@ -94,12 +92,6 @@ def test_the_differences_of_the_papers_reading_list_are_there():
     assert not any("IMSAB" in label or "ordinal" in label for label in alone)
 
 
-def test_a_preset_that_is_one_step_away_carries_that_steps_source():
-    released = ablation.variants(Ablation("dlcm", "small", ("released",)))[1]
-    assert released.label == "released"
-    assert released.source.startswith("paper + context φ add: paper: φ = v · (o")
-
-
 def test_what_dlcms_paper_compares_are_single_steps_too():
     made = ablation.variants(Ablation("dlcm", "small", ("claims",)))
     assert [one.label for one in made] == [
@@ -130,34 +122,6 @@ def test_every_field_of_a_recipe_is_in_a_single_step_or_fixed(ranker):
     steps = [field for fields in STEPS.values() for field in fields]
     assert len(steps) == len(set(steps))
     assert set(flat(NeuralSpec.preset(ranker))) - set(steps) <= {"seed", "block", "rankings"}
-
-
-def test_the_targets_temper_is_a_step_of_its_own():
-    start = NeuralSpec.preset("setrank-msab", "released")
-    (step,) = differences(start, start.with_fields({"temper": "0.5"}))
-    assert step.label == "target temper 0.5"
-    assert "exp(y · temper)" in step.source
-
-
-def test_what_no_line_of_the_papers_says_is_said_to_be_ours():
-    lines = {one.label: one.source for one in ablation.variants(Ablation("setrank-msab", "small"))}
-    assert lines["paper + weight decay 0.01"] == "ours: any weight decay, not in the papers"
-    assert lines["paper + gradient clip 1"].endswith("released: clip 5; this value is ours")
-    assert lines["paper + learning rate 0.0005"] == "paper: Adam 0.001; released: Adam 0.0005"
-
-
-@pytest.mark.parametrize("ranker", ["ranknet", "listnet", "gsf", "dlcm"])
-def test_sources_speak_of_the_rankers_own_family(ranker):
-    text = " ".join(one.source for one in ablation.variants(Ablation(ranker, "small")))
-    assert "Adam 0.001" not in text, "SetRank's learning rate"
-    assert ("DLCM" in text) == (ranker == "dlcm")
-    assert ("GSF" in text) == (ranker == "gsf")
-
-
-def test_what_comes_from_tuned_is_said_to_be_ours():
-    made = ablation.variants(Ablation("setrank-msab", "small", ("tuned",)))
-    assert all("ours" in one.source for one in made if one.towards == "tuned")
-    assert [one.label for one in made[:2]] == ["paper", "tuned"]
 
 
 @pytest.fixture(scope="module")
@@ -300,48 +264,10 @@ def test_an_undefined_convention_is_said(result):
     assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
 
 
-@pytest.mark.parametrize("effect", ["quality", "robustness"])
-def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
-    variant = "paper + loss softmax-ce"
-    frame = sections.by_query(result, variant, effect, "NDCG(empty=skip)@10")
-    row = sections.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
-    wanted = row.change if effect == "quality" else -row.loss_change
-    assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
-    assert len(frame) == 37
-    assert frame.difference.is_monotonic_decreasing
-    text = sections.query_finding(frame, variant, effect, "NDCG@10")
-    lost = int((frame.difference < 0).sum())
-    assert f"{variant} against paper: " in text
-    assert f"falls on {lost} of 37 queries and rises on {37 - lost}; query" in text
-    assert f"query {frame['query'].iloc[-1]} loses most: −" in text
-    gains, others = figure.queries(frame, variant, effect, "NDCG@10").data
-    assert [*gains.y, *others.y] == list(frame.difference)
-    assert all(value > 0 for value in gains.y)
-    assert all(value <= 0 for value in others.y)
-
-
 def test_the_telling_variant_is_the_largest_single_difference(result):
     assert sections.most_changed(sections.table(result)) == "paper + loss softmax-ce"
     whole = sections.table(result).iloc[:2]
     assert sections.most_changed(whole) == "released"
-
-
-def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
-    frame = sections.table(result).iloc[[0, 2, 2, 2]].reset_index(drop=True)
-    frame["variant"] = ["paper", "paper + a", "paper + b", "paper + far"]
-    frame.loc[3, ["change", "change_low", "change_high"]] = (-0.6, -0.7, -0.5)
-    drawn = figure.effects(frame, "quality", "NDCG@10", step_of)
-    (far,) = [trace for trace in drawn.data if trace.marker.symbol == "triangle-left"]
-    assert far.text == ("−0.600",)
-    assert far.x[0] == drawn.layout.xaxis.range[0] > -0.5
-    steps = "steps per epoch 100, least steps 1, patience 20, sampling replacement"
-    frame.loc[1, "variant"] = f"paper + batches and epochs {steps}"
-    long = figure.effects(frame, "quality", "NDCG@10", step_of)
-    assert all(text.count("<br>") <= 1 for text in long.layout.yaxis.ticktext)
-    told = [fact for trace in long.data for fact in trace.customdata or ()]
-    assert any(name.endswith("replacement") for name, *_ in told), "the hover has the whole name"
-    near = figure.effects(frame.iloc[:3], "quality", "NDCG@10", step_of)
-    assert near.layout.xaxis.range is None
 
 
 @pytest.mark.parametrize("effect", ["change", "loss"])

@@ -235,29 +235,6 @@ def test_critical_difference_is_friedman_and_nemenyi(result):
         assert found.ranks[clique[-1]] - found.ranks[clique[0]] <= found.difference
 
 
-def test_text_has_bold_best_marks_and_a_note(result):
-    latex = table_text.latex(sections.table(result, View(("NDCG@10",), baselines=("random",))))
-    best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
-    assert rf"\bfseries {best['mean']:.3f}" in latex
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
-    markdown = sections.markdown(result, ("NDCG@10",), ("random",))
-    assert f"**{best['mean']:.3f}**" in markdown
-    assert "no relevant: 0" in markdown
-    assert "a above random, (a) below" in markdown
-    assert "sample · N = 150 queries · mean ± standard deviation of 2 seeds" in markdown
-    assert "rows without ±: 1 run" in markdown
-    assert "| the set of documents: |" in markdown
-    assert "each document by itself: &" in latex
-    both = ("feature:3", "random")
-    symbols = benchmark_table.SYMBOLS["daggers"]
-    told = sections.table(result, View(("NDCG@10",), 3, both, "randomisation", symbols))
-    daggers = table_text.latex(told)
-    assert r"$^{\mathrm{+\dagger}}$" in daggers  # the ideal is above both
-    assert "+ above feature:3, (+) below, † above random" in daggers
-    mixed = sections.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
-    assert "| Ranker | RR | NDCG(empty=one)@10 |" in mixed
-
-
 def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, workbench, tmp_path):
     names = query.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
     assert len(names) == 1 + len(result.trials)
@@ -433,30 +410,6 @@ def test_a_result_that_lacks_rows_and_has_the_whole_ones_key_is_replaced(workben
     store.remove(whole.key)
     store.add(whole.key, plan.recipe(), lacking.save, lacking.facts)
     assert "failed" not in run_to_end(benchmark.run([workbench], asked, "sample")).facts
-
-
-def test_columns_that_differ_each_say_their_convention_and_queries(result):
-    queries = result.facts["queries"]
-    counted = benchmark_table.means(result, ("NDCG(empty=skip)@10",))["n"].max()
-    mixed = ("NDCG(empty=skip)@10", "NDCG(discount=letor,ideal=shown)@5", "RR")
-    lines = sections.table_notes(result, View(mixed))
-    left_out = f"({queries - counted} without relevant documents left out)"
-    gain = "gain: 2^y − 1"
-    head = f"{mixed[0]}: N = {counted} queries {left_out} · {gain} · ideal: judged"
-    assert lines[1].startswith(head)
-    assert (
-        f"{mixed[1]}: N = {queries} queries · {gain} · discount: letor · ideal: shown" in lines[2]
-    )
-    assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
-    assert "N =" not in lines[0]
-    assert lines[4] == "Bold: best of the trained rows"
-    text = table_text.latex(sections.table(result, View(mixed)))
-    for line in lines:
-        assert f"\\par\\smallskip{{\\footnotesize {line.translate(table_text.LATEX)}}}" in text
-    alike = sections.table_notes(result, View(("NDCG@5", "NDCG@10")))
-    assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
-    (tied,) = alike[2:]
-    assert "of the pairs of mean-rank:random+feature:2 have equal scores" in tied
 
 
 def test_undefined_means_are_compared_with_nothing(result):

@@ -1,6 +1,5 @@
 """GSF's order dependence: the error falls like 1/√S, the study is kept and found again."""
 
-import json
 import shlex
 from dataclasses import replace
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 import scipy
 
-from shuffleproof.app import report
 from shuffleproof.app.figures import group_shuffles as figure_of
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.features import fit
@@ -19,14 +17,12 @@ from shuffleproof.core.metrics.significance import student
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine, reproduce
+from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.sections import (
     fit_slope,
-    reference,
     slope,
     slopes,
     table,
@@ -37,7 +33,6 @@ from shuffleproof.core.studies.kinds.group_shuffles.study import (
     score_deviation,
     with_groups,
 )
-from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
 from tests import app_tables as tables
@@ -111,9 +106,6 @@ def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(workben
     (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
     found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
     assert found == pytest.approx(wanted, rel=1e-9)
-    old = replace(result, recipe=result.recipe | {"measures": ["change", "deviation", "tau"],
-                                                  "shuffles": [1, 32]})  # fmt: skip
-    assert (reference(result), reference(old)) == (64, 32)
 
 
 def test_slopes_tell_the_way_that_the_ranker_was_trained_in(result, names):
@@ -197,22 +189,6 @@ def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
     assert np.isnan(fit_slope(counts, np.zeros(3)).value)
 
 
-def test_a_killed_study_shows_its_points_and_goes_on(workbench, names):
-    work = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(workbench)
-    while True:
-        report_ = next(work)
-        if report_.done == 1 and not report_.part:
-            break
-    work.close()
-    begun = next(one for one in engine.running_studies(workbench.store, GroupShuffles.kind))
-    partial = begun.result(workbench.store)
-    assert table(partial).shuffles.tolist() == [1]
-    whole = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(workbench)
-    done = StudyResult.open(run_to_end(whole).path)
-    assert done.trials.level.tolist() == [1.0, 2.0, 3.0]
-    assert np.array_equal(done.values[0], partial.values[0])
-
-
 def test_the_command_and_the_python_find_the_study_again(
     study, result, workbench, capsys, monkeypatch
 ):
@@ -227,30 +203,3 @@ def test_the_command_and_the_python_find_the_study_again(
     assert capsys.readouterr().out == f"{table(result)}\n"
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
     assert "--shuffles" in capsys.readouterr().err
-
-
-def test_methods_and_references(study):
-    text = paragraph(study.recipe, study.facts)
-    assert "S = 1, 2, 4, 8, 16, 32 and 64 shuffles" in text
-    assert "8 random orders" in text
-    assert "deviation of its list's scores under 64 shuffles" in text
-    assert any("groupwise multivariate" in work for work in references(study.recipe, study.facts))
-
-
-def test_the_figure_and_the_report_draw_every_point_and_the_line_that_is_due(study, result, names):
-    frame = table(result)
-    figure, shown = figure_of.equivariance(frame), display_names(names)
-    for name in names:
-        (line,) = [trace for trace in figure.data if trace.name == shown[name]]
-        own = frame[(frame.ranker == name) & (frame.grouping == "sampled")]
-        assert list(line.y) == own.error.tolist()
-    due = np.array(next(trace for trace in figure.data if trace.name == figure_of.DUE).y)
-    assert due[0] / due[-1] == pytest.approx(8)
-    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
-    assert list(figure.layout.xaxis.tickvals) == list(SHUFFLES)
-    assert any("all pairs" in note.text for note in figure.layout.annotations)
-    assert figure_of.equivariance(frame.iloc[:0]).data == ()
-    page = report.report([study.path])
-    assert "do more shuffles help" in page
-    assert "Trained with S" in page
-    assert json.dumps(shown[names[0]])[1:-1] in page

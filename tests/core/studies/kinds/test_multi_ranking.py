@@ -247,22 +247,6 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
     assert sections.claim(result, "NDCG@10") is None  # no ranker of many
 
 
-def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
-    _, result = made
-    frame = sections.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
-    table = sections.table(result, "NDCG@10").set_index(["ranker", "condition"])
-    every = sections.by_condition(result, "setrank-imsab-init", "NDCG@10")
-    assert TRAINED not in every
-    assert every.mean(axis=1).is_monotonic_increasing
-    assert (
-        every[NONE].sort_index().tolist()
-        == frame.set_index("query")["change"].sort_index().tolist()
-    )
-    assert frame["change"].is_monotonic_increasing
-    expected = table["change"]["setrank-imsab-init", NONE]
-    assert frame["change"].mean() == pytest.approx(expected, abs=1e-6)
-
-
 def test_more_initial_rankings_than_the_lists_carry_are_refused(workbench):
     with pytest.raises(UsageError, match="name more with --initial"):
         multi_ranking.plan_conditions(workbench, MultiRanking(("setrank-imsab-multi-init",)))

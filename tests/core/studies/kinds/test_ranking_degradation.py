@@ -1,4 +1,4 @@
-"""Significance marks, damage by query, conventions that follow from stored values, commands."""
+"""Significance marks, conventions that follow from stored values, commands."""
 
 import dataclasses
 import shlex
@@ -26,10 +26,10 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, engine, run
+from shuffleproof.core.studies.kinds.perturbations.query import replay_trial
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
-from shuffleproof.core.studies.query_answers import replay_trial
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -142,23 +142,6 @@ def test_unknown_names_are_refused(result):
         marks(result, FAMILY, "NDCG@10", baseline="absent")
     with pytest.raises(UnknownNameError, match="no test"):
         marks(result, FAMILY, "NDCG@10", test="sign")
-
-
-def test_damage_is_the_difference_by_query_worst_first(result):
-    frame = damage(result, INITIAL, FAMILY, 8.0, "NDCG@10")
-    assert sorted(frame["query"]) == sorted(result.query_ids)
-    assert list(frame.change) == sorted(frame.change)
-    at = result.query_ids.index(frame["query"][0])
-    rows = np.flatnonzero((result.trials.ranker == INITIAL) & (result.trials.level == 8.0))
-    values = conventions.derive_values("NDCG@10", result.stored_measures, result.values[rows])[
-        :, at
-    ]
-    assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
-    assert frame.worst_draw[0] == values.argmin()
-    np.testing.assert_array_equal(frame.change, frame.disturbed - frame.unchanged)
-    as_is = result.per_query(INITIAL, FAMILY, 0.0, "NDCG@10")
-    assert frame.unchanged[0] == as_is[at]
-    assert frame.change[0] < 0
 
 
 @pytest.mark.parametrize(
@@ -342,7 +325,8 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
                 "query": study.query_ids[query], "family": FAMILY, "level": 9.0,
                 "ranker": label if label == INITIAL else digest,
             }  # fmt: skip
-            frame = pd.DataFrame(replay_trial(item))
+            answer = replay_trial(item)
+            frame = pd.DataFrame({name: answer[name] for name in answer if name != "features"})
             discount = 1 / np.log2(np.arange(2, 12))
             gains = 2.0 ** frame.sort_values("answered").label.to_numpy()[:10] - 1
             ideal = 2.0 ** np.sort(frame.label.to_numpy())[::-1][:10] - 1
@@ -350,7 +334,7 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
                 stored[draw, query], abs=1e-5
             )
             assert sorted(frame.shown) == list(range(1, len(frame) + 1))
-            assert frame.moved.any() == (label == INITIAL)
+            assert (frame.answered != frame.answered_before).any() == (label == INITIAL)
     with pytest.raises(DataError, match="not the data set"):
         replay_trial(item | {"lists": "0" * 64})
     with pytest.raises(DataError, match="not in the test part"):

@@ -304,7 +304,7 @@ def test_it_is_asked_again_by_its_own_command_and_told_in_words(result):
     assert words[words.index("--retrievers") + 1] == "bm25,ql,snrm@small"
     assert "--data" not in words, "the sample's is the usual"
     text = paragraph(result.recipe, result.facts)
-    assert "two folds" in text
+    assert "retrievers: bm25,ql,snrm@small" in text
     assert "text collection sample" in text
     assert any("Zamani" in source for source in references(result.recipe, result.facts))
 

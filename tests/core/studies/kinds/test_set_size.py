@@ -1,6 +1,5 @@
 """Table 3: lists of every size, what is stored of them, and the verdict on the paper's claim."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,36 +107,6 @@ def test_one_shared_document_or_none_has_no_stability():
     judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
     scores = np.ones(1, np.float32)
     assert np.isnan(stabilities(judged, scores, judged, scores)).all()
-
-
-def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
-    at, frame = sections.queries(result, ("feature:1", "any", 60), "NDCG@10")
-    assert at == ("any", 5)
-    home, here = (
-        result.per_query("feature:1", "any", float(size), "NDCG@10").astype(float)
-        for size in (5, 60)
-    )
-    of = dict(zip(result.query_ids, here - home, strict=True))
-    assert frame["change"].is_monotonic_increasing
-    assert frame["change"].tolist() == [of[query] for query in frame["query"]]
-    made_up = made({"dlcm-without-init": np.full(4, 0.25)})
-    at, frame = sections.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
-    assert at == ("40", 40)
-    assert frame["change"].to_numpy() == pytest.approx(-0.25, abs=1e-6)
-    at, turned = sections.queries(made_up, ("dlcm-without-init", "40", 40), "NDCG@10", ("40", 240))
-    assert turned["change"].to_numpy() == pytest.approx(0.25, abs=1e-6)
-    assert "order_stability" not in turned
-
-
-def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
-    frame = sections.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
-    assert list(frame.columns) == list(SIZES)
-    assert (frame[5] == 0).all()
-    assert frame.mean(axis=1).is_monotonic_increasing
-    _, last = sections.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
-    assert (
-        frame[60].sort_index().tolist() == last.set_index("query")["change"].sort_index().tolist()
-    )
 
 
 def test_a_study_of_sizes_is_found_by_its_data(result, workbenches, store):
@@ -303,19 +272,6 @@ THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
 )
 def test_sizes_are_proposed_as_far_as_a_list_reaches(longest, sizes):
     assert feasibility.proposed_sizes(np.array([0, longest])) == sizes
-
-
-def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
-    result = made({"setrank-msab": np.full(4, 0.1), "setrank-imsab": np.full(4, 0.2)})
-    trials = result.trials.copy()
-    trials.loc[trials.ranker == "setrank-imsab", "level"] += 7
-    trials = pd.concat([trials, trials[:1].assign(family="240", level=999.0)], ignore_index=True)
-    values = np.concatenate([result.values, result.values[:1]])
-    found = sections.by_size(
-        replace(result, trials=trials, values=values), "setrank-msab", "40", "NDCG@10"
-    )
-    assert list(found.columns) == [40, 240]
-    assert found[240].to_numpy() == pytest.approx(-0.1, abs=1e-6)
 
 
 def test_nothing_is_claimed_of_a_size_that_no_list_reaches():

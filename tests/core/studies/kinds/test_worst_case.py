@@ -86,7 +86,7 @@ def test_infinite_scores_leave_a_search_its_guide(judged):
 
     one = attack(judged, Masked(), "shown")
     assert np.isfinite(one.values(np.arange(30)[None])[1]).all()
-    worst = run_to_end(one.find_worst(Search("greedy", "inversions", 3), 0))
+    worst = run_to_end(one.find_worst(Search("greedy", "inversions", 3)))
     assert worst.values[3].sum() < worst.values[0].sum()
 
 
@@ -139,7 +139,7 @@ def test_the_ranking_is_rearranged_in_whatever_order_documents_are_shown(judged)
 @pytest.mark.parametrize("unit", ["inversions", "exchanges"])
 def test_values_are_the_measure_of_the_order_found(judged, unit):
     one = attack(judged, InitialRanking())
-    worst = run_to_end(one.find_worst(Search(unit=unit, budget=3), 0))
+    worst = run_to_end(one.find_worst(Search(unit=unit, budget=3)))
     as_is = evaluate([NDCG], judged.dataset, judged.lists, judged.lists.prior[:, 0])[0]
     np.testing.assert_allclose(worst.values[0], as_is)
     for budget in range(4):

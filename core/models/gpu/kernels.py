@@ -1,6 +1,6 @@
 """Triton kernels of SetRank's layers: what lies between two matrix products is read once.
 
-`gpu_layers.py` launches them. Numbers are read in the type they are stored in, sums are float32.
+`gpu/layers.py` launches them. Numbers are read in the type they are stored in, sums are float32.
 """
 
 import triton

@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from shuffleproof.core.models.gpu_layers import product_in_float32
+from shuffleproof.core.models.gpu.layers import product_in_float32
 from shuffleproof.core.models.recurrence import Walk
 
 BLOCK = 512

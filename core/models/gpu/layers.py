@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from triton import next_power_of_2
 
-from shuffleproof.core.models import gpu_kernels
+from shuffleproof.core.models.gpu import kernels
 
 HEAD_WIDTHS = (16, 32, 64)
 KEYS, ROWS = 64, 128
@@ -226,7 +226,7 @@ def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
     programs = max(1, min(PROGRAMS, -(-rows // at_once)))
     parts = torch.empty(programs, width, device=grad.device)
     through = grad if product is None else torch.empty_like(grad)
-    gpu_kernels.columns_backward[programs, -(-width // columns)](
+    kernels.columns_backward[programs, -(-width // columns)](
         grad, grad if product is None else product, through, parts, rows, width,
         RELU=product is not None, ROWS=at_once, COLUMNS=columns, num_warps=2,
     )  # fmt: skip
@@ -236,7 +236,7 @@ def _before_relu(grad: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
 def _sum_of_rows(parts: Tensor) -> Tensor:
     """The sum over the first axis; in float32 on the way."""
     sums, columns = parts.new_empty(parts.shape[1:]), 16
-    gpu_kernels.sum_rows[-(-sums.numel() // columns),](
+    kernels.sum_rows[-(-sums.numel() // columns),](
         parts, sums, len(parts), sums.numel(), COLUMNS=columns,
         ROWS=min(512, next_power_of_2(len(parts))), num_warps=8,
     )  # fmt: skip
@@ -277,7 +277,7 @@ class _AddNorm(torch.autograd.Function):
         sums = 2 if shift is None else 3
         parts = torch.empty(programs, sums, x.shape[-1], device=x.device)
         of_sum = torch.empty_like(branch)
-        gpu_kernels.add_norm_backward[(programs,)](
+        kernels.add_norm_backward[(programs,)](
             x, branch, weight if shift is None else shift, weight, grad.contiguous(), of_sum,
             parts, *shape.numbers, ctx.epsilon, SHIFTED=shift is not None, num_warps=1,
             **shape.options,
@@ -296,7 +296,7 @@ def _normed_sum(
     epsilon: float,
 ) -> Tensor:
     out, shape = torch.empty_like(branch), _NormShape.of(x, branch, at_once=4096)
-    gpu_kernels.add_norm[(shape.blocks,)](
+    kernels.add_norm[(shape.blocks,)](
         x, branch, weight if shift is None else shift, weight, bias, out, *shape.numbers, epsilon,
         SHIFTED=shift is not None, num_warps=8, **shape.options,
     )  # fmt: skip
@@ -356,12 +356,12 @@ class _Attention(torch.autograd.Function):
         }  # fmt: skip
         if numbers[1] > KEYS:
             rows = _at_once(numbers[0], ROWS)
-            gpu_kernels.attend_backward_queries[len(norms), -(-numbers[0] // rows)](
+            kernels.attend_backward_queries[len(norms), -(-numbers[0] // rows)](
                 *facts, grad, of_query, ctx.scale, *numbers, of_query.stride(1), ROWS=rows,
                 KEYS=KEYS // 2, num_warps=_warps(rows), num_stages=5, **shape,
             )  # fmt: skip
         options = _shape_of_backward(numbers[0], numbers[1], shape["WIDTH"])
-        gpu_kernels.attend_backward[len(norms), -(-numbers[1] // options["KEYS"])](
+        kernels.attend_backward[len(norms), -(-numbers[1] // options["KEYS"])](
             *facts, grad, of_query, of_key, of_value, ctx.scale, *numbers, of_query.stride(1),
             of_key.stride(1), ALL_KEYS=numbers[1] <= KEYS, ALL_ROWS=numbers[0] <= options["ROWS"],
             **options, **shape,
@@ -383,7 +383,7 @@ def _attended(
     numbers = _numbers(query, key)
     rows, columns = _at_once(numbers[0], ROWS), _at_once(numbers[1], KEYS)
     all_keys = numbers[1] <= columns
-    gpu_kernels.attend[lists * heads, -(-numbers[0] // rows)](
+    kernels.attend[lists * heads, -(-numbers[0] // rows)](
         query, key, value, real, out, norms, scale, *numbers, HEADS=heads, WIDTH=width // heads,
         MASKED=mask is not None, ALL_KEYS=all_keys, ROWS=rows, KEYS=columns,
         num_warps=_warps(rows), maxnreg=None if all_keys else _registers(128, width // heads),

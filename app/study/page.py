@@ -1,0 +1,282 @@
+"""The page of a kind of study, from its declaration.
+
+Every page has the same parts in the same order: question, headline, picture, per-query results,
+tables with their tests, export, form. What they hold comes from the kind's `sections` in core.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import pictures, services, state, study_access
+from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app.plain import escaped_sentence
+from shuffleproof.app.study import (
+    choice,
+    form,
+    job_panel,
+    lab_form,
+    parts,
+    per_query,
+    sample_result,
+)
+from shuffleproof.app.study.form import Form
+from shuffleproof.app.study.per_query import PerQuery
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import sections as told
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
+from shuffleproof.core.studies.listless.question import ListlessQuestion
+from shuffleproof.core.studies.registry import study_kind
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture, Section, View
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """What a page shows.
+
+    Attributes:
+        artefact: the study.
+        view: measure, rankers, family and tests that are chosen.
+        sections: of the study, under this view.
+    """
+
+    artefact: Artefact
+    view: View
+    sections: Sequence[Section]
+
+    @property
+    def key(self) -> str:
+        """The study's key."""
+        return str(self.artefact.key)
+
+    @property
+    def measure(self) -> str:
+        """The measure with its conventions, or the study's first."""
+        return self.view.measure(study_access.result(self.key))
+
+
+def _all_rankers(result: StudyResult) -> Sequence[str]:
+    return list(dict.fromkeys(map(str, result.trials["ranker"])))
+
+
+def nothing(_shown: StudyView) -> str:
+    """Draw nothing."""
+    return ""
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """Declaration of the page of a kind of study.
+
+    Attributes:
+        title: of the page.
+        rankers: that can be shown; none: the study compares no rankers.
+        families: one of which is shown at a time; none: all are.
+        family: label of that choice, and what each family is called.
+        clicks: choices that a click on the picture sets, by the facts of its marks.
+        per_query: how single queries are shown; None: not at all.
+        measured: whether the measure and its conventions can be changed.
+        tested: whether the baseline and the test can be changed.
+        caption: how to read the picture.
+        more: draws what only this page has, below the picture; the family that it lets choose.
+        sort_key: order of the stored studies.
+    """
+
+    title: str
+    rankers: Callable[[StudyResult], Sequence[str]] = _all_rankers
+    families: Callable[[StudyResult], Sequence[str]] = lambda _result: ()
+    family: tuple[str, Callable[[str], str]] = ("Perturbation", str)
+    clicks: Mapping[str, Callable[[Any], object]] | None = None
+    per_query: PerQuery | None = None
+    measured: bool = True
+    tested: bool = False
+    caption: str = ""
+    more: Callable[[StudyView], str] = nothing
+    sort_key: choice.SortKey = services.arrival_order
+
+    def draw(self, asked: Form) -> None:
+        """Draw a stored study of the data set in use, what is at work, and the form."""
+        data = state.data()
+        parts.header(self.title, asked.question.title)
+        stored = study_access.stored_studies(asked.kind, data)
+        at_work = job_panel.progress(asked.panel, (data,))
+        if stored:
+            self.study(stored)
+        elif not (at_work and job_panel.has_first_results(asked.panel, (data,))):
+            with sample_result.draw_sample(asked.kind):
+                if not at_work:
+                    parts.not_yet(f"No study of this kind is stored for {data} yet.")
+        with st.expander("New study", expanded=not stored and not at_work, icon=parts.PLAY):
+            form.body(asked, data, choice.study_shown(stored))
+
+    @st.fragment
+    def study(self, stored: Mapping[str, Artefact]) -> None:
+        """Draw one of the stored studies; a control here draws nothing else of the page."""
+        top = choice.draw_top_row(stored, self.sort_key)
+        artefact, key = top.artefact, str(top.artefact.key)
+        result = study_access.result(key)
+        with top.controls:
+            view = self._view(result, top)
+        with top.notes:
+            facts = f"N = {counted(artefact.facts['queries'], 'query')}", "95 % intervals"
+            if self.measured:
+                measure = str(choice.measure_line(artefact.recipe, *facts))
+                view = replace(view, measures=(measure,))
+        if not view.rankers and self.rankers(result):
+            top.picture.info("Choose at least one ranker.")
+            return
+        top.says(view)
+        shown = StudyView(
+            artefact, view, [_of_rankers(one, view) for one in study_sections(key, view)]
+        )
+        drawn = self._picture(shown, top)
+        family = self.more(shown) or view.family
+        if self.per_query is not None:
+            names = view.rankers or _all_rankers(result)
+            per_query.section(artefact, self.per_query, shown.measure, names, family)
+        table = draw_sections(_below(shown.sections))
+        choice.export_row(artefact, drawn, table, view.measures[0] if view.measures else "")
+
+    def _view(self, result: StudyResult, top: choice.TopRow) -> View:
+        """Draw the choices beside the picture but the measure."""
+        families, family = list(self.families(result)), ""
+        if families:
+            label, called = self.family
+            family = (
+                families[0]
+                if len(families) == 1
+                else parts.select(label, "family", families, families[0], format_func=called)
+            )
+        labels = self.rankers(result)
+        rankers: tuple[str, ...] = ()
+        if labels:
+            rankers = choice.rankers(labels, top.notices, str(top.artefact.key))
+        view = View(family=family, rankers=rankers)
+        if not (self.tested and rankers):
+            return view
+        usual = INITIAL if INITIAL in labels else labels[0]
+        baseline, test = choice.baseline_and_test(labels, usual, TESTS)
+        return replace(view, baselines=(baseline,), test=test)
+
+    def _picture(self, shown: StudyView, top: choice.TopRow) -> Any:
+        """Draw the picture chosen, among those with a title; the first where none has one."""
+        every = [one for one in shown.sections if isinstance(one, Picture)]
+        titled = {one.title: one for one in every if one.title}
+        if not every:
+            top.picture.info("Nothing can be drawn of this study yet.")
+            return None
+        picture = every[0]
+        if len(titled) > 1:
+            with top.controls:
+                picture = titled[parts.select("Picture", "drawn", titled, picture.title)]
+        figure = cached_figure(_drawn, picture)
+        takes = chooses(**self.clicks) if self.clicks else None
+        with top.picture:
+            chart(figure, "picture", takes)
+            click = "Click a mark for its per-query results." if self.per_query and takes else ""
+            if words := " ".join(filter(None, (self.caption, click))):
+                parts.note(words)
+        return figure
+
+
+def _drawn(picture: Picture) -> Any:
+    return pictures.draw(picture)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=study_access.BY_CONTENT)
+def study_sections(key: str, view: View) -> list[Section]:
+    """Everything that is said below a study's headline; shared and never changed."""
+    result = study_access.result(key)
+    sections = study_kind(result.recipe).telling().sections(result, view)
+    return [one.complete if isinstance(one, Picture) else one for one in sections]
+
+
+def _of_rankers(section: Section, view: View) -> Section:
+    """A picture or table with the rankers that are shown alone."""
+    if not view.rankers:
+        return section
+    if isinstance(section, Picture) and not callable(section.facts):
+        return replace(section, facts=[_rows_of(fact, view.rankers) for fact in section.facts])
+    if isinstance(section, Table) and not section.groups:
+        return replace(section, frame=_rows_of(section.frame, view.rankers))
+    return section
+
+
+def _rows_of(value: Any, rankers: Sequence[str]) -> Any:
+    if isinstance(value, pd.DataFrame) and "ranker" in value:
+        return value[value["ranker"].isin(rankers)]
+    return value
+
+
+def _below(sections: Sequence[Section]) -> list[Section]:
+    """What stands below the picture: all but the pictures that are shown in its place."""
+    pictures_ = [one for one in sections if isinstance(one, Picture)]
+    titled = [one for one in pictures_ if one.title] or pictures_[:1]
+    return [one for one in sections if not any(one is other for other in titled)]
+
+
+def draw_sections(sections: Sequence[Section]) -> Table:
+    """Draw what a study says; its first table.
+
+    A folded table stands open where no other is there.
+    """
+    tables = [one for one in sections if isinstance(one, Table)]
+    opened = next((one for one in tables if not one.folded), tables[0])
+    for at, section in enumerate(sections):
+        if isinstance(section, Table):
+            _table(section, f"table {at}", opened=section is opened)
+        elif isinstance(section, Picture):
+            chart(pictures.draw(section), f"section {section.name}")
+        elif isinstance(section, told.Details):
+            with st.expander(escaped_sentence(section.title), icon=":material/notes:"):
+                for text in section.lines:
+                    parts.note(text)
+        elif isinstance(section, told.Heading):
+            st.subheader(escaped_sentence(section.text))
+        elif section.text:
+            draw = parts.finding if isinstance(section, told.Finding) else parts.note
+            draw(section.text)
+    return opened
+
+
+def _table(table: Table, key: str, *, opened: bool) -> None:
+    if table.folded and not opened:
+        if place := parts.fold(table.title, f"{key} opened"):
+            data_frame(table, key, place)
+        return
+    st.markdown(f"**{escaped_sentence(table.title)}**")
+    data_frame(table, key)
+    for text in table.notes:
+        parts.note(text)
+
+
+def draw_listless(
+    page: StudyPage, studies: Mapping[str, type[ListlessQuestion]], name: str
+) -> None:
+    """Draw the stored study of data without candidate lists, and the form of another.
+
+    Args:
+        page: its declaration.
+        studies: the kinds that can be asked of the data.
+        name: of the data.
+    """
+    stored = {
+        str(artefact.key): artefact
+        for artefact in services.artefacts("study")
+        if artefact.recipe["kind"] in studies and artefact.facts.get("data") == name
+    }
+    at_work = [job_panel.progress(job_panel.Panel(kind), (name,)) for kind in studies]
+    if stored:
+        page.study(stored)
+    elif not any(at_work):
+        parts.not_yet("No study of these data is stored yet.")
+    with st.expander("New study", expanded=not stored and not any(at_work), icon=parts.PLAY):
+        lab_form.draw(studies, name)

@@ -1,0 +1,184 @@
+"""Multi-head attention between the documents of a list, and the block around it.
+
+Pang et al., SIGIR 2020, Eq. 3 to 5. Tensors are [lists, docs, …]; mask True = a real document.
+"""
+
+import math
+from functools import partial
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name for it)
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.models.dense import (
+    added_norm,
+    dense_added_norm,
+    dense_and_input,
+    dense_parts,
+    in_float32,
+    lacks_bfloat16,
+    lowers_on_gpu,
+)
+
+# Logits a head from which PyTorch's fused attention wins on a CPU, scoring or training, measured:
+FUSED_FROM = 96**2
+FUSED_FROM_LOW = 600**2  # in bfloat16, whose fused kernels are slow there; here memory decides
+
+
+def attend(
+    query: Float[Tensor, "lists heads queries width"],
+    key: Float[Tensor, "lists heads keys width"],
+    value: Float[Tensor, "lists heads keys width"],
+    mask: Bool[Tensor, "lists keys"] | None,
+    scale: float,
+) -> Float[Tensor, "lists heads queries width"]:
+    """softmax(scale · Q Kᵀ) V over the keys that are real; the faster of the two ways.
+
+    >>> ones = torch.ones(1, 1, 2, 3)
+    >>> attend(ones, ones, ones, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if lacks_bfloat16(query):
+        return in_float32(partial(attend, mask=mask, scale=scale), query, key, value)
+    if _prefers_fused(query, key):
+        real = None if mask is None else mask[:, None, None, :]
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=real, scale=scale)
+    return attention_weights(query, key, mask, scale) @ value
+
+
+def attention_weights(
+    query: Float[Tensor, "lists heads queries width"],
+    key: Float[Tensor, "lists heads keys width"],
+    mask: Bool[Tensor, "lists keys"] | None,
+    scale: float,
+) -> Float[Tensor, "lists heads queries keys"]:
+    """softmax(scale · Q Kᵀ); exactly 0 at pads. Pang et al., SIGIR 2020, Eq. 3."""
+    logits = (query * scale) @ key.transpose(-1, -2)
+    if mask is not None:
+        logits = logits.masked_fill(~mask[:, None, None, :], -torch.inf)
+    if not logits.requires_grad and not torch.is_autocast_enabled(logits.device.type):
+        return torch.softmax(logits, -1, out=logits)
+    return logits.softmax(-1)
+
+
+def _prefers_fused(query: Tensor, key: Tensor) -> bool:
+    if query.device.type != "cpu":
+        return True
+    logits = query.shape[-2] * key.shape[-2]
+    low = query.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
+    return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)
+
+
+class MultiHeadAttention(nn.Module):
+    """concat of softmax(Q Wq (K Wk)ᵀ / scale) V Wv over the heads (Pang et al., Eq. 3 and 4).
+
+    Keys and values come from the same vectors. The three projections are one matrix, Wq first.
+    """
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.heads = config.heads
+        self.relu = config.projection_activation == "relu"
+        self.scale = 1 / math.sqrt(width if config.scale == "width" else config.head_width)
+        self.weight = nn.Parameter(torch.empty(3 * width, width))
+        self.bias = nn.Parameter(torch.zeros(3 * width)) if config.projection_bias else None
+        for projection in self.weight.detach().view(3, width, width):
+            nn.init.xavier_uniform_(projection)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists queries width"]:
+        """What each query vector gathers from the real key vectors.
+
+        Args:
+            queries: the query vectors; the same object as `keys` for self-attention; given
+                once ([1, queries, width]) where they are the same for every list.
+            keys: the vectors that become keys and values.
+            mask: True = a real key; None = all are.
+            record: where given, the weights [lists, heads, queries, keys] are appended to it.
+        """
+        return self.with_queries(queries, keys, mask, record)[0]
+
+    def with_queries(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> tuple[Float[Tensor, "lists queries width"], Float[Tensor, "#lists queries width"]]:
+        """The same and the queries, to be read elsewhere: see `dense_and_input`."""
+        alike = queries is keys
+        inputs, width = [queries] if alike else [queries, keys], self.weight.shape[1]
+        (projected, *rest), (queries, *_) = dense_parts(
+            inputs, [3 * width] if alike else [width, 2 * width], self.weight, self.bias,
+            relu=self.relu,
+        )  # fmt: skip
+        projected_keys = rest[0] if rest else None
+        if record is None and lowers_on_gpu(projected):
+            from shuffleproof.core.models.gpu import layers  # noqa: PLC0415 (Triton)
+
+            if queries.shape[-1] // self.heads in layers.HEAD_WIDTHS:
+                return layers.attention(
+                    projected, projected_keys, mask, self.heads, self.scale
+                ), queries
+        if projected_keys is None:
+            query, key, value = self._heads(projected, 3)
+        else:
+            (query,) = self._heads(projected, 1)
+            query = query.expand(len(keys), -1, -1, -1)
+            key, value = self._heads(projected_keys, 2)
+        if record is None:
+            gathered = attend(query, key, value, mask, self.scale)
+        else:
+            record.append(attention_weights(query, key, mask, self.scale))
+            gathered = record[-1] @ value
+        return gathered.transpose(1, 2).flatten(2), queries
+
+    def _heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
+        lists, rows, _ = projected.shape
+        split = projected.view(lists, rows, parts, self.heads, -1)
+        return tuple(part.transpose(1, 2) for part in split.unbind(2))
+
+
+class FeedForward(nn.Module):
+    """LayerNorm(x + rFF(x)): two row-wise layers with relu between, a residual and a norm."""
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.width, config.feed_forward)
+        self.outer = nn.Linear(config.feed_forward, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+
+    def forward(self, x: Float[Tensor, "lists rows width"]) -> Float[Tensor, "lists rows width"]:
+        """The rows transformed one by one."""
+        hidden, x = dense_and_input(x, self.inner.weight, self.inner.bias, relu=True)
+        return dense_added_norm(hidden, x, self.outer, self.norm)
+
+
+class AttentionBlock(nn.Module):
+    """MAB(Q, K, K): B = LayerNorm(Q + Multihead(Q, K, K)), then LayerNorm(B + rFF(B)) (Eq. 5)."""
+
+    def __init__(self, config: SetRankConfig, *, feed_forward: bool = True) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.feed_forward = FeedForward(config) if feed_forward else None
+
+    def forward(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists queries width"]:
+        """The queries, each enriched by the real keys; arguments as in `MultiHeadAttention`."""
+        attended, queries = self.attention.with_queries(queries, keys, mask, record)
+        gathered = added_norm(queries, attended, self.norm)
+        return gathered if self.feed_forward is None else self.feed_forward(gathered)
