@@ -100,31 +100,6 @@ def search(
     return best.within(evaluated)
 
 
-def swap_costs(
-    length: int, objective: Objective, places: int | None = None
-) -> Float64[np.ndarray, "length length"]:
-    """What each single exchange of two places costs one list: value as it is − value after it.
-
-    Args:
-        length: of the list.
-        objective: over one list.
-        places: only exchanges among the first so many; NaN for others.
-
-    Returns:
-        A symmetric matrix, 0 on its diagonal.
-    """
-    offsets = np.array([0, length], dtype=np.int64)
-    moves = moves_of("exchanges", min(length, places or length))
-    orders = np.tile(np.arange(length), (len(moves.left) + 1, 1))
-    every = np.arange(len(moves.left))
-    orders[every, moves.left], orders[every, moves.right] = moves.right, moves.left
-    values = objective(orders)[0][:, 0] if offsets[-1] else np.zeros(1)
-    costs = np.full((length, length), np.nan)
-    np.fill_diagonal(costs, 0.0)
-    costs[moves.left, moves.right] = costs[moves.right, moves.left] = values[-1] - values[:-1]
-    return costs
-
-
 class _Best:
     """The least values seen, by steps used, and the orders that have them."""
 

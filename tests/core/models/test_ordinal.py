@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.ordinal import OrdinalEmbedding
-from shuffleproof.core.rankers.neural.ordinal_geometry import geometry, words
 
 CONFIG = SetRankConfig(width=4, heads=1, ordinals=6, rankings=1)
 
@@ -122,13 +120,3 @@ def test_a_rank_beyond_the_table_is_refused_by_name(direction):
 def test_too_few_rankings_are_refused():
     with pytest.raises(MissingRankingError, match="reads 2 initial"):
         embedding(rankings=2)(*ranking(0, 1))
-
-
-def test_the_geometry_of_a_narrow_table_lies_on_a_line():
-    found = geometry(np.array([[2.0], [0.0], [-1.0]], np.float32))
-    assert found.explained == (pytest.approx(1.0), 0.0)
-    assert found.similarity.tolist() == [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]
-    assert np.abs(found.plane[:, 0]).tolist() == pytest.approx([5 / 3, 1 / 3, 4 / 3])
-    assert found.plane[:, 1].tolist() == [0, 0, 0]
-    alone = words(geometry(np.array([[3.0, 4.0]], np.float32)))
-    assert "ranks 1 to 1: neighbouring ranks have a mean cosine of 1.00" in alone

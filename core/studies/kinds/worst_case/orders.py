@@ -16,7 +16,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
 from shuffleproof.core.perturb import permutations
 from shuffleproof.core.perturb.search import Search
-from shuffleproof.core.perturb.worst_case import WorstOrders, most_rounds, search, swap_costs
+from shuffleproof.core.perturb.worst_case import WorstOrders, most_rounds, search
 from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.theorems import theorem_of
@@ -178,10 +178,3 @@ class Attack:
             for draw in range(draws)
         ]
         return np.array(orders).reshape(draws, int(offsets[-1]))
-
-    def swap_map(self, places: int | None = None) -> Float64[np.ndarray, "length length"]:
-        """What each single exchange costs the one list of this attack, by places of the target.
-
-        Exchanges beyond the first `places` are NaN.
-        """
-        return swap_costs(int(self.base.lists.offsets[-1]), self.values, places)

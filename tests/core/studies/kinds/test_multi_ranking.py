@@ -12,7 +12,6 @@ from shuffleproof.core.metrics.significance import adjusted_tests, holm, t_inter
 from shuffleproof.core.rankers.combining import Fusion
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, geometry
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -314,24 +313,3 @@ def test_adjusted_intervals_say_what_adjusted_p_says():
         assert np.isnan([p[4], low[4], high[4]]).all()
         seen |= set(apart.tolist())
     assert seen == {True, False}
-
-
-def test_geometry_is_cosine_length_and_principal_components():
-    table = generator(0, "geometry").normal(size=(6, 4)).astype(np.float32)
-    found = geometry(table)
-    one, two = table[1].astype(float), table[4].astype(float)
-    expected = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
-    assert found.similarity[1, 4] == pytest.approx(expected)
-    centred = table - table.mean(axis=0)
-    variances = np.linalg.eigvalsh(centred.T @ centred)[::-1]
-    assert found.explained[0] == pytest.approx(variances[0] / variances.sum(), rel=1e-5)
-    assert found.plane.var(axis=0).sum() * 6 == pytest.approx(variances[:2].sum(), rel=1e-5)
-
-
-def test_the_geometry_of_a_stored_ranker(made, workbench):
-    stored = run_to_end(workbench.train("setrank-imsab-init")).artefact.path
-    (found,) = geometries(stored, ranks=10)
-    assert found.similarity.shape == (10, 10)
-    assert np.diag(found.similarity) == pytest.approx(1.0)
-    with pytest.raises(DataError, match="no ordinal embeddings"):
-        geometries(run_to_end(workbench.train("setrank-imsab")).artefact.path)

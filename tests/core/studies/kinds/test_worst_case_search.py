@@ -8,7 +8,7 @@ import pytest
 
 from shuffleproof.core.perturb import worst_case
 from shuffleproof.core.perturb.search import METHODS, UNITS, Search
-from shuffleproof.core.perturb.worst_case import search, swap_costs
+from shuffleproof.core.perturb.worst_case import search
 from shuffleproof.core.perturb.worst_moves import (
     exchanges,
     hashes,
@@ -164,26 +164,6 @@ def test_only_the_first_places_take_part():
     place = np.arange(OFFSETS[-1]) - np.repeat(OFFSETS[:-1], LENGTHS)
     assert moved.any()
     assert np.all(place[moved] < 3)
-
-
-def test_the_map_of_single_swaps_is_what_each_swap_costs():
-    objective = Table()
-
-    def alone(orders):
-        values = np.array([[objective.of(0, order)] for order in orders])
-        return values, values
-
-    costs = swap_costs(6, alone)
-    assert np.array_equal(costs, costs.T)
-    for one in range(6):
-        for other in range(6):
-            order = np.arange(6)
-            order[[one, other]] = order[[other, one]]
-            assert costs[one, other] == alone(np.arange(6)[None])[0][0, 0] - alone(order[None])[0]
-    few = swap_costs(6, alone, places=2)
-    assert np.isnan(few[2, 3])
-    assert few[0, 1] == costs[0, 1]
-    assert swap_costs(0, alone).shape == (0, 0)
 
 
 def test_hashes_tell_orders_apart():
