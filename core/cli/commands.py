@@ -101,7 +101,6 @@ ingest-preferences preferences:ingest : read preferences: pairs, matrices, ranki
     --malformed error|skip =error : unreadable answers (default: an error)
     --columns in OURS=THEIRS,… : names of our columns in the table
     --values in WORD=NUMBER,… : values of words of a preference, from 0 (b) to 1 (a)
-    --items path : a file of query and item: all that there are
     --qrels path : judgments (TREC): labels of items
     $ ingest-preferences judged.csv --name judged
     $ ingest-preferences A1.txt --name agg --direction small --nulls last
