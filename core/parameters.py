@@ -149,15 +149,6 @@ def recipe_values(recipe: Any, later: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_texts(recipe: Any, values: Mapping[str, str]) -> Any:
-    """A copy of a recipe with fields replaced by values written as text.
-
-    Raises:
-        ParameterError: an unknown field, or a text that its type does not take.
-    """
-    return dataclasses.replace(recipe, **_read(recipe, values))
-
-
 def with_changes(recipe: Any, changes: Mapping[str, Any]) -> Any:
     """A copy of a flat recipe with fields replaced; text is read as the field's type demands.
 
@@ -165,17 +156,14 @@ def with_changes(recipe: Any, changes: Mapping[str, Any]) -> Any:
         UnknownNameError: an unknown field.
         ParameterError: a value that a field does not take.
     """
-    texts = {name: value for name, value in changes.items() if isinstance(value, str)}
-    typed = {name: value for name, value in changes.items() if name not in texts}
-    return dataclasses.replace(recipe, **_read(recipe, texts), **typed)
-
-
-def _read(recipe: Any, values: Mapping[str, str]) -> dict[str, Any]:
     known = {declared.name: declared for declared in parameters(recipe)}
-    for name in values:
-        if name not in known:
-            raise UnknownNameError("field", name, known)
-    return {name: value_of(known[name], text) for name, text in values.items()}
+    values = dict(changes)
+    for name, value in changes.items():
+        if isinstance(value, str):
+            if name not in known:
+                raise UnknownNameError("field", name, known)
+            values[name] = value_of(known[name], value)
+    return dataclasses.replace(recipe, **values)
 
 
 def choice_named(choices: Iterable[str], text: str) -> str:

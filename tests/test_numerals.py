@@ -10,7 +10,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import LetorError, ParameterError
 from shuffleproof.core.numerals import is_count, number, whole
-from shuffleproof.core.parameters import parameters, with_texts
+from shuffleproof.core.parameters import parameters, with_changes
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
@@ -147,8 +147,8 @@ def flag(kind, name, text):
 READ = {
     "levels": lambda text: levels_of("mallows", text),
     "family": lambda text: perturbation(f"transpositions:{text}"),
-    "field": lambda text: with_texts(TrainingRecipe(), {"epochs": text}),
-    "real field": lambda text: with_texts(TrainingRecipe(), {"learning_rate": text}),
+    "field": lambda text: with_changes(TrainingRecipe(), {"epochs": text}),
+    "real field": lambda text: with_changes(TrainingRecipe(), {"learning_rate": text}),
     "split": lambda text: cli_data._fractions(f"0.6,0.2,{text}"),
     "budgets": lambda text: flag("worst-case", "budgets", text),
     "shuffles": lambda text: flag("group-shuffles", "shuffles", text),

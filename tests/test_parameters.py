@@ -6,7 +6,7 @@ from dataclasses import dataclass, is_dataclass
 import pytest
 
 from shuffleproof.core.errors import ParameterError, UsageError
-from shuffleproof.core.parameters import check, parameter, parameters, with_changes, with_texts
+from shuffleproof.core.parameters import check, parameter, parameters, with_changes
 from shuffleproof.core.rankers.registry import RANKERS, spec
 
 
@@ -64,12 +64,12 @@ def test_bounds_are_inclusive_and_what_is_beyond_is_refused(field, good, bad):
 )
 def test_texts_are_read_by_the_fields_type(field, text, value):
     for recipe in (
-        with_texts(Recipe(), {field: text}),
+        with_changes(Recipe(), {field: text}),
         with_changes(Recipe(), {field: text, "other": 5}),
     ):
         found = getattr(recipe, field)
         assert (found, type(found)) == (value, type(value))
-    assert (with_texts(Recipe(), {field: text}).other, recipe.other) == (3, 5)
+    assert (with_changes(Recipe(), {field: text}).other, recipe.other) == (3, 5)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_texts_are_read_by_the_fields_type(field, text, value):
 )
 def test_texts_that_mean_nothing_are_refused(field, text, said):
     with pytest.raises(UsageError, match=said):
-        with_texts(Recipe(), {field: text})
+        with_changes(Recipe(), {field: text})
 
 
 BOUNDS = """

@@ -19,7 +19,7 @@ from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.needed_work import needed_work
 from shuffleproof.core.errors import ScoringError, ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
-from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
+from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_changes
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -238,7 +238,7 @@ class _Page:
         Raises:
             ShuffleproofError: a value that is none.
         """
-        lists = replace(with_texts(self.lists, changes), initial=self.initial)
+        lists = replace(with_changes(self.lists, changes), initial=self.initial)
         values = {
             name: value() if callable(value) else value for name, value in self.values.items()
         }

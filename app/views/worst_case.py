@@ -10,7 +10,7 @@ from shuffleproof.app import forms, rescoring
 from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.page import StudyPage
 from shuffleproof.app.study.per_query import PerQuery, Point
-from shuffleproof.core.parameters import Parameter, with_texts
+from shuffleproof.core.parameters import Parameter, with_changes
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
@@ -27,7 +27,7 @@ def search_fields(_declared: Parameter, _now: Any) -> Any:
     changed = forms.recipe_form(Search(), "new", only=FIELDS, columns=2)
     if not changed:
         return None
-    return lambda: {name: getattr(with_texts(Search(), changed), name) for name in changed}
+    return lambda: {name: getattr(with_changes(Search(), changed), name) for name in changed}
 
 
 def before(result: StudyResult, point: Point, measure: str) -> np.ndarray:

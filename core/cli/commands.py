@@ -7,58 +7,58 @@ it, other settings, and behind ` : ` its summary. Its indented lines are
   `+` and `*` behind the name say how many values, `!` that one is required. A type is a key of
   `core.cli.flags.TYPES`, or choices with `|` between them; `yes` takes no value.
 - arguments: the same, without dashes.
-- `@GROUP VALUE`: the lines of that group, with the value for `{}`.
+- `&GROUP VALUE`: the lines of that group, with the value for `{}`.
 - `$ LINE`: an example for the help.
 """
 
 TABLE = """
-@modules
+&modules
     --with module as modules in MODULE : import your module that registers rankers, measures, …
 
-@lists
+&lists
     --initial : initial rankers, comma-separated (default {})
     --depth count =40 : candidates a query (default 40)
     --scores cross-fitted|in-sample =cross-fitted
     --preset : preset of rankers named without one
     --device : cuda or cpu (default: cuda where there is one)
 
-@workbench
-    @modules
+&workbench
+    &modules
     --data =sample : stored name, key, folder, or `sample`
-    @lists {}
+    &lists {}
 
-@conventions
+&conventions
     --conventions bundle : of measures that do not state their own; `list conventions`
     --digits digit in DIGITS =3 : decimals of printed tables (default 3)
 
-@baselines
+&baselines
     --test paired t|randomisation =paired t : of the marks
     --marks letters|daggers =letters : a b c (default), or + † ‡ as in the paper
 
-@max-seconds
+&max-seconds
     --max-seconds seconds : begin nothing after so many seconds and answer from what is finished{}
 
-@dry-run
+&dry-run
     --dry-run answer={} : print what would be made and how long that takes; make nothing
 
-@workers
+&workers
     --executor in WHERE : runs trainings and cells: processes:4, ray[:ADDRESS], slurm[:PARTITION]
 
-@jobs
+&jobs
     --jobs count : calls of a module:function at the same time, a process each (default 1)
 
-@study
+&study
     --queries count : only the first so many test queries, of each fold
-    @dry-run studies:dry_run
-    @max-seconds ; the same line without it goes on
-    @jobs
-    @workers
-    @workbench {}
+    &dry-run studies:dry_run
+    &max-seconds ; the same line without it goes on
+    &jobs
+    &workers
+    &workbench {}
 
-@listless
-    @max-seconds ; the same line without it goes on
-    @dry-run studies:dry_run
-    @workers
+&listless
+    &max-seconds ; the same line without it goes on
+    &dry-run studies:dry_run
+    &workers
     --data =sample : a stored {}, or `sample`
 
 ingest data:ingest : read LETOR text or tables into the store
@@ -87,7 +87,7 @@ doctor data:doctor_ : problems of a data set or a ranker; exit status 3 where on
     --queries count : of a ranker: only the first so many
     --seed whole =0 : of a ranker: of the orders that are tried
     --data as of : as the first word
-    @lists lambdamart
+    &lists lambdamart
     $ doctor sample
     $ doctor clicks.txt --part train --json
 
@@ -101,7 +101,6 @@ ingest-preferences preferences:ingest : read preferences: pairs, matrices, ranki
     --malformed error|skip =error : unreadable answers (default: an error)
     --columns in OURS=THEIRS,… : names of our columns in the table
     --values in WORD=NUMBER,… : values of words of a preference, from 0 (b) to 1 (a)
-    --items path : a file of query and item: all that there are
     --qrels path : judgments (TREC): labels of items
     $ ingest-preferences judged.csv --name judged
     $ ingest-preferences A1.txt --name agg --direction small --nulls last
@@ -142,7 +141,7 @@ judge judging:judge initial=file-order : ask a live judge for preferences betwee
     --out path : of --next: a file of JSON lines
     --answers path : read answers from such a file instead of asking
     --data =sample : stored name, key, folder, or `sample`
-    @lists file-order
+    &lists file-order
     $ judge mine --with http://127.0.0.1:8000/judge --calls 100 --jobs 4
     $ judge mine --next 100 --out pairs.jsonl
     $ judge mine --answers pairs.jsonl --judge anna
@@ -150,8 +149,8 @@ judge judging:judge initial=file-order : ask a live judge for preferences betwee
 ingest-collection retrieval:ingest : read documents, queries and judgments of a text collection
     path path : a folder of its files, or one archive: SMART, TREC, BEIR, JSON lines or tables
     --name! : the name to find it by
-    @fields CollectionFormat
-    @fields Analysis
+    &fields CollectionFormat
+    &fields Analysis
     $ ingest-collection cranfield --name cranfield
     $ ingest-collection scifact --name scifact --format beir
 
@@ -187,9 +186,9 @@ train rankers:train first=open:look_over : train a ranker, or find it trained
     ranker : of `list rankers`, with @preset if you like; snrm, fnrm, cnrm of a text collection
     --set* in FIELD=VALUE : recipe fields; `list recipe RANKER` names them
     --seed whole : of the ranker
-    @dry-run rankers:dry_run
-    @workers
-    @workbench lambdamart
+    &dry-run rankers:dry_run
+    &workers
+    &workbench lambdamart
     $ train lambdamart
     $ train dlcm@tuned --data mq2008 --set learning_rate=0.01 epochs=20
 
@@ -201,8 +200,8 @@ tune tune:tune first=open:look_over : search a recipe on validation; the best be
     --name : of the preset (default tuned_ and the data's name)
     --seed whole =0 : of the search (default 0)
     --at-once count : trials proposed at a time (default 1, with --executor as many as workers)
-    @workers
-    @workbench lambdamart
+    &workers
+    &workbench lambdamart
     $ tune lambdamart --budget 10m
     $ tune dlcm@tuned --data mq2008 --trials 20 --search learning_rate batch_lists=8..64
 
@@ -212,9 +211,9 @@ certify rankers:certify first=open:look_over : is it invariant to the order show
     --queries count : only the first so many test queries
     --seed whole =0 : of the permutations (default 0)
     --lists* whole|duplicates : lists of all documents of a query too, planted duplicates
-    @max-seconds
-    @jobs
-    @workbench lambdamart
+    &max-seconds
+    &jobs
+    &workbench lambdamart
     $ certify setrank-imsab
     $ certify mymodule:score --data mq2008 --queries 50
 
@@ -230,8 +229,8 @@ runs outside_rankers:runs conventions=trec_eval : judge and compare TREC runs, a
     run+ path : files of runs
     --qrels! path : the judgments
     --measures =NDCG@10,AP,P@10,RR : comma-separated (default NDCG@10,AP,P@10,RR)
-    @conventions
-    @modules
+    &conventions
+    &modules
     --against : runs for the marks, comma-separated
     $ runs bm25.run dense.run --qrels qrels.txt
     $ runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25
@@ -245,7 +244,7 @@ study invariance studies:study
 
 study benchmark studies:benchmark
     --against =initial ranking : baselines (default initial ranking)
-    @baselines
+    &baselines
     $ study benchmark --rankers table2 --seeds 3 --data mq2008
     $ study benchmark --rankers dlcm,dlcm@tuned --against dlcm --max-seconds 600
 
@@ -261,7 +260,7 @@ study preferences studies:listless
 
 check check:check : is a ranker worse than its stored card? for builds
     --baseline! path in card.json : a file of `study card --out card.json`
-    @modules
+    &modules
     --data : stored name, key, folder (default: the card's)
     --rankers : comma-separated, `new=old` for another name in the card (default: the card's own)
     --fail-on regression|soft|nothing =regression : soft: soft losses too; nothing: status 0
@@ -269,7 +268,7 @@ check check:check : is a ranker worse than its stored card? for builds
     --junit path in out.xml : write JUnit XML
     --markdown path in out.md : write a summary for a pull request
     --device : cuda or cpu (default: cuda where there is one)
-    @jobs
+    &jobs
     $ check --baseline card.json
     $ check --baseline card.json --rankers dlcm --junit card.xml --markdown card.md
 
@@ -323,9 +322,8 @@ export export:export first=open:export_format late=out : write something stored 
     --width {widths} : of a figure for a column, a page or a slide, with letters to match
     --size size in WIDTHxHEIGHT =900x500 : of a figure, in pixels, or `column` or `page` of a paper
     --against : of a benchmark: baselines for its marks (default initial ranking)
-    --vectors path in FILE : of a collection: learnt vectors, JSON lines
     --run path in FILE : of a collection: results of its queries (TREC)
-    --by in RETRIEVER : of a collection: for vectors (default snrm) or a run (default bm25)
+    --by in RETRIEVER : of a collection: the retriever (default bm25)
     -k count =1000 : documents a query (default 1000)
     --measures : comma-separated (default: those of the study)
     --conventions bundle : of measures that do not state their own; `list conventions`
@@ -333,7 +331,7 @@ export export:export first=open:export_format late=out : write something stored 
     --test paired t|randomisation : of the marks
     --marks letters|daggers : a b c (default), or + † ‡ as in the paper
     --part all|train|valid|test : of a data set (default: all in tables and folders, else test)
-    @workbench lambdamart
+    &workbench lambdamart
     $ export study-3f2a91c4 figure3.pdf --size column
     $ export study-3f2a91c4 q.csv --per-query
     $ export cranfield --run f.run --by bm25

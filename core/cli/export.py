@@ -76,7 +76,7 @@ def export(arguments: argparse.Namespace) -> Answer:
     if arguments.out is None:
         from shuffleproof.core.cli import retrieval  # noqa: PLC0415 (only of collections)
 
-        return retrieval.export_collection(arguments, chosen)
+        return retrieval.export_collection(arguments)
     store, out, part = store_of(arguments), arguments.out, {}
     study = study_of(arguments.what, store)
     kind = study.recipe["kind"] if study else ""

@@ -136,7 +136,7 @@ def add_commands(root: Commands) -> None:
     groups: dict[str, Commands] = {}
     for name, command in table().items():
         group, _, rest = name.partition(" ")
-        if name.startswith("@") or (group == "study" and group in groups):
+        if name.startswith("&") or (group == "study" and group in groups):
             continue
         if rest and group not in groups:
             added = root.add_parser(group, help=GROUPS[group])
@@ -175,13 +175,13 @@ def _add_study(commands: Commands, kind: str, question: type[Question]) -> None:
     added = _add(commands, f"study {kind}", command)
     add_fields(added, question)
     if kind in STUDIES and any(field.names == "measures" for field in parameters(question)):
-        _add_lines(added, table()["@conventions"].lines)
+        _add_lines(added, table()["&conventions"].lines)
     _add_lines(added, own.lines)
     data = "collection's name, a key, a folder"
     if kind not in COLLECTION_STUDIES:
         data = "set of preferences or a ranking data set, a file"
     shared, value = (
-        ("@listless", data) if kind in LISTLESS else ("@study", ",".join(question.initial))
+        ("&listless", data) if kind in LISTLESS else ("&study", ",".join(question.initial))
     )
     _add_lines(added, table()[shared].lines, value)
 
@@ -196,9 +196,9 @@ def _add_lines(command: argparse.ArgumentParser, lines: Iterable[str], value: st
     """
     for line in lines:
         group, _, given = line.replace("{}", value).partition(" ")
-        if group == "@fields":
+        if group == "&fields":
             add_fields(command, DECLARED[given])
-        elif group.startswith("@"):
+        elif group.startswith("&"):
             _add_lines(command, table()[group].lines, given)
         elif group != "$" and group not in command._option_string_actions:  # noqa: SLF001 (argparse tells them nowhere else)
             _add_flag(command, line.replace("{}", value))

@@ -348,11 +348,10 @@ def export_format(arguments: argparse.Namespace) -> str:
     Raises:
         UsageError: the ending names no format, or there is no file or more than one.
     """
-    of_collection = [name for name in ("vectors", "run") if getattr(arguments, name) is not None]
-    if len(of_collection) + (arguments.out is not None) != 1:
-        raise UsageError("name one file: FILE, or of a collection --vectors FILE or --run FILE")
-    if of_collection:
-        return of_collection[0]
+    if (arguments.run is None) == (arguments.out is None):
+        raise UsageError("name one file: FILE, or of a collection --run FILE")
+    if arguments.run is not None:
+        return "run"
     ending = arguments.out.suffix
     if ending == ".gz":
         ending = Path(arguments.out.stem).suffix + ending

@@ -4,11 +4,9 @@ import argparse
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import run_shown, store_of
-from shuffleproof.core.data.catalogue import KEEPS, SAMPLE, find, resolve
+from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.library.import_ranker import bring as brought
 from shuffleproof.core.parameters import OLD, parts_of
-from shuffleproof.core.rankers.name import SCORES, XGBOOST
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -19,7 +17,6 @@ from shuffleproof.core.studies.user_names import row_name
 def bring(arguments: argparse.Namespace) -> Answer:
     """`bring`: a file of scores or a model file becomes a ranker of a data set."""
     store = store_of(arguments)
-    data = find(arguments.data, store)
     fold = resolve(arguments.data, store)
     rule = arguments.columns
     work = brought(arguments.kind, arguments.path, fold, store, columns=rule)
@@ -29,20 +26,9 @@ def bring(arguments: argparse.Namespace) -> Answer:
         "artefact": str(artefact.key),
         "valid": dict(artefact.facts["valid"]),
         "columns": artefact.recipe["ranker"].get("columns"),
-        "said": [
-            *artefact.facts.get("columns", ()),
-            *([] if arguments.data == SAMPLE else _of_earlier_data(arguments.kind, data)),
-        ],
+        "said": list(artefact.facts.get("columns", ())),
     }
     return Answer(answer)
-
-
-def _of_earlier_data(kind: str, data: Artefact) -> list[str]:
-    """Facts that this kind of file needs and a data set of an earlier version lacks."""
-    lacking = {SCORES: "the order of scattered rows", XGBOOST: "which cells were left out"}
-    if kind not in lacking or KEEPS in data.facts:
-        return []
-    return [f"An earlier version stored these data without {lacking[kind]}: ingest them again."]
 
 
 def runs(arguments: argparse.Namespace) -> Answer:

@@ -4,7 +4,6 @@ import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
@@ -126,46 +125,24 @@ def candidates(arguments: argparse.Namespace) -> Answer:
     return Answer(facts | {"rows": features, "notes": artefact.facts["notes"]}, text)
 
 
-def export_collection(arguments: argparse.Namespace, what: str) -> Answer:
-    """`export COLLECTION`: the vectors of a retriever's documents, or the run of its queries.
+def export_collection(arguments: argparse.Namespace) -> Answer:
+    """`export COLLECTION --run FILE`: the run of a retriever's answers to its queries."""
+    from shuffleproof.core.studies.listless.collection_study import cross_fitted_search  # noqa: PLC0415 (loads the studies)
 
-    Args:
-        arguments: of the command.
-        what: vectors or run.
-
-    Raises:
-        UsageError: vectors of a retriever that has none.
-    """
-    entry = retriever_entry(
-        (arguments.by or {"vectors": "snrm", "run": "bm25"}[what]).strip().casefold()
-    )
-    if what == "vectors" and not entry.sparse:
-        raise UsageError(f"{entry.name} has no learnt vectors: name one that has, as in --by snrm")
+    entry = retriever_entry((arguments.by or "bm25").strip().casefold())
     use_device(arguments)
-    indexed = _indexed(arguments.what, arguments)
-    collection = indexed.collection
-    out: Path = getattr(arguments, what)
+    indexed, out = _indexed(arguments.what, arguments), arguments.run
     out.parent.mkdir(parents=True, exist_ok=True)
-    ids = list(collection.doc_ids)
-    if what == "vectors":
-        written = len(ids)
-        learnt: Any = entry.build(indexed)
-        vectors = learnt.index.vectors
-        trec.write_text(out, (f"{line}\n" for line in vectors.lines(ids)))
-    else:
-        from shuffleproof.core.studies.listless.collection_study import cross_fitted_search  # noqa: PLC0415 (loads the studies)
-
-        ranked = cross_fitted_search(indexed, entry, arguments.k)
-        written = len(ranked.documents)
-        rows = (
-            (topic, ids[document], rank, score)
-            for query, topic in enumerate(collection.query_ids)
-            for rank, (document, score) in enumerate(
-                zip(*(array.tolist() for array in ranked.of(query)), strict=True), start=1
-            )
+    ids, ranked = indexed.collection.doc_ids, cross_fitted_search(indexed, entry, arguments.k)
+    rows = (
+        (topic, ids[document], rank, score)
+        for query, topic in enumerate(indexed.collection.query_ids)
+        for rank, (document, score) in enumerate(
+            zip(*(array.tolist() for array in ranked.of(query)), strict=True), start=1
         )
-        trec.write_rows(out, rows, entry.name)
-    facts = {"retriever": entry.name, "rows": written}
+    )
+    trec.write_rows(out, rows, entry.name)
+    facts = {"retriever": entry.name, "rows": len(ranked.documents)}
     return Answer({"out": str(out), "bytes": out.stat().st_size, **facts})
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, scope_of, use_device, workers_of_command
 from shuffleproof.core.rankers.named_presets import NamedPreset
-from shuffleproof.core.words import counted
 
 
 def tune(arguments: argparse.Namespace) -> Answer:
@@ -57,21 +56,8 @@ def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:
 
 def preset_lines(preset: NamedPreset) -> str:
     """A tuned preset for the terminal."""
-    fields = " ".join(f"{name}={value}" for name, value in preset.fields.items())
-    states = [row["state"] for row in preset.history]
-    ends = f"{states.count('pruned')} of them stopped early, {states.count('failed')} failed"
-    best = f"trial {preset.best['trial']}: {preset.ranker}@{preset.base} {fields}".rstrip()
-    usual = {name: value for name, value in preset.usual_values.items() if value is not None}
-    beside = ", ".join(f"{name} {value:.3f}" for name, value in usual.items())
-    trials = counted(preset.trials, "trial")
-    lines = [
-        f"{preset} is {best}",
-        f"validation {preset.measure} {preset.best['value']:.3f} ({beside})",
-        f"the best of {trials} on {preset.data}, {ends}",
-        "",
-        f"the test part, looked at {counted(preset.looks, 'time')} for this search:",
-        table([dict(row) for row in preset.test]),
-        "",
-        f"use it as `--rankers {preset}` or `train {preset}`",
-    ]
-    return "\n".join(lines)
+    shown = plain(preset, cached=True)
+    names = ("preset", "base", "fields", "data", "measure", "valid", "trials", "pruned", "failed")
+    lines = table({name: shown[name] for name in (*names, "looks")})
+    tests = table(shown["test"])
+    return f"{lines}\n\nthe test part:\n{tests}\n\nuse it as `--rankers {preset}`"

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
@@ -107,8 +106,8 @@ class Ray:
             where = f"at {self.address}" if self.address else "here"
             raise UsageError(
                 f"executor ray: no cluster answers {where} ({_first_line(error)}); start one with "
-                "`ray start --head`, or name another address; a cluster's token is read from "
-                f"{TOKENS[0]} or {TOKEN}"
+                "`ray start --head`, or name another address; for one with a token set "
+                "RAY_AUTH_MODE=token"
             ) from error
 
     def _check(self, ray: Any) -> None:
@@ -125,8 +124,6 @@ class Ray:
 
 
 KINDS = ("CPU", "GPU")
-TOKENS, TOKEN = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"), Path("~/.ray/auth_token").expanduser()
-"""Where Ray has the token of a cluster."""
 
 
 def _knock(address: str) -> None:
@@ -146,9 +143,6 @@ def _first_line(error: Exception) -> str:
 
 def _imported() -> Any:
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")  # which aborts at SIGTERM
-    has_token = any(os.environ.get(name) for name in TOKENS) or TOKEN.is_file()
-    if has_token and "ray" not in sys.modules:  # which reads it once
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does then
     import ray  # noqa: PLC0415 (of an extra)
 
     return ray

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, quoted
-from shuffleproof.core.parameters import check, parameter, parameters, with_texts
+from shuffleproof.core.parameters import check, parameter, parameters, with_changes
 from shuffleproof.core.user_code import DIGITS, MARK, names, registered_code
 
 EVERY = ("ideal", "empty", "ties")
@@ -467,7 +467,7 @@ class Measure:
         if match["cutoff"] is not None:
             at_fraction = name in _FRACTIONS and "." in match["cutoff"]
             values.setdefault(_FRACTIONS[name] if at_fraction else "cutoff", match["cutoff"])
-        return with_texts(cls(name).under(**{**(conventions or {}), **of_name}), values)
+        return with_changes(cls(name).under(**{**(conventions or {}), **of_name}), values)
 
     def under(self, **conventions: Any) -> "Measure":
         """The same measure under other conventions; those it does not have are passed over.

@@ -37,7 +37,7 @@ VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 LABELS_REMEDY = "Train on a part whose queries have documents of different labels."
 
 
-class FitGivenUp(BaseException):
+class FitGivenUp(Exception):  # noqa: N818 (no error: the search goes on)
     """Thrown into a fit that nobody will go on with: it leaves no checkpoint."""
 
 

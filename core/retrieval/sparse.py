@@ -1,7 +1,5 @@
 """Learnt sparse vectors: of documents, and of queries."""
 
-import json
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -90,12 +88,6 @@ class SparseVectors:
         """The vectors of some texts, in this order."""
         entries, offsets = elements_of(self.offsets, places), offsets_of(self.nonzeros[places])
         return SparseVectors(offsets, self.dimensions[entries], self.weights[entries], self.width)
-
-    def lines(self, ids: Sequence[str]) -> Iterator[str]:
-        """A line of JSON a text: {"id": …, "vector": {dimension: weight}}."""
-        for place, name in enumerate(ids):
-            vector = {str(dimension): weight for dimension, weight in self.text(place).items()}
-            yield json.dumps({"id": name, "vector": vector}, ensure_ascii=False)
 
 
 def concatenate(left: SparseVectors, right: SparseVectors) -> SparseVectors:

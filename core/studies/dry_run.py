@@ -52,7 +52,7 @@ LONG = 600.0
 """Seconds of training from which on work is announced."""
 
 
-class NoScoresError(BaseException):
+class NoScoresError(Exception):
     """Scores of a ranker that is not trained were wanted."""
 
 

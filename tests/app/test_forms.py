@@ -9,7 +9,7 @@ from shuffleproof.app.forms import as_text, changes
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
-from shuffleproof.core.parameters import check, parameter, parameters, with_texts
+from shuffleproof.core.parameters import check, parameter, parameters, with_changes
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.training.recipe import TrainingRecipe
@@ -83,7 +83,7 @@ def test_what_is_changed_parses_back(page):
         "name": "other",
     }  # fmt: skip
     wanted = Every(count=7, rate=0.025, depth=None, kind="b", still=False, name="other")
-    assert with_texts(Every(), found) == wanted
+    assert with_changes(Every(), found) == wanted
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_is_changed_parses_back(page):
 def test_every_recipe_of_the_core_is_drawn_and_round_trips_as_text(recipe):
     values = {one.name: getattr(recipe, one.name) for one in parameters(recipe)}
     assert changes(recipe, values) == {}
-    assert with_texts(recipe, {name: as_text(value) for name, value in values.items()}) == recipe
+    assert with_changes(recipe, {name: as_text(value) for name, value in values.items()}) == recipe
 
     def draw(recipe):
         import streamlit as st

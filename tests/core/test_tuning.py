@@ -240,9 +240,8 @@ def test_a_preset_is_shown_and_deleted_by_name_and_its_rankers_stay(whole, tmp_p
     what = ["ranksvm@tuned_sample", "--store", str(root)]
     assert main(["library", "show", *what]) == 0
     said = capsys.readouterr().out
-    assert f"ranksvm@{preset.base} cost=0.5" in said
-    assert f"the best of {preset.trials} trials on sample" in said
-    assert "looked at 1 time for this search" in said
+    assert f"ranksvm@{preset.base}" in said
+    assert "cost=0.500" in said
     assert main(["library", "show", *what, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["data"], answer["fields"], answer["looks"]) == ("sample", preset.fields, 1)

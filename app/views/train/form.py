@@ -19,7 +19,7 @@ from shuffleproof.core.experiment.trainings import (
     time_of,
     trainings_in_words,
 )
-from shuffleproof.core.parameters import with_texts
+from shuffleproof.core.parameters import with_changes
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, with_display_names
@@ -148,7 +148,7 @@ def _settings(
             with tab:
                 changes[name] = _fields(name, preset)
         with tabs[-1]:
-            lists = with_texts(lists, forms.recipe_form(lists, "lists", columns=2))
+            lists = with_changes(lists, forms.recipe_form(lists, "lists", columns=2))
     return lists, changes
 
 

@@ -267,19 +267,8 @@ def test_sound(assert_invariant, assert_no_worse, sample_lists):
     assert_invariant(lambda features: features[:, 2], sample_lists)
     assert_no_worse(lambda features: features[:, 2], lambda features: -features[:, 2], sample_lists)
 
-@pytest.mark.shuffleproof(permutations=2, seed=5)
-def test_marked(assert_invariant):
-    assert assert_invariant.keywords == {"permutations": 2, "seed": 5}
-
-def test_asked(assert_invariant):
-    assert assert_invariant.keywords == {"permutations": 7, "seed": 0}
-
 def test_faulty(assert_invariant, sample_lists):
     assert_invariant(by_place, sample_lists)
-
-@pytest.mark.shuffleproof(draws=2)
-def test_misspelt(assert_invariant):
-    pass
 """
 OTHER = """
 import sys
@@ -294,19 +283,17 @@ def test_the_plugin_serves_tests_and_leaves_others_alone(tmp_path):
     (tmp_path / "test_other.py").write_text(OTHER)
     command = [
         sys.executable, "-m", "pytest", "-p", "shuffleproof.pytest_plugin",
-        "--strict-markers", "--shuffleproof-permutations", "7", "-rN", "-p", "no:jaxtyping",
-        "-p", "no:cacheprovider",
+        "--strict-markers", "-rN", "-p", "no:jaxtyping", "-p", "no:cacheprovider",
     ]  # fmt: skip
     by_name_alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     told = subprocess.run(
         [*command, "test_rankers.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
         env=by_name_alone,
     ).stdout  # fmt: skip
-    assert "1 failed, 3 passed, 1 warning, 1 error" in told, told
+    assert "1 failed, 1 passed, 1 warning" in told, told
     assert UNSEEN in told
     assert "by_place is not invariant to the input order" in told
     assert "The smallest list that shows it" in told
-    assert "takes permutations= and seed=, not draws" in told
     assert "assertions.py" not in told  # the traceback ends in the test
     other = [*command, "test_other.py", "-p", "no:hypothesispytest"]
     ended = subprocess.run(
@@ -320,7 +307,6 @@ def test_the_plugin_is_an_entry_point_and_the_facade_has_what_is_promised():
 
     told = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     assert told["entry-points"]["pytest11"] == {"shuffleproof": "shuffleproof.pytest_plugin"}
-    assert "hypothesis" in told["optional-dependencies"]["testing"]
     for name in (
         "assert_invariant",
         "assert_no_worse",

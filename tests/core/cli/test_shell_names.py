@@ -176,7 +176,7 @@ def commands(parser, called=()):
 def test_every_help_shows_lines_that_its_own_flags_take():
     whole = arguments.parser()
     known = dict(commands(whole))
-    assert {name for name in flags.table() if not name.startswith("@")} <= set(known)
+    assert {name for name in flags.table() if not name.startswith("&")} <= set(known)
     for command, parser in known.items():
         lines = flags.examples_of(command)
         assert lines, command

@@ -78,7 +78,7 @@ def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path,
     assert found[new.artefact.key].stale == ""
     capsys.readouterr()
     assert main(["library", "list", "--store", str(store.root)]) == 0
-    said = capsys.readouterr().out.partition("Stale, ")[2]
+    said = capsys.readouterr().out.partition("Stale; ")[2]
     assert str(old.artefact.key) in said
     assert str(new.artefact.key) not in said
     assert (

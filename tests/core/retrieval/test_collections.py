@@ -150,27 +150,6 @@ def test_malformed_files_are_named_with_the_line(tmp_path, case):
     assert not list(Store(tmp_path / ".store").artefacts())
 
 
-@pytest.mark.parametrize(
-    ("write", "name", "said", "remedy"),
-    [
-        (
-            beir,
-            "qrels/test.tsv",
-            "query-id\tcorpus-id\tscore\n1\t2\tgood\n",
-            "query, tab, document",
-        ),
-        (beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\n", "query, tab, document"),
-        (trec, "qrels.txt", "1 0 2 good\n", "query 0 document grade"),
-    ],
-)
-def test_the_remedy_of_a_malformed_judgment_is_of_its_format(tmp_path, write, name, said, remedy):
-    write(tmp_path)
-    (tmp_path / name).write_text(said)
-    with pytest.raises(LetorError) as told:
-        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
-    assert f"A line reads: {remedy}" in str(told.value)
-
-
 def test_a_file_without_anything_is_named(tmp_path):
     beir(tmp_path)
     (tmp_path / "corpus.jsonl").write_text("\n")
@@ -372,20 +351,15 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
         scores = {one["document"]: one["score"] for one in told(capsys, *asked)[1]["rows"]}
         assert part.features[row, 0] == pytest.approx(scores[document])
         assert part.texts[row] == read.document(places.index(document))
-    run, lines = tmp_path / "made" / "bm25.run", tmp_path / "vectors.jsonl.gz"
+    run = tmp_path / "made" / "bm25.run"
     code, wrote = told(capsys, "export", "mine", "--run", str(run), "-k", "3", *store)
     assert (code, wrote["retriever"], wrote["bytes"]) == (0, "bm25", run.stat().st_size)
     own = [line.split() for line in run.read_text().splitlines()]
     assert len(own) == wrote["rows"]
     assert [line[3] for line in own if line[0] == read.query_ids[7]][:3] == ["1", "2", "3"]
     assert {line[2] for line in own if line[0] == read.query_ids[7]} <= set(read.doc_ids)
-    made = ("--vectors", str(lines), "--by", "snrm@small", *store)
-    assert told(capsys, "export", "mine", *made)[1]["rows"] == 120
-    with gzip.open(lines, "rt") as file:
-        assert [json.loads(line)["id"] for line in file] == list(read.doc_ids)
     for wrong, said in (
-        (("--vectors", "v", "--by", "bm25"), "bm25 has no learnt vectors"),
-        (("--vectors", "v", "--run", "r"), "name one file"),
+        (("v.csv", "--run", "r"), "name one file"),
         ((), "name one file"),
     ):
         assert main(["export", "mine", *wrong, *store]) == 2

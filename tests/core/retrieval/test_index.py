@@ -1,7 +1,5 @@
 """The inverted index of learnt vectors against the dense product, and the gates of sparsity."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -116,14 +114,6 @@ def test_other_widths_are_refused(index):
         index.search(narrow, 1)
     with pytest.raises(DataError, match="3 dimensions beside 50"):
         concatenate(index.vectors, narrow)
-
-
-def test_lines_are_what_other_indexes_read(index, documents):
-    lines = [json.loads(line) for line in index.vectors.lines([f"d{n}" for n in range(300)])]
-    assert [line["id"] for line in lines[:2]] == ["d0", "d1"]
-    row = np.zeros(50, np.float32)
-    row[[int(dimension) for dimension in lines[7]["vector"]]] = list(lines[7]["vector"].values())
-    assert row.tolist() == documents[7].tolist()
 
 
 def test_no_documents_and_no_queries():

@@ -146,8 +146,6 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
 NAMED = 6
 """Rankers that a sentence names; more are counted."""
 
-CHOSEN = " (an optimistic test: the best was chosen on these same queries)"
-
 
 AGAIN = "failed: the same command tries them again"
 """The heading of rows that failed."""

@@ -163,20 +163,6 @@ def test_invariant_rankers_are_certified_by_real_permutations(judged):
     assert liar.deviation > 0.1
 
 
-def test_the_map_of_one_query(judged):
-    one = attack(judged, InitialRanking()).part(np.array([0]))
-    costs = one.swap_map()
-    assert costs.shape == (6, 6)
-    assert np.array_equal(costs, costs.T)
-    labels = judged.dataset.labels[judged.lists.rows[:6]].astype(np.float64)
-    gains, discounts = np.exp2(labels) - 1, 1 / np.log2(np.arange(2, 8))
-    ideal = np.sort(gains)[::-1] @ discounts
-    for upper in range(6):
-        for lower in range(upper):
-            gap = (gains[upper] - gains[lower]) * (discounts[upper] - discounts[lower]) / ideal
-            assert costs[upper, lower] == pytest.approx(gap, abs=1e-6)
-
-
 def test_lists_without_a_ranking_are_refused(judged):
     bare = JudgedLists(judged.dataset, CandidateLists.all_documents(judged.dataset))
     with pytest.raises(MissingRankingError):
