@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from dataclasses import asdict
 
 import pytest
 
@@ -129,7 +128,7 @@ def asked_by_name():
             family: key_of("levels", {"levels": entry.default_levels}).digest[:12]
             for family, entry in PERTURBATIONS.items()
         },
-        "search": key_of("search", asdict(Search())).digest[:12],
+        "search": key_of("search", Search().plain()).digest[:12],
     }
 
 
