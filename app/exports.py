@@ -78,26 +78,32 @@ def study_stem(artefact: Artefact) -> str:
     return "-".join(filter(None, [artefact.recipe["kind"], data, artefact.key.digest[:8]]))
 
 
-def seeds_of(recipe: Mapping[str, Any]) -> int:
-    """Number of draws or seeds of a study; 0 where it has none."""
-    seeds = recipe.get("draws") or recipe.get("seeds")
-    return int(seeds or max((row.get("seeds", 0) for row in recipe.get("rows", ())), default=0))
+def draws_of(recipe: Mapping[str, Any]) -> str:
+    """Number of draws or seeds of a study in words; empty where it has none.
+
+    >>> draws_of({"draws": 10}), draws_of({"rows": [{"seeds": 2}]})
+    ('10 draws', '2 seeds')
+    """
+    if draws := recipe.get("draws"):
+        return counted(draws, "draw")
+    rows = (row.get("seeds", 0) for row in recipe.get("rows", ()))
+    seeds = recipe.get("seeds") or max(rows, default=0)
+    return counted(seeds, "seed") if seeds else ""
 
 
 def study_caption(artefact: Artefact, measure: str = "") -> str:
-    """The line under a study's figures: data set, queries, seeds, convention, key.
+    """The line under a study's figures: data set, queries, draws, convention, key.
 
     Args:
         artefact: the study.
         measure: of the figure, with its conventions; empty: the study's first.
     """
     recipe, facts = artefact.recipe, artefact.facts
-    seeds = seeds_of(recipe)
     measure = measure or str(next(iter(recipe.get("measures", ())), ""))
     parts = [
         str(facts.get("data", "")),
         f"n = {counted(facts['queries'], 'query')}" if "queries" in facts else "",
-        counted(seeds, "seed") if seeds else "",
+        draws_of(recipe),
         Measure.parse(measure).convention() if is_measure(measure) else "",
         str(artefact.key),
     ]

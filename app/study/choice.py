@@ -65,14 +65,13 @@ def label(artefact: Artefact) -> str:
 
 
 def line(artefact: Artefact) -> str:
-    """A stored study in a line: what it compares, how many queries and seeds, on which lists."""
+    """A stored study in a line: what it compares, how many queries and draws, on which lists."""
     recipe, facts = artefact.recipe, artefact.facts
     initial = (facts.get("lists") or recipe).get("initial", ())
-    seeds = exports.seeds_of(recipe)
     words = [
         summary_of(artefact).partition(": ")[2],
         counted(facts["queries"], "query") if "queries" in facts else "",
-        counted(seeds, "seed") if seeds else "",
+        exports.draws_of(recipe),
         f"lists by {', '.join(initial)}" if initial else "",
     ]
     return " · ".join(filter(None, words))

@@ -142,6 +142,7 @@ class StudyPage:
         if self.per_query is not None:
             names = view.rankers or _all_rankers(result)
             per_query.section(artefact, self.per_query, shown.measure, names, family)
+        st.subheader("Numbers", anchor=False)
         table = draw_sections(_below(shown.sections))
         choice.export_row(artefact, drawn, table, view.measures[0] if view.measures else "")
 
@@ -240,7 +241,7 @@ def draw_sections(sections: Sequence[Section]) -> Table:
                 for text in section.lines:
                     parts.note(text)
         elif isinstance(section, told.Heading):
-            st.subheader(escaped_sentence(section.text))
+            st.subheader(escaped_sentence(section.text), anchor=False)
         elif section.text:
             draw = parts.finding if isinstance(section, told.Finding) else parts.note
             draw(section.text)

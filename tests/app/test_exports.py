@@ -110,7 +110,7 @@ def test_figure_html_is_self_contained(figure):
 def test_a_figure_carries_its_caption_line_and_a_readable_name(every_study, figure):
     artefact = every_study[1]["initial-ranking"]
     caption = exports.study_caption(artefact, "NDCG(empty=one)@10")
-    for words in ("my_set", "n = 40 queries", "2 seeds", "no relevant: 1", str(artefact.key)):
+    for words in ("my_set", "n = 40 queries", "2 draws", "no relevant: 1", str(artefact.key)):
         assert words in caption
     assert exports.study_stem(artefact) == f"initial-ranking-my_set-{artefact.key.digest[:8]}"
     narrow, high = exports.captioned("<svg/>", caption, 300.0, 200.0)
