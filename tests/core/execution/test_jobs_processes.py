@@ -100,12 +100,11 @@ def test_a_killed_process_is_replaced_and_the_result_is_the_same(bench):
 def test_after_a_power_cut_every_job_goes_on(bench):
     bench.slots(2)
     steps = [80, 80, 10, 10, 10]  # the first two are at work when it comes
+    failing = bench.jobs.submit("failing", {"defect": False})
     handed_in = [
         bench.jobs.submit("counting", counting(f"cut {n}", steps=count))
         for n, count in enumerate(steps)
     ]
-    failing = bench.jobs.submit("failing", {"defect": False})
-    bench.jobs.move(failing.id, sooner=True)
     bench.until(lambda: bench.state(failing) == "failed")
     bench.until(lambda: bench.done(handed_in[0]) > 3)
     kill(bench.processes())
