@@ -315,6 +315,7 @@ def named_ends(
     ends: Sequence[tuple[str, float, float]],
     texts: Sequence[str],
     scale: tuple[float, float, float],
+    **axes: str,
 ) -> None:
     """Write names at the ends of curves, none over another, and make room for them.
 
@@ -323,6 +324,7 @@ def named_ends(
         ends: ranker and the last point of its curve, as the axes count (logarithms on log axes).
         texts: what is written, one an end.
         scale: the lowest and the highest value of the vertical axis, and its pixels.
+        axes: xref and yref of a part of the picture.
     """
     low, high, plot = scale
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
@@ -335,7 +337,7 @@ def named_ends(
             "x": x, "y": y, "ax": 16, "ay": at - wanted_at, "text": text, "xanchor": "left",
             "align": "left", "showarrow": True, "arrowhead": 0, "arrowwidth": 1.2,
             "arrowcolor": stroke(ranker).color, "standoff": 5, "font": {"size": 12},
-            "borderpad": 0, "name": "end",
+            "borderpad": 0, "name": "end", **axes,
         }
         for (ranker, x, y), text, at, wanted_at in zip(ends, texts, places, wanted, strict=True)
     ]  # fmt: skip

@@ -7,12 +7,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from shuffleproof.app.figures.style import (
-    LABEL_HEIGHT,
     NAMES,
     end_labels,
     laid_out,
-    set_properties,
-    spread_labels,
+    named_ends,
     stroke,
     xaxes,
     yaxes,
@@ -119,17 +117,9 @@ def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
     figure.update_yaxes(range=[low, high], row=row, col=1)
     plot = (HEIGHT - 80) * (VALID_SHARE if row == 1 else 1 - VALID_SHARE)
     texts = end_labels([label for label, _, _ in ends])
-    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
-    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
-    places = spread_labels(wanted, heights, plot)
-    for (label, x, y), text, at, wanted_at in zip(ends, texts, places, wanted, strict=True):
-        figure.add_annotation(
-            x=x, y=y, ax=16, ay=at - wanted_at, text=text, xanchor="left", align="left",
-            showarrow=True, arrowhead=0, arrowwidth=1.2, standoff=5, borderpad=0,
-            arrowcolor=stroke(_ranker(label)).color, font={"size": 12}, row=row, col=1,
-        )  # fmt: skip
-    widest = max(len(part) for text in texts for part in text.split("<br>"))
-    set_properties(figure.layout, margin={"r": 24 + 7 * widest})
+    place = {} if row == 1 else {"xref": "x2", "yref": "y2"}
+    colored = [(_ranker(label), x, y) for label, x, y in ends]
+    named_ends(figure, colored, texts, (low, high, plot), **place)
 
 
 def _ranker(label: str) -> str:

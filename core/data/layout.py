@@ -194,7 +194,7 @@ def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
     """LETOR's folds: training parts k, k + 1, k + 2, validation k + 3, test k + 4, round the five.
 
     Raises:
-        DataError: not five parts; the flags that would name these are proposed.
+        DataError: not five parts.
     """
     files = list(numbered.values())
     if list(numbered) != list(range(1, FOLDS + 1)):
@@ -202,7 +202,7 @@ def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
         raise DataError(
             str(folder),
             f"{len(files)} numbered parts ({names}), where LETOR's folds need S1 to S5",
-            f"Say which is which, for example: {_proposal(files)}.",
+            "Say which is which: --train FILE … --valid FILE --test FILE.",
         )
     folds = []
     for first in range(FOLDS):
@@ -215,12 +215,3 @@ def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
         test, valid = (rotated[4],), (rotated[3],)
         folds.append(Parts(f"Fold{first + 1}", tuple(rotated[:3]), valid, test, note=note))
     return tuple(folds)
-
-
-def _proposal(files: list[Path]) -> str:
-    *train, test = files
-    valid = [train.pop()] if len(train) > 1 else []
-    flags = {"--train": train, "--valid": valid, "--test": [test]}
-    return " ".join(
-        f"{flag} {' '.join(str(path) for path in paths)}" for flag, paths in flags.items() if paths
-    )

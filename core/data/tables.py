@@ -94,16 +94,8 @@ def names_of(path: Path, place: str) -> list[str]:
     Raises:
         DataError: no table, or damaged.
     """
-    arguments = {"path": str(path), "place": place}
-    with closing(guarded.answers("data.tables:read_names", arguments, place)) as answers:
-        return next(answers)[0]["names"]
-
-
-def read_names(path: str, place: str) -> Iterator[guarded.Answer]:
-    """The names of `names_of`, in the guarded process."""
-    with closing(frames(Path(path), place)) as read:
-        frame, _ = next(read, (None, 0.0))
-        yield {"names": [] if frame is None else [*map(str, frame.columns)]}, {}
+    with closing(batches(path, place)) as read:
+        return [*next(read, {})]
 
 
 def batches(

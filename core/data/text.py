@@ -58,11 +58,9 @@ class TextColumn:
             if np.array_equal(starts[1:], ends[:-1]):
                 yield lengths, self.blob[starts[0] : ends[-1]]
             else:
-                first = np.cumsum(lengths) - lengths
-                yield (
-                    lengths,
-                    self.blob[np.repeat(starts - first, lengths) + np.arange(lengths.sum())],
-                )
+                first = np.cumsum(lengths) - lengths  # place of each row's first byte
+                places = np.repeat(starts - first, lengths) + np.arange(lengths.sum())
+                yield lengths, self.blob[places]
 
     def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
         """The column of these rows; the blob is shared, not copied."""

@@ -37,7 +37,6 @@ QUERY_NAMES = ("query-id", "query_id", "qid", "query")
 DOCUMENT_NAMES = ("corpus-id", "corpus_id", "docid", "doc_id", "document")
 GRADE_NAMES = ("score", "relevance", "grade", "label")
 JUDGED = "A line reads: query 0 document grade, or query document grade; a grade is a whole number."
-JUDGED_BY_TABS = "A line reads: query, tab, document, tab, grade; a grade is a whole number."
 DIGITS = re.compile(r"[0-9]+")
 
 
@@ -473,7 +472,6 @@ def _judgment_of(file: File, number: int, line: str, fields: Mapping[str, Any]) 
 
 
 def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgment:
-    remedy = JUDGED_BY_TABS if "\t" in line and len(columns) < 4 else JUDGED
     if len(columns) == 3:
         query, document, grade = columns
     elif len(columns) == 4 and columns[1] in {"0", "Q0"}:
@@ -482,13 +480,13 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
         query, document, grade = *columns[:2], "1"
     else:
         finding = f"{counted(len(columns), 'column')} where 3 or 4 are due"
-        raise LetorError(str(file), number, line, finding, remedy)
+        raise LetorError(str(file), number, line, finding, JUDGED)
     value = None
     with suppress(ValueError):
         value = whole(WHOLE_AS_DECIMAL.sub("", grade))
     if value is None or abs(value) > HIGHEST_GRADE:
         finding = f"{quoted(grade)} where a whole number up to {HIGHEST_GRADE:,} is due"
-        raise LetorError(str(file), number, line, finding, remedy)
+        raise LetorError(str(file), number, line, finding, JUDGED)
     return Judgment(_encodable(query), _encodable(document), value, number)
 
 

@@ -226,7 +226,8 @@ def compared(found: ParsedLetor, expected: Rows, policy: str) -> None:
         "bounds": np.diff(data.offsets).tolist() == np.bincount(owners).tolist(),
         "labels": data.labels.tolist() == [expected.labels[row] for row in order],
         "comments": (data.comments is None and not any(one is not None for one in comments))
-        or list(data.comments or ()) == [(one or b"").decode(errors="replace") for one in comments],
+        or list(data.comments or ())
+        == [(one or b"").decode(errors="backslashreplace") for one in comments],
         "numbers cut": found.clipped_cells == expected.clipped,
         "cells": (read[~absent] == values[~absent]).all(),
         "zeros": np.count_nonzero(data.features) == np.count_nonzero(read),

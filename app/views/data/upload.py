@@ -19,7 +19,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 
 WAYS = {
-    "Files of each part": PARTS,
+    "Files": PARTS,
     "A folder": (FOLDER,),
 }
 POLICIES = {
@@ -55,13 +55,13 @@ def section() -> None:
     )  # fmt: skip
     below = st.container()
     way = st.segmented_control(
-        "What you have", list(WAYS), default="Files of each part", required=True,
+        "What you have", list(WAYS), default="Files", required=True,
         key="upload way", persist_state="session",
     )  # fmt: skip
     fault = _name_fault(name.strip())
     if fault:
         below.error(refusal(fault))
-    how = WAYS[way or "Files of each part"]
+    how = WAYS[way or "Files"]
     faulty = _choose(how)
     draft = received_files.draft(DRAFT)
     alone = draft.only_file if draft and how == PARTS else None
@@ -97,7 +97,9 @@ def _choose(how: tuple[str, ...]) -> bool:
     """Draw the uploaders and what has been chosen so far; whether a file cannot be imported."""
     faulty = False
     if how == PARTS:
-        label = "Files for training, validation (a fifth of training if none) and test"
+        label = (
+            "Training, validation (a fifth of training if none) and test; one file alone is split"
+        )
         received_files.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
         for file in received_files.files_of_parts(DRAFT, *PARTS, UNSORTED):
             faulty |= _sorted_file(file)

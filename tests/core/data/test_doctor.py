@@ -289,18 +289,6 @@ def test_what_an_interval_allows_is_said_of_the_order(mean, deviation, queries, 
     assert (told, verdict in words) == (severity, True)
 
 
-def test_the_interval_of_the_order_is_labelled():
-    generator = np.random.default_rng(1)
-    few = make(generator.random((60, 2)), generator.integers(0, 4, 60), np.full(6, 10))
-    told = found(doctor.examine(few), "order-leak")
-    words = r"95 % interval [\d.]+ % to [\d.]+ % over 6 queries; 50 % by chance"
-    assert re.search(words, told.message)
-    assert (told.severity, "fewer than 10 queries" in told.message) == ("info", True)
-    some = make(generator.random((100, 2)), generator.integers(0, 4, 100), np.full(10, 10))
-    message = found(doctor.examine(some), "order-leak").message
-    assert re.search(r"inconclusive; [\d,]+ queries would show a leak of 2 %", message)
-
-
 def test_random_folds_have_no_order_leak_and_a_leak_is_found():
     """Parts of a fold share one error rate of 5 %; 400 folds allow 2.5 standard errors."""
     chance = np.random.default_rng(38)

@@ -268,24 +268,3 @@ def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkey
     assert letor_chunks.available() == 1_000_000
     used.write_text("6000000\n")
     assert letor_chunks.available() == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "why"),
-    [
-        (0, 1 << 28, "10 times the text read, as nearly empty rows do"),  # 256 MiB go unchecked
-        (1 << 25, 10 << 25, "10 times the text read, as nearly empty rows do"),
-        (1 << 28, 1 << 31, "the limit on a table"),
-    ],
-)
-def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
-    free(monkeypatch, memory=1 << 40, disk=0)
-    room = letor_chunks.MatrixLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
-    assert room.bound(text) == (most, why)
-    free(monkeypatch, memory=1000, disk=10)
-    room = letor_chunks.MatrixLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
-    assert room.bound(text) == (800, "80 % of the memory that this machine has left")
-    free(monkeypatch, memory=10, disk=1000)
-    room = letor_chunks.MatrixLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
-    assert room.bound(text)[0] == 800
-    assert "free in" in room.bound(text)[1]

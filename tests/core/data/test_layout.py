@@ -58,20 +58,10 @@ def test_five_parts_make_the_folds_that_letor_publishes(tmp_path):
     assert names(layout.find(numbered(tmp_path / "agg", letter="A"))[0])[2] == ["A5"]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "flags"),
-    [
-        ((1, 2, 3, 4), "--train S1 S2 --valid S3 --test S4"),
-        ((1, 2, 3), "--train S1 --valid S2 --test S3"),
-        ((2, 5), "--train S2 --test S5"),
-        ((1, 2, 3, 4, 6), "--train S1 S2 S3 --valid S4 --test S6"),
-    ],
-)
-def test_other_numbers_of_parts_are_proposed_as_flags(tmp_path, numbers, flags):
-    folder = numbered(tmp_path / "few", numbers)
-    with pytest.raises(DataError) as caught:
-        layout.find(folder)
-    assert flags in caught.value.remedy.replace(f"{folder}/", "").replace(".txt", "")
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 4), (2, 5), (1, 2, 3, 4, 6)])
+def test_other_numbers_of_parts_are_refused(tmp_path, numbers):
+    with pytest.raises(DataError, match="--train FILE"):
+        layout.find(numbered(tmp_path / "few", numbers))
 
 
 def test_files_that_name_their_parts_and_folders_of_folds_come_first(tmp_path):

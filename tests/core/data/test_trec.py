@@ -90,16 +90,6 @@ def test_malformed_runs(text, message, tmp_path):
     assert message in str(caught.value)
 
 
-def test_of_a_runs_numbers_no_grades_are_spoken(tmp_path):
-    (tmp_path / "a.run").write_bytes(b"7 Q0 a 1 high t\n")
-    whole = r" where a number is due.*A line reads: topic Q0 document rank score tag\.$"
-    with pytest.raises(DataError, match=whole):
-        trec.read_run(tmp_path / "a.run")
-    (tmp_path / "qrels").write_bytes(b"7 0 a high\n")
-    with pytest.raises(DataError, match=r" where a whole number is due.*, grades up to [0-9,]+\.$"):
-        trec.read_qrels(tmp_path / "qrels")
-
-
 def test_malformed_judgments():
     with pytest.raises(LetorError, match="where a whole number is due"):
         trec.read_qrels(io.BytesIO(b"1 0 a 0.5\n"))

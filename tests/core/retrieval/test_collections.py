@@ -150,27 +150,6 @@ def test_malformed_files_are_named_with_the_line(tmp_path, case):
     assert not list(Store(tmp_path / ".store").artefacts())
 
 
-@pytest.mark.parametrize(
-    ("write", "name", "said", "remedy"),
-    [
-        (
-            beir,
-            "qrels/test.tsv",
-            "query-id\tcorpus-id\tscore\n1\t2\tgood\n",
-            "query, tab, document",
-        ),
-        (beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\n", "query, tab, document"),
-        (trec, "qrels.txt", "1 0 2 good\n", "query 0 document grade"),
-    ],
-)
-def test_the_remedy_of_a_malformed_judgment_is_of_its_format(tmp_path, write, name, said, remedy):
-    write(tmp_path)
-    (tmp_path / name).write_text(said)
-    with pytest.raises(LetorError) as told:
-        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
-    assert f"A line reads: {remedy}" in str(told.value)
-
-
 def test_a_file_without_anything_is_named(tmp_path):
     beir(tmp_path)
     (tmp_path / "corpus.jsonl").write_text("\n")

@@ -247,12 +247,6 @@ COLUMNS = (
     tables.Column("kept-top-10", "top 10 kept", tables.SHARE),
     tables.Column("score-change", "score change", tables.P, "The largest one."),
 )
-STRENGTHS = {
-    "last": "each family's last level",
-    "worst": "the level that hurts most",
-}
-"""How the levels of a family, which count different things, become one number."""
-
 GROUPS = {
     "order": "Only the order shown",
     "ranking": "The initial ranking",
@@ -334,8 +328,8 @@ def condense(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
 
     Args:
         frame: `losses`.
-        strength: a name of STRENGTHS; the first level, at which nothing changes, has no say
-            where there are others.
+        strength: LAST, or `worst`: the level that hurts most. The first level, at which nothing
+            changes, has no say where there are others.
 
     Returns:
         ranker, family, level, loss.
