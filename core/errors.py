@@ -242,14 +242,9 @@ class ScoringError(ShuffleproofError):
 
 
 class UnfinishedError(ShuffleproofError):
-    """Work whose time was up before anything of it was finished.
-
-    Attributes:
-        seconds: that it had.
-    """
+    """Work whose time was up before anything of it was finished."""
 
     def __init__(self, seconds: int | float, under_way: str) -> None:
-        self.seconds = seconds
         super().__init__(
             f"stopped after {seconds:g} s, before the first trial was finished ({under_way} under "
             "way): what is finished is stored; allow more seconds, or ask of fewer queries"

@@ -10,8 +10,7 @@ from shuffleproof.app import services
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.job_run import JobRun
-from shuffleproof.core.execution.jobs import Jobs, transaction
-from shuffleproof.core.execution.this_job import THIS_JOB
+from shuffleproof.core.execution.jobs import THIS_JOB, Jobs, transaction
 from shuffleproof.core.progress import Progress, run_to_end
 
 
@@ -37,13 +36,13 @@ def worked(store, *given):
 
 def begun(generator, job, reports):
     """Do work in the name of a job up to some reports, and stop there."""
-    token = THIS_JOB.set(job.id)
+    os.environ[THIS_JOB] = job.id
     try:
         for _ in range(reports):
             next(generator)
         generator.close()
     finally:
-        THIS_JOB.reset(token)
+        del os.environ[THIS_JOB]
 
 
 class Desk:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shuffleproof.core.errors import UnfinishedError
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.aligned_text import aligned
 from shuffleproof.core.words import MISSING, number
@@ -52,12 +51,6 @@ def document(command: str, answer: Any) -> dict[str, Any]:
     """
     keys = answer if isinstance(answer, Mapping) else {"rows": answer}
     return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}
-
-
-def unfinished(error: UnfinishedError) -> Answer:
-    """What a study answers in JSON whose time was up before its first trial was finished."""
-    stopped = {"seconds": error.seconds, "done": 0, "of": None}
-    return Answer({"result": None, "stopped": stopped, "headline": None, "summary": []})
 
 
 def table(rows: Any) -> str:

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-from shuffleproof.core.cli.answer import Answer, show, unfinished, warn
+from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.cli.flags import FoldedHelp, add_commands
-from shuffleproof.core.errors import MissingPackageError, ShuffleproofError, UnfinishedError
+from shuffleproof.core.errors import MissingPackageError, ShuffleproofError
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
@@ -52,12 +52,6 @@ def main(arguments: Sequence[str]) -> int:
         answer: Answer = function_at(chosen.answer)(chosen)
         _show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
-        if (
-            isinstance(error, UnfinishedError)
-            and chosen.json
-            and chosen.command.startswith("study ")
-        ):
-            show(unfinished(error), chosen.command)
         warn(f"shuffleproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:

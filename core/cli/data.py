@@ -58,27 +58,22 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         return artefacts
 
     artefacts = named_once(arguments.name, store, work)
-    notes = [
-        (
-            *_unused(arguments, artefact),
-            *_beside(artefact, store_of(arguments), beside),
-        )
-        for artefact in artefacts
-    ]
     rows = [
         {
             "name": arguments.name if len(artefacts) == 1 else f"{arguments.name}-fold{fold}",
             "key": str(artefact.key),
-            "queries": artefact.facts["queries"],
-            "documents": artefact.facts["documents"],
-            "features": artefact.facts["features"],
-            "notes": [*artefact.facts["notes"], *notes[fold - 1]],
+            **{name: artefact.facts[name] for name in ("queries", "documents", "features")},
+            "notes": [
+                *artefact.facts["notes"],
+                *_unused(arguments, artefact),
+                *_beside(artefact, store, beside),
+            ],
         }
         for fold, artefact in enumerate(artefacts, start=1)
     ]
     text = table(rows)
     for row, artefact in zip(rows, artefacts, strict=True):
-        examined = run_shown("examine", examination.examine(artefact, store_of(arguments)))
+        examined = run_shown("examine", examination.examine(artefact, store))
         grave = [finding for finding in examined.findings if finding.severity != "info"]
         row["findings"] = [asdict(finding) for finding in grave]
         for fields in row["findings"]:

@@ -24,7 +24,6 @@ from shuffleproof.core.errors import (
     UnknownNameError,
 )
 from shuffleproof.core.execution.jobs import Jobs, shorten, transaction
-from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.progress import Progress
 
@@ -122,7 +121,6 @@ def run(root: Path, digest: str, lock: int, kinds: Mapping[str, Kind]) -> bool:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    THIS_JOB.set(digest)
     job_run = JobRun(root, digest)
     job = job_run.jobs.get(digest)  # which waits until the process that started this one noted it
     if job.state != "running":

@@ -42,6 +42,9 @@ CANCEL_SECONDS = 4.0
 """Time for a cancelled process to end before the next look kills it."""
 
 CORES_A_JOB = 4
+THIS_JOB = "SHUFFLEPROOF_JOB"
+"""The variable that holds the id of a job in its process."""
+
 LOG_BYTES, REASON_BYTES = 1 << 20, 2000
 DROPPED = "[earlier lines were dropped]\n"
 HOME = Path(__file__).resolve().parents[2]
@@ -409,7 +412,8 @@ class Jobs:
             log.flush()
             process = subprocess.Popen(
                 [*command, str(self.root.resolve()), digest, str(lock)],
-                env=os.environ | place.environment, cwd=HOME, stdin=subprocess.DEVNULL,
+                env=os.environ | place.environment | {THIS_JOB: digest}, cwd=HOME,
+                stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True, pass_fds=[lock],
             )  # fmt: skip
         Thread(target=process.wait, daemon=True, name=f"end of job {digest}").start()

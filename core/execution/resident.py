@@ -65,10 +65,9 @@ class Resident:
             ScoringError: the process is busy, took too long, died, or the function raised.
         """
         start = time.monotonic()
-        while not self._turn.acquire(timeout=self.limit):
-            # A start is no failure: it is waited for as long as a start may take.
-            if not self._starting or time.monotonic() - start > self.starting:
-                raise ScoringError("it is busy with other questions", "Try again in a moment.")
+        # A start is no failure: it is waited for as long as a start may take.
+        if not self._turn.acquire(timeout=self.starting if self._starting else self.limit):
+            raise ScoringError("it is busy with other questions", "Try again in a moment.")
         remaining = max(1.0, self.limit - (time.monotonic() - start))
         try:
             worker = self._ready()

@@ -7,6 +7,7 @@ found so far.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from threading import Lock
 from typing import Any, TypeGuard
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.this_job import THIS_JOB
+from shuffleproof.core.execution.jobs import THIS_JOB
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
@@ -254,7 +255,7 @@ def register(
 ) -> None:
     """Say that a study begins; its lock is held by the caller."""
     head = {"recipe": plan.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
-    head["job"] = THIS_JOB.get()
+    head["job"] = os.environ.get(THIS_JOB, "")
     path = store.workspace(key) / ANNOUNCEMENT
     part = path.with_suffix(".part")
     with manifest.disk_errors(str(key), store.root):
