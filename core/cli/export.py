@@ -104,6 +104,8 @@ def _check(arguments: argparse.Namespace, chosen: str, thing: str, kind: str) ->
     """
     if str(arguments.out) == "-":
         raise UsageError("an export is a file: name one (commands print JSON with --json)")
+    if thing != STUDY and arguments.out.suffix == ".zip":
+        raise UsageError("a zip holds the runs of a benchmark: give the file another ending")
     formats = FORMATS.get(kind, FORMATS[thing])
     if chosen not in formats:
         raise UsageError(

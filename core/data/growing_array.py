@@ -17,7 +17,7 @@ class GrowingArray:
     Pages that nothing was written to take no memory.
     """
 
-    def __init__(self, dtype: Any, what: str = "", in_memory: float = float("inf")) -> None:
+    def __init__(self, dtype: Any, what: str = "", in_memory: int | float = float("inf")) -> None:
         """Make an empty array.
 
         Args:

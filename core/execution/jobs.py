@@ -424,7 +424,7 @@ class Jobs:
         )
 
     def _settle(  # noqa: PLR0913, PLR0917 (columns of a row)
-        self, table: sqlite3.Connection, digest: str, cancelled: float, progress: str | None,
+        self, table: sqlite3.Connection, digest: str, cancelled: int | float, progress: str | None,
         furthest: str, crashes: int,
     ) -> None:  # fmt: skip
         """Settle a job whose process is dead: cancelled if that was wanted, else it waits again."""

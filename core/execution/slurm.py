@@ -45,7 +45,7 @@ class Slurm:
     partition: str | None = None
     minutes: int = 24 * 60
     cpus: int | None = None
-    gpus: float = 0
+    gpus: int | float = 0
 
     @property
     def at_once(self) -> int:

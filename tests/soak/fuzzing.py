@@ -143,14 +143,19 @@ def _serve(
         kind, words = _judged(attempt, seed, number)
         if (took := _seconds() - began) > seconds:
             kind, words = HANG, f"{took:.1f} s, then {kind}: {words}"
-        usage = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        pipe.send((kind, words, max(resource.getrusage(who).ru_maxrss for who in usage) << 10))
+        pipe.send((kind, words, _peak()))
 
 
 def _seconds() -> float:
     """Processor time of this process, and of its children that ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
+def _peak() -> int:
+    """Bytes of memory that this process held at most (`ru_maxrss` begins with its parent's)."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
 
 
 def _judged(attempt: Attempt, seed: int, number: int) -> tuple[str, str]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
@@ -201,7 +200,7 @@ def test_a_log_keeps_its_newest_part(tmp_path):
 
 def test_the_history_of_a_job_is_what_it_measured_last(jobs):
     job = jobs.submit("k", {})
-    for done, loss in ((1, 9.0), (2, 8.0), (3, 7.0), (1, np.float32(1.0)), (2, float("nan"))):
+    for done, loss in ((1, 9.0), (2, 8.0), (3, 7.0), (1, 1.0), (2, float("nan"))):
         jobs.add_step(job.id, epoch(done, loss=loss))
     with jobs.history_path(job.id).open("a") as file:
         file.write('\n[2, 30, "epo')  # cut short by a kill

@@ -134,8 +134,7 @@ def test_one_list_has_no_interval(result, names):
     assert frame[["low", "high"]].isna().all().all()
     assert frame.error.notna().all()
     drawn = figure_of.equivariance(frame)
-    assert not any("interval" in (trace.name or "") for trace in drawn.data)
-    assert not any("customdata[1]" in (trace.hovertemplate or "") for trace in drawn.data)
+    assert not any("customdata[2]" in (trace.hovertemplate or "") for trace in drawn.data)
 
 
 def test_all_pairs_leave_rounding_alone_and_are_asked_of_groups_of_two(result, names):

@@ -549,7 +549,6 @@ def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, lea
     assert list(zip(found.ranker, found.family, strict=True)) == rows
     np.testing.assert_array_equal(found.level, levels)
     assert found.loss.tolist() == pytest.approx([of_a, -0.1, 0.15, 0.3])
-    sections.STRENGTHS[strength]
 
 
 def test_the_trials_of_a_family_keep_their_values():

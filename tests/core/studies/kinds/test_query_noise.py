@@ -15,7 +15,6 @@ from shuffleproof.core.retrieval.query_noise import KINDS, noisy
 from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.kinds.query_noise import question, sections
-from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 
@@ -172,7 +171,6 @@ def test_another_retriever_gets_the_same_queries_and_repeats_nothing(store, resu
     line = ASKED.replace("snrm@small", "sdm").replace(".5,1", "1")
     assert main([*line.split(), "--store", str(store.root), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) >= set(QueryNoise.answers)
     assert answer["result"] not in before
     again = {(r["retriever"], r["condition"]): r["change"] for r in answer["changes"]}
     for row in sections.changes(result).itertuples():
