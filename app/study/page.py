@@ -26,6 +26,7 @@ from shuffleproof.app.study import (
 from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.per_query import PerQuery
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import sections as told
@@ -143,7 +144,9 @@ class StudyPage:
             names = view.rankers or _all_rankers(result)
             per_query.section(artefact, self.per_query, shown.measure, names, family)
         st.subheader("Numbers", anchor=False)
-        table = draw_sections(_below(shown.sections))
+        drawn_above = Measure.parse(shown.measure).convention() if self.measured else ""
+        below = [one for one in _below(shown.sections) if not _says(one, drawn_above)]
+        table = draw_sections(below)
         choice.export_row(artefact, drawn, table, view.measures[0] if view.measures else "")
 
     def _view(self, result: StudyResult, top: choice.TopRow) -> View:
@@ -186,6 +189,11 @@ class StudyPage:
             if words := " ".join(filter(None, (self.caption, click))):
                 parts.note(words)
         return figure
+
+
+def _says(section: Section, convention: str) -> bool:
+    """Whether a section says this convention and nothing more."""
+    return isinstance(section, told.Convention) and section.text == convention
 
 
 def _drawn(picture: Picture) -> Any:
