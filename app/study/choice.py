@@ -225,7 +225,7 @@ def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") 
 def export_menu(
     artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], measure: str = ""
 ) -> parts.ExportContent:
-    """What can be taken away from a study; see `export_row`."""
+    """Files, link, command and Python of a study; see `export_row`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
     data, stem = state.data(), exports.study_stem(artefact)
     caption = exports.study_caption(artefact, measure)

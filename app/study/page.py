@@ -41,7 +41,7 @@ from shuffleproof.core.words import counted
 
 @dataclass(frozen=True)
 class StudyView:
-    """What a page shows.
+    """The study that a page shows, with the choices made there.
 
     Attributes:
         artefact: the study.
@@ -192,7 +192,7 @@ class StudyPage:
 
 
 def _says(section: Section, convention: str) -> bool:
-    """Whether a section says this convention and nothing more."""
+    """True for a section that is this convention and nothing more."""
     return isinstance(section, told.Convention) and section.text == convention
 
 
@@ -226,7 +226,7 @@ def _rows_of(value: Any, rankers: Sequence[str]) -> Any:
 
 
 def _below(sections: Sequence[Section]) -> list[Section]:
-    """What stands below the picture: all but the pictures that are shown in its place."""
+    """Sections below the picture: all but the pictures that can be shown in its place."""
     pictures_ = [one for one in sections if isinstance(one, Picture)]
     titled = [one for one in pictures_ if one.title] or pictures_[:1]
     return [one for one in sections if not any(one is other for other in titled)]

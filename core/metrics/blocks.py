@@ -29,11 +29,11 @@ import numpy as np
 from shuffleproof.core.compiled import compiled
 
 KINDS = ("gained", "mean", "err", "ap", "rr", "bpref")
-"""What computes a measure: the sum of gain times discount, or a function of its own."""
+"""Ways to compute a measure: the sum of gain times discount, or a function of its own."""
 GAINED, MEAN, ERR, AP, RR, BPREF = range(6)
 DIVISORS = ("", "possible", "cutoff", "above", "highest")
-"""What a value is divided by: nothing, what the query could have, the cut-off, the documents above
-the cut-off, the highest gain."""
+"""Divisors of a value: none, the most that the query allows, the cut-off, the number of documents
+above the cut-off, the highest gain."""
 _NOTHING, _POSSIBLE, _CUTOFF, _ABOVE, _HIGHEST = range(5)
 LINEAR, EXP2, BINARY = range(3)  # gains; binary: 1 from the grade on that counts as relevant
 # Columns of the table that describes measures to the kernels, one row a measure.
@@ -445,7 +445,7 @@ def normalised_by(
     stops: np.ndarray,
     discounts: np.ndarray,
 ) -> np.ndarray:
-    """What each list's documents could give: the ideal DCG, or how many count as relevant.
+    """The most that each list's documents allow: the ideal DCG, or the number of relevant ones.
 
     Args:
         codes: i64[measures, columns], the columns named above.

@@ -22,13 +22,13 @@ EVERY = ("ideal", "empty", "ties")
 
 
 class Kernel(NamedTuple):
-    """How compiled code computes a measure: a row of its table (`core.metrics.blocks`).
+    """A row of the table by which compiled code computes a measure (`core.metrics.blocks`).
 
     Attributes:
         kind: one of `blocks.KINDS`.
         divisor: one of `blocks.DIVISORS`.
-        gain: `grade`, or 1 for what is `relevant`, or for what is `judged`.
-        flat: whether all positions count alike.
+        gain: `grade`: by the grade; `relevant`, `judged`: 1 for such a document.
+        flat: True if all positions count alike.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class MeasureEntry:
         summary: one sentence.
         source: where it is defined.
         conventions: the fields of `Measure` that it listens to.
-        kernel: how compiled code computes it; None: a function of one list does.
+        kernel: for compiled code; None: a Python function of one list computes it.
         over_queries: how values of queries become one: `mean`, `sum` or `geometric`.
         cut: whether it takes a cut-off.
     """

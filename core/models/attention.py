@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "lists keys"] | None = None,
         record: list[Tensor] | None = None,
     ) -> Float[Tensor, "lists queries width"]:
-        """What each query vector gathers from the real key vectors.
+        """The values of the real key vectors, weighted for each query vector.
 
         Args:
             queries: the query vectors; the same object as `keys` for self-attention; given

@@ -155,7 +155,7 @@ def in_float32(product: Callable[..., Tensor], *factors: Tensor | None) -> Tenso
 
 
 def lowers_on_gpu(x: Tensor) -> bool:
-    """Whether the layers of such numbers are those of `gpu/layers.py`.
+    """True where the layers of such numbers are those of `gpu/layers.py`.
 
     >>> lowers_on_gpu(torch.ones(1))
     False

@@ -12,7 +12,7 @@ from shuffleproof.core.models.config import SetRankConfig
 
 
 class RankFacts(NamedTuple):
-    """What the host knows of a batch's ranks, so that no device is asked.
+    """Facts of a batch's ranks that the host knows, so that no device is asked.
 
     Attributes:
         present: initial rankings that are not absent.
@@ -117,7 +117,7 @@ class OrdinalEmbedding(nn.Module):
 def _place_in_block(
     ranks: Int64[Tensor, "lists docs rankings"],
 ) -> Int64[Tensor, "lists docs rankings"]:
-    """How many documents shown before share the rank."""
+    """The number of documents shown before that share the rank."""
     docs = ranks.shape[1]
     shares_rank = ranks[:, :, None, :] == ranks[:, None, :, :]
     before = torch.ones(docs, docs, dtype=torch.bool, device=ranks.device).tril(-1)

@@ -8,7 +8,7 @@ from shuffleproof.core.parameters import check, parameter
 UNITS = ("inversions", "exchanges")
 METHODS = ("greedy", "beam")
 ANNEALING = {"chains": 8, "rounds": 60, "hot": 0.05, "cold": 0.001}
-"""Fields of a method that is gone; they stay in keys, so that what was found is found again."""
+"""Fields of a method that is gone; they stay in keys, so that stored studies are still found."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What every fuzzer here shares: damaged inputs by number, and how each of them ended, counted.
+"""Shared by every fuzzer here: damaged inputs by number, and a count of how each of them ended.
 
 A fuzzer is a function `attempt(generator, room)` of a module of its own. It makes one input from
 the generator, hands it to what is tested and compares the answer with an independent reading:

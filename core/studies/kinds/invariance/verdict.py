@@ -290,7 +290,7 @@ def text_fact(facts: pd.DataFrame, name: str) -> str:
 
 
 def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any]:
-    """What systematic orders did."""
+    """Results of the systematic orders: counts by order, and the lists whose answers changed."""
     summary: Mapping[str, Any] = facts["systematic"].iloc[0]
     return summary
 
