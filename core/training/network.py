@@ -27,7 +27,6 @@ from shuffleproof.core.models.mlp import UnivariateNet
 from shuffleproof.core.models.ordinal import RankFacts
 from shuffleproof.core.models.setrank import SetRank
 from shuffleproof.core.seeds import derived_seed
-from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.training.within_memory import within_memory
 
 Network = SetRank | DLCM | GSF | UnivariateNet
@@ -196,7 +195,7 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
     """Float32 without TF32 or bf16 shortcuts, or bf16 autocast where that is asked for.
 
     Args:
-        precision: auto means bf16 where a probe shows that it is faster here.
+        precision: auto means bf16 on a GPU that multiplies in it.
         device: "cpu" or "cuda".
     """
     before = torch.get_float32_matmul_precision()
@@ -210,9 +209,7 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
 
 def uses_bf16(precision: Precision, device: str) -> bool:
     """Whether this precision means bf16 on this device."""
-    return precision == "bf16" or (
-        precision == "auto" and devices.bf16_pays(device, default_store().root)
-    )
+    return precision == "bf16" or (precision == "auto" and devices.bf16_pays(device))
 
 
 def _plain() -> Any:

@@ -104,7 +104,7 @@ class TrainingRecipe:
     )
     precision: Literal["fp32", "bf16", "auto"] = parameter(
         "fp32",
-        "arithmetic of the training steps; auto: bf16 where a probe shows that it is faster",
+        "arithmetic of the training steps; auto: bf16 on a GPU that multiplies in it",
         choices=("fp32", "bf16", "auto"),
     )
     seed: int = parameter(0, "seed of the first weights and of every draw", low=0)

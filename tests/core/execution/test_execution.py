@@ -1,6 +1,5 @@
 """Executors: every task once, whoever dies; devices: the one asked for, or a clear sentence."""
 
-import json
 import os
 import signal
 import socket
@@ -243,21 +242,14 @@ def test_devices_by_name(monkeypatch):
         devices.device("cuda:2")
 
 
-def test_bf16_is_measured_once_and_kept(tmp_path, monkeypatch):
+def test_an_answer_about_the_device_is_measured_once_and_kept(tmp_path):
     shares = iter([0.5, 2.0, 1.0])
-    monkeypatch.setattr(devices, "_share_of_float32", lambda _: next(shares))
-    devices.pays.cache_clear()
-    assert devices.bf16_pays("cpu", tmp_path) is True
-    devices.pays.cache_clear()  # as in another process
-    assert devices.bf16_pays("cpu", tmp_path) is True
-    ((name, share),) = json.loads((tmp_path / "bf16.json").read_text()).items()
-    assert (share, "threads" in name) == (0.5, True)
-    (tmp_path / "bf16.json").write_text("[")
-    devices.pays.cache_clear()
-    assert devices.bf16_pays("cpu", tmp_path) is False
-    assert devices.bf16_pays("cpu") is False
-    devices.pays.cache_clear()
 
+    def pays(folder):
+        devices.pays.cache_clear()  # as in another process
+        return devices.pays("graphs", "cpu", folder, lambda _: next(shares))
 
-def test_the_bf16_probe_runs_here():
-    assert 0 < devices._share_of_float32("cpu") < 1000
+    assert pays(tmp_path) is pays(tmp_path) is True
+    (tmp_path / "graphs.json").write_text("[")
+    assert pays(tmp_path) is pays(None) is False
+    devices.pays.cache_clear()
