@@ -1,11 +1,6 @@
 """What all of pytest's runs share: examples in docstrings never touch the user's own store."""
 
-import jaxtyping
 import pytest
-
-from tests import annotations
-
-jaxtyping.jaxtyped = annotations.checked  # what the hook of --jaxtyping-packages decorates with
 
 collect_ignore_glob = [
     "core/models/gpu_*.py", "core/losses/gpu_*.py", "core/kernels/trial.py",

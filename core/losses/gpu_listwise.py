@@ -4,7 +4,7 @@ A training step on a GPU waits for launches as long as for arithmetic where batc
 this loss was a third of them. Float32; the gradient is written out, and nothing else is kept.
 """
 
-from typing import Any
+from typing import Any, no_type_check
 
 import torch
 import triton
@@ -16,6 +16,7 @@ LOW = tl.constexpr(-1.7e38)
 """The logit of what is not there: half of float32's lowest number, as in `masked.py`."""
 
 
+@no_type_check
 @triton.jit
 def _log_one_less(part: tl.tensor) -> tl.tensor:
     """log(1 − part), also where the part is far below a rounding error of 1."""
@@ -23,6 +24,7 @@ def _log_one_less(part: tl.tensor) -> tl.tensor:
     return tl.where(rest == 1, -part, -part * tl.log(rest) / tl.where(rest == 1, 1, rest - 1))
 
 
+@no_type_check
 @triton.jit
 def _mass(logits: tl.tensor, there: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     """The logarithm of the sum of exponentials, and the share that each has in the sum."""
@@ -33,6 +35,7 @@ def _mass(logits: tl.tensor, there: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     return peak + tl.log(tl.where(some, total, 1.0)), masses / tl.where(some, total, 1.0)
 
 
+@no_type_check
 @triton.jit
 def _losses(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     scores: tl.tensor, labels: tl.tensor, mask: tl.tensor, losses: tl.tensor, gradient: tl.tensor,

@@ -3,6 +3,8 @@
 `gpu/layers.py` launches them. Numbers are read in the type they are stored in, sums are float32.
 """
 
+from typing import no_type_check
+
 import triton
 import triton.language as tl
 
@@ -12,12 +14,14 @@ LOW = tl.constexpr(-1e30)
 LOG2E = tl.constexpr(1.4426950408889634)
 
 
+@no_type_check
 @triton.jit
 def _block(at, row, rows, stride, cell):
     """Some rows of a head; 0 where there are none."""
     return tl.load(at + row[:, None] * stride + cell, mask=(row < rows)[:, None], other=0.0)
 
 
+@no_type_check
 @triton.jit
 def _is_real(real, column, keys, MASKED: tl.constexpr):
     """Which of some keys of a list are there."""
@@ -27,6 +31,7 @@ def _is_real(real, column, keys, MASKED: tl.constexpr):
     return there
 
 
+@no_type_check
 @triton.jit
 def _attend_block(
     q, key, value, real, first, keys, key_row, cell, scale, peak, total, gathered,
@@ -53,6 +58,7 @@ def _attend_block(
     return higher, sums, of_block
 
 
+@no_type_check
 @triton.jit
 def attend(
     query, key, value, real, out, norms, scale, queries, keys,
@@ -97,12 +103,14 @@ def attend(
     tl.store(norms + tl.program_id(0) * queries + row, norm, mask=asks)
 
 
+@no_type_check
 @triton.jit
 def _along(gathered, grad):
     """Each row's product of what it gathered with its gradient."""
     return tl.sum(gathered.to(tl.float32) * grad.to(tl.float32), 1)
 
 
+@no_type_check
 @triton.jit
 def _backward_block(
     k, v, there, query, out, norms, alongs, of_out, of_query, first, scale, queries,
@@ -137,6 +145,7 @@ def _backward_block(
     return of_k, of_v
 
 
+@no_type_check
 @triton.jit
 def attend_backward(
     query, key, value, real, out, norms, alongs, of_out, of_query, of_key, of_value, scale,
@@ -176,6 +185,7 @@ def attend_backward(
     tl.store(of_value + place, of_v.to(of_value.dtype.element_ty), mask=inside)
 
 
+@no_type_check
 @triton.jit
 def attend_backward_queries(
     query, key, value, real, out, norms, alongs, of_out, of_query, scale, queries, keys,
@@ -209,6 +219,7 @@ def attend_backward_queries(
     tl.store(place, (of_q * scale).to(of_query.dtype.element_ty), mask=asks[:, None])
 
 
+@no_type_check
 @triton.jit
 def _normed(x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED: tl.constexpr):
     """Each row of x + branch + shift less its mean, over its deviation; 1 over that; the mask."""
@@ -226,6 +237,7 @@ def _normed(x, branch, shift, row, column, rows, x_rows, width, epsilon, SHIFTED
     return centred * over_deviation, over_deviation, inside
 
 
+@no_type_check
 @triton.jit
 def add_norm(
     x, branch, shift, weight, bias, out, rows, x_rows, width, epsilon,
@@ -243,6 +255,7 @@ def add_norm(
     tl.store(there, (normed * factor + added).to(out.dtype.element_ty), mask=inside)
 
 
+@no_type_check
 @triton.jit
 def add_norm_backward(
     x, branch, shift, weight, of_out, of_sum, parts, rows, x_rows, width, epsilon,
@@ -278,6 +291,7 @@ def add_norm_backward(
         tl.store(part + 2 * width, tl.sum(of_shift, 0), mask=column < width)
 
 
+@no_type_check
 @triton.jit
 def columns_backward(
     grad, result, through, parts, rows, width,
@@ -299,6 +313,7 @@ def columns_backward(
     tl.store(parts + tl.program_id(0) * width + column, tl.sum(total, 0), mask=column < width)
 
 
+@no_type_check
 @triton.jit
 def sum_rows(parts, sums, rows, width, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """The sum of the rows of a matrix, in float32."""

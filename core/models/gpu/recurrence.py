@@ -9,7 +9,7 @@ waits for the device, so that CUDA graphs can record it.
 A kernel's rows are lists. Those from `active` on are pads: they are read as zeros, which give 0.
 """
 
-from typing import Any
+from typing import Any, no_type_check
 
 import torch
 import triton
@@ -117,6 +117,7 @@ def _launch(lists: int, hidden: int) -> tuple[tuple[int, int], int]:
     return (lists, triton.cdiv(hidden, block)), block
 
 
+@no_type_check
 @triton.jit
 def _units(active: tl.tensor, hidden: tl.tensor, block: tl.constexpr) -> tuple[tl.tensor, ...]:
     """This program's list and units, which units there are, and which of those are real."""
@@ -125,21 +126,25 @@ def _units(active: tl.tensor, hidden: tl.tensor, block: tl.constexpr) -> tuple[t
     return row, unit, unit < hidden, unit < tl.where(row < active, hidden, 0)
 
 
+@no_type_check
 @triton.jit
 def _sigmoid(values: tl.tensor) -> tl.tensor:
     return 1 / (1 + tl.exp(-values))
 
 
+@no_type_check
 @triton.jit
 def _load(pointer: tl.tensor, where: tl.tensor, real: tl.tensor) -> tl.tensor:
     return tl.load(pointer + where, mask=real, other=0).to(tl.float32)
 
 
+@no_type_check
 @triton.jit
 def _gate(inputs: tl.tensor, product: tl.tensor, where: tl.tensor, real: tl.tensor) -> tl.tensor:
     return _sigmoid(_load(inputs, where, real) + _load(product, where, real))
 
 
+@no_type_check
 @triton.jit(do_not_specialize=["active"])
 def _gates(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     inputs: tl.tensor, stride: tl.tensor, product: tl.tensor, running: tl.tensor, kept: tl.tensor,
@@ -157,6 +162,7 @@ def _gates(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     tl.store(kept + 3 * hidden + unit, inner, mask=inside)
 
 
+@no_type_check
 @triton.jit(do_not_specialize=["active"])
 def _mix(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     inputs: tl.tensor, stride: tl.tensor, product: tl.tensor, running: tl.tensor,
@@ -186,6 +192,7 @@ def _mix(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     tl.store(state + row * hidden + unit, mixed, mask=inside)
 
 
+@no_type_check
 @triton.jit(do_not_specialize=["active"])
 def _into_products(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     grad: tl.tensor, grad_stride: tl.tensor, carried: tl.tensor, product: tl.tensor,
@@ -219,6 +226,7 @@ def _into_products(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     tl.store(into + 2 * hidden + unit, of_candidate, mask=inside)
 
 
+@no_type_check
 @triton.jit(do_not_specialize=["active"])
 def _into_reset(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     of_inner: tl.tensor, carried: tl.tensor, kept: tl.tensor, through: tl.tensor,
