@@ -1,4 +1,4 @@
-"""What a ranker is, and what makes one: two protocols without torch.
+"""Protocols of a ranker and of its specification, without torch.
 
 A `Ranker` scores candidate lists; a `RankerSpec` is a frozen recipe that fits one. Fitting is a
 generator of `Progress`, so that the caller prints, plots or stops; its return value is the ranker.
@@ -37,11 +37,11 @@ class Ranker(Protocol):
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What of the input can change a score."""
+        """Inputs that can change a score."""
 
     @property
     def rankings(self) -> int:
-        """How many initial rankings the lists must carry at least."""
+        """Number of initial rankings that the lists must carry."""
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -73,11 +73,11 @@ class RankerSpec(Protocol):
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What of the input the fitted ranker will read."""
+        """Inputs that the fitted ranker will read."""
 
     @property
     def rankings(self) -> int:
-        """How many initial rankings its lists must carry at least."""
+        """Number of initial rankings that its lists must carry."""
 
     @property
     def fits_documents(self) -> bool:

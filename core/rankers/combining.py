@@ -1,4 +1,4 @@
-"""How rankers are made one: the options that the name of a combination says."""
+"""Options of ranker combinations, as the name of a combination states them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ ORDERS = (
 
 @dataclass(frozen=True)
 class Fusion:
-    """How the ranks that several rankers give are made one score."""
+    """Fusion of the ranks of several rankers into one score."""
 
     kind: ClassVar[str] = "fusion"
 
@@ -40,7 +40,7 @@ class Fusion:
 
     @property
     def prefix(self) -> str:
-        """What its name begins with."""
+        """Beginning of its name."""
         return f"rrf-{self.k}" if self.method == "rrf" and self.k != Fusion.k else self.method
 
     def at(self, seed: int) -> "Fusion":
@@ -51,7 +51,7 @@ class Fusion:
 
 @dataclass(frozen=True)
 class ShuffleOptions:
-    """How often a ranker is asked, and how its answers are made one."""
+    """Number of shuffles of a ranker's input, and the aggregation of their scores."""
 
     kind: ClassVar[str] = "shuffled"
 
@@ -65,7 +65,7 @@ class ShuffleOptions:
 
     @property
     def prefix(self) -> str:
-        """What its name begins with."""
+        """Beginning of its name."""
         way = "" if self.aggregate == ShuffleOptions.aggregate else f"-{self.aggregate}"
         times = "" if self.shuffles == ShuffleOptions.shuffles else f"-{self.shuffles}"
         return f"shuffled{way}{times}"
@@ -77,7 +77,7 @@ class ShuffleOptions:
 
 @dataclass(frozen=True)
 class Pairwise:
-    """How the preferences between the documents of a list are made an order."""
+    """Aggregator that turns pairwise preferences of a list into an order."""
 
     kind: ClassVar[str] = "pairwise"
 
@@ -92,7 +92,7 @@ class Pairwise:
 
     @property
     def prefix(self) -> str:
-        """What its name begins with."""
+        """Beginning of its name."""
         return f"{self.kind}-{self.aggregator}" + (f"-{self.seed}" if self.seed else "")
 
     def at(self, seed: int) -> "Pairwise":

@@ -38,12 +38,12 @@ LABELS_REMEDY = "Train on a part whose queries have documents of different label
 
 
 class FitGivenUp(Exception):  # noqa: N818 (no error: the search goes on)
-    """Thrown into a fit that nobody will go on with: it leaves no checkpoint."""
+    """Thrown into a fit that will not be resumed: it leaves no checkpoint."""
 
 
 @dataclass(frozen=True)
 class CachedRanker:
-    """A fitted ranker and where it is kept.
+    """Fitted ranker with its stored artefact.
 
     Attributes:
         artefact: its place in the store; facts: epochs, valid, name, lists, rows, valid_rows,
@@ -58,7 +58,7 @@ class CachedRanker:
     fitted: Ranker | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: one that is stored is opened again where it is needed."""
+        """State to pickle: without the ranker, which is opened from the store when needed."""
         stored = self.artefact.path != Path()
         return {
             "artefact": self.artefact, "cached": self.cached,
@@ -66,7 +66,7 @@ class CachedRanker:
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        """Its name, its quality and where it is kept."""
+        """Its name, quality and stored path."""
         facts = self.artefact.facts
         valid = [f"{name} {value:.3f}" for name, value in facts.get("valid", {}).items()]
         quality = f", validation {valid[-1]}" if valid else ""
@@ -74,7 +74,7 @@ class CachedRanker:
 
     @cached_property
     def ranker(self) -> Ranker:
-        """Ready to score; opened when it is asked for, since a stored result asks for none."""
+        """Ranker ready to score; opened on first use, since stored results need none."""
         return registry.load(self.artefact.path) if self.fitted is None else self.fitted
 
     @property
@@ -178,7 +178,7 @@ def _fit_unsaved(
 
 
 def ranker_key(spec: RankerSpec, lists_recipe: Any, train: str, valid: str) -> ArtefactKey:
-    """What a fitted ranker is filed under.
+    """Recipe that makes the key of a fitted ranker.
 
     Args:
         spec: its recipe.
@@ -281,14 +281,14 @@ def _check_labels(judged: JudgedLists, part: str, largest: float) -> None:
 
 
 def _have_order(judged: JudgedLists) -> bool:
-    """Whether two documents of any list have different labels."""
+    """True if two documents of any list have different labels."""
     labels = judged.dataset.labels[judged.lists.rows]
     starts = judged.lists.offsets[:-1][judged.lists.lengths > 0]
     return bool((np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)).any())
 
 
 def _selects(spec: RankerSpec) -> str:
-    """How to do without what a recipe selects on validation lists; empty where it selects nothing.
+    """Remedy for a recipe that selects on validation lists; empty if it selects nothing.
 
     >>> from shuffleproof.core.rankers import registry
     >>> [_selects(registry.spec(name, "tuned")) for name in ("mart", "dlcm")]
@@ -307,7 +307,7 @@ def _selects(spec: RankerSpec) -> str:
 
 
 def _selects_by_grades(spec: RankerSpec) -> bool:
-    """Whether labels that differ between queries alone tell what is better."""
+    """True if the ranker learns from labels that differ only between queries."""
     training = spec.recipe().get("training")
     return _learns_grades(spec) and (not training or training["selection"] == "valid-loss")
 

@@ -64,7 +64,7 @@ ScoresByPart = Mapping[str, Float32[np.ndarray, " docs"]]
 
 
 def lists_digest(recipe: Mapping[str, Any], fingerprint: str) -> str:
-    """What the candidate lists of a fold are known by in the plans of studies.
+    """Digest of a fold's candidate lists, for the plans of studies.
 
     Args:
         recipe: as `ListRecipe` has it, in plain values.
@@ -76,12 +76,12 @@ def lists_digest(recipe: Mapping[str, Any], fingerprint: str) -> str:
 
 @dataclass(frozen=True)
 class ListRecipe:
-    """How the candidate lists of a fold are made.
+    """Recipe of a fold's candidate lists.
 
     Attributes:
         initial: initial rankers, `name` or `name@preset`; the first one cuts and orders the lists,
             each gives a column of prior scores and ranks.
-        queries: test queries that are studied, the first so many; None: all.
+        queries: number of test queries to study, from the first; None: all.
     """
 
     initial: tuple[str, ...] = ("lambdamart@paper",)
@@ -106,11 +106,11 @@ class ListRecipe:
             raise ParameterError("queries", self.queries, "a whole number from 1 on, or none")
 
     def learning_fields(self) -> dict[str, Any]:
-        """What determines the lists that rankers learn from, as plain values."""
+        """Fields that determine the training lists, as plain values."""
         return {name: value for name, value in asdict(self).items() if name != "queries"}
 
     def plain(self) -> dict[str, Any]:
-        """What determines all of the lists; without `queries` where all are studied."""
+        """Fields that determine all lists; without `queries` if all are studied."""
         return self.learning_fields() | ({} if self.queries is None else {"queries": self.queries})
 
     def for_fold(self, fold: Fold) -> "ListRecipe":
@@ -195,7 +195,7 @@ def initial_spec(text: str, seed: int = 0) -> RankerSpec:
 
 
 def scores_key(spec: RankerSpec, recipe: ListRecipe, fingerprints: Sequence[str]) -> ArtefactKey:
-    """What the scores of a fitted initial ranker are filed under.
+    """Key of the scores of a fitted initial ranker.
 
     Args:
         spec: its recipe.

@@ -1,4 +1,4 @@
-"""What LightGBM and XGBoost say, as the end of a message of ours."""
+"""Error texts of LightGBM and XGBoost, as the end of our messages."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a ranker is called: every way to name one as a value, parsed once and printed back.
+"""Names of rankers: every form as a value, parsed once and printed back.
 
 Loads neither NumPy nor the registry: whether there is such a ranker is the registry's matter.
 """
@@ -86,7 +86,7 @@ _REGISTERED = re.compile(r"(?P<base>[^@~]+)(?:@(?P<preset>[^~\s@]+))?(?:~(?P<rev
 
 
 class Kind(StrEnum):
-    """How a ranker is named."""
+    """Kinds of ranker names."""
 
     REGISTERED = "registered"
     STORED = "stored"
@@ -109,8 +109,8 @@ class RankerName:
         revision: digits of the recipe that the preset had, where that was changed since.
         digits: of the key of a stored one.
         path: of a file.
-        parts: whom a combination is made of; whose an initial ranking is, where that is said.
-        options: how a combination's parts are made one.
+        parts: members of a combination, or the source of an initial ranking.
+        options: of a combination.
 
     >>> name = RankerName.parse("rrf:shuffled-8:dlcm@tuned+mart#3f2a91")
     >>> str(name), name.base, [leaf.base for leaf in name.leaves]
@@ -170,12 +170,12 @@ class RankerName:
 
     @property
     def base(self) -> str:
-        """Whom it comes from, whatever the preset: the registry's name, or what stands for it."""
+        """Name in the registry without the preset, or the equivalent of other kinds."""
         return self._whole(attrgetter("base")) if self.parts else self.head
 
     @property
     def display(self) -> str:
-        """What people read, everywhere the same; digits of a key are for tooltips.
+        """Display name, the same everywhere; digits of a key are for tooltips.
 
         >>> [RankerName.parse(text).display for text in ("dlcm#3f2a91", "rrf:gsf+mlp@small")]
         ['DLCM', 'RRF(GSF, MLP small)']
@@ -202,7 +202,7 @@ class RankerName:
         return " ".join(filter(None, words))
 
     def _file_name(self) -> str:
-        """What the file of a stored ranker is called, where that is known; else nothing."""
+        """File name of a stored ranker; empty if it is not known."""
         known = (file for digest, file in _FILE_NAMES.items() if digest.startswith(self.digits))
         return next(known, "")
 
@@ -238,12 +238,12 @@ class RankerName:
 
     @property
     def is_initial(self) -> bool:
-        """Whether it is an initial ranking, that of the lists or one by itself."""
+        """True for an initial ranking: that of the lists, or a single one."""
         return self.kind is Kind.INITIAL
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether it is a function, an object or a file, or was brought by its file."""
+        """True for a function, an object or a file, also when imported from its file."""
         return self.kind in {Kind.FUNCTION, Kind.OBJECT} or self.head in FILES
 
     @property
@@ -253,7 +253,7 @@ class RankerName:
 
     @property
     def is_scores(self) -> bool:
-        """Whether it is scores in a file, which cannot be asked again."""
+        """True for scores in a file, which cannot score other inputs."""
         return self.head == SCORES
 
     def at(self, preset: str) -> "RankerName":
@@ -286,7 +286,7 @@ def remember_file_name(digest: str, file: str) -> None:
 
 
 def display_names(labels: Iterable[str]) -> dict[str, str]:
-    """What people read for rankers that are shown together, no two alike.
+    """Display names of rankers that are shown together, all different.
 
     Of several that are called the same the first keeps the name and the next are numbered, as
     where two trainings of one recipe stand side by side.
@@ -320,8 +320,8 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     """A sentence of ours with the names of rankers where it has their labels.
 
     Args:
-        sentence: what is said.
-        among: labels of all that it stands with, so that no two are called the same.
+        sentence: to change.
+        among: labels of all rankers on the page, so that no two share a name.
 
     >>> with_display_names(
     ...     "dlcm@small keeps 0.5; scores:my/a.txt and rrf:gsf+mlp lose (ranksvm wins).")
@@ -359,8 +359,8 @@ PRESETS = ("paper", "released", "tuned", "small")
 def parse_forgiving(text: str) -> str:
     """A ranker's name as `RankerName.parse` has it, from how people and tables write it.
 
-    Blanks, case and the words of the literature are forgiven; what names a file or a function
-    stays as it is.
+    Blanks, case and the terms of the literature are accepted; names of files and functions do not
+    change.
 
     >>> [parse_forgiving(text) for text in ("LambdaMART", " SetRank IMSAB + init ",
     ...     "DLCM tuned 3f2a91")]
@@ -417,7 +417,7 @@ def _forgiven_single(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    """What two ways to write a name have in common."""
+    """Common form of two spellings of a name."""
     return re.sub(r"[\s+_-]+", "", text).casefold()
 
 

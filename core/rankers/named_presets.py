@@ -1,7 +1,7 @@
 """Presets that `tune` found: one JSON file each in a store, known to the registry by their names.
 
-`lambdamart@tuned_mq2008` then stands wherever `lambdamart@paper` does. What is made under the name
-is filed under the whole recipe, so a preset that is tuned anew changes nothing that was stored.
+`lambdamart@tuned_mq2008` can then be used wherever `lambdamart@paper` can. Keys hold the whole
+recipe, so tuning a preset again changes nothing in the store.
 """
 
 import json
@@ -60,11 +60,11 @@ class NamedPreset:
 
     @property
     def usual_values(self) -> dict[str, float | None]:
-        """What the presets that were tried first came to on validation."""
+        """Validation values of the presets that were tried first."""
         return {row["of"]: row["value"] for row in self.history if row["of"] != "search"}
 
     def __str__(self) -> str:
-        """How commands and studies take it."""
+        """Name for commands and studies."""
         return f"{self.ranker}@{self.name}"
 
 
@@ -177,8 +177,8 @@ def damaged_presets(store: Store) -> list[tuple[Path, str]]:
 def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
     """The rankers that searches proposed, by key as printed: of which preset, and which trial.
 
-    The one that a preset stands for is no trial. Those of built-in presets, which are tried first,
-    are left out.
+    The ranker of the resulting preset is no trial. Rankers of built-in presets, which are tried
+    first, are left out.
     """
     trials: dict[str, tuple[str, int | None]] = {}
     best: dict[str, tuple[str, int | None]] = {}

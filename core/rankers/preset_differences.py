@@ -1,4 +1,4 @@
-"""What is special about a recipe: the preset that it is nearest to, and the fields that differ."""
+"""Difference of a recipe from the nearest preset: the preset and the changed fields."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     ('small', {'epochs': 3})
     """
     name, fields = str(recipe["name"]), _flat(recipe)
-    if RankerName.of(name).kind is Kind.OBJECT:  # the digest of its code is nobody's choice
+    if RankerName.of(name).kind is Kind.OBJECT:  # the digest of its code is not a setting
         return "", {field: value for field, value in fields.items() if field != KNOWN_BY}
     if name in FILES:  # a file has no preset
         return "", {}
@@ -47,7 +47,7 @@ def _fields_of(name: str, preset: str) -> dict[str, Any]:
 
 
 def from_usual_lists(recipe: ListRecipe) -> dict[str, Any]:
-    """How lists are made, as far as it differs from the default; the initial rankers always.
+    """Recipe of lists where it differs from the default; the initial rankers always.
 
     >>> from_usual_lists(ListRecipe(("feature:1",), depth=10))
     {'initial': ('feature:1',), 'depth': 10}

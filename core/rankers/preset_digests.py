@@ -1,4 +1,4 @@
-"""Which recipe the name of an initial ranker means: a preset may change, its name does not.
+"""Recipes behind the names of initial rankers: a preset may change, its name does not.
 
 Lists name their initial rankers as `name@preset`, and keys are made from these names. As long as
 a preset's recipe has the digest that it has in this table, the name alone says it. Where a preset
@@ -79,7 +79,7 @@ def check(text: str, spec: RankerSpec) -> None:
 
 
 def stale(initial: Iterable[str]) -> str:
-    """Which of these initial rankers were changed since, as a reason; empty: none was."""
+    """Initial rankers whose preset has changed since, as a reason; empty: none."""
     changed = [text for text in initial if _is_stale(text)]
     if not changed:
         return ""

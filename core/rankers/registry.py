@@ -63,14 +63,14 @@ class RankerEntry:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What of the input the ranker of its first preset reads."""
+        """Inputs that the ranker of its first preset reads."""
         if self.name == FEATURE:
             return ("features",)
         return tuple(sorted(spec(self.name, self.presets[0]).reads))
 
     @property
     def how_tuned(self) -> str:
-        """How its preset `tuned` was chosen; empty where it has none."""
+        """Origin of its preset `tuned`; empty if it has none."""
         if "tuned" not in self.presets:
             return ""
         if self.name in HELD_OUT:
@@ -82,7 +82,7 @@ class RankerEntry:
 
     @property
     def learns(self) -> bool:
-        """Whether it learns anything; what does not has one recipe, whatever the preset."""
+        """True if it is trained; others have one recipe for all presets."""
         return self.module != _PLAIN
 
 
@@ -228,7 +228,7 @@ def entry(name: str) -> RankerEntry:
 
 
 def _from_outside(name: str) -> str:
-    """How a file or a module of the current folder is named, where a name looks like one."""
+    """Hint to a file or module of the current folder, if the name looks like one."""
     stem, _, ending = name.rpartition(".")
     kind = {"txt": "lightgbm", "json": "xgboost", "ubj": "xgboost"}.get(ending if stem else "")
     if kind or name in FILES:

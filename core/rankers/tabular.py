@@ -1,4 +1,4 @@
-"""What rankers fitted to rows of features share: presets of recipes, columns, the file."""
+"""Common parts of rankers fitted to rows of features: presets, columns, the file."""
 
 import json
 from abc import ABC, abstractmethod

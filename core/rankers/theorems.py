@@ -1,4 +1,4 @@
-"""Why a ranker of ours cannot depend on the order shown, and what of the reason was checked.
+"""Proofs that a built-in ranker does not depend on the input order, with their checks.
 
 A theorem is about exact arithmetic and about what the architecture is made of, so both are looked
 at: the parts of the network one by one, its weights, and its float64 scores under another order.

@@ -140,7 +140,7 @@ class UnivariateSpec:
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What of the input the ranker reads."""
+        """Inputs that the ranker reads."""
         return self.ranker.reads
 
     def recipe(self) -> dict[str, Any]:

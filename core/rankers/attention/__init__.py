@@ -1,1 +1,1 @@
-"""What trained networks look at in one list: maps of weights, and numbers of them."""
+"""Attention of trained networks in one list: maps of weights, and numbers computed from them."""

@@ -101,7 +101,7 @@ KINDS: dict[str, MapKind] = {kind.name: kind for kind in _KINDS}
 
 
 def attends(ranker: str) -> bool:
-    """Whether a ranker of this registry name has weights to show.
+    """True if a ranker of this registry name has weights to show.
 
     >>> attends("setrank-msab"), attends("dlcm"), attends("lambdamart"), attends("gsf")
     (True, True, False, False)
@@ -135,13 +135,13 @@ class AttentionRecord:
         return tuple(name for name in KINDS if name in names)
 
     def blocks(self, kind: str) -> int:
-        """How many blocks (of a recurrence: directions) a kind has; 1 for a rollout."""
+        """Number of blocks of a kind (directions of a recurrence); 1 for a rollout."""
         if kind == "rollout":
             return 1
         return len(self._weights_of("spread" if kind == "through" else kind))
 
     def heads(self, kind: str) -> int:
-        """How many heads a block of this kind has."""
+        """Number of heads in a block of this kind."""
         if kind == "rollout":
             return 1
         return len(self._weights_of("spread" if kind == "through" else kind)[0])

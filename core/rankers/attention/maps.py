@@ -145,7 +145,7 @@ def gates_and_parts(
 def gate_paths(
     enters: Float[Tensor, "docs units"], keeps: Float[Tensor, "docs units"], *, backwards: bool
 ) -> Float[Tensor, "docs docs"]:
-    """How much of what document j wrote is in the state at document i, mean over the units.
+    """Share of document j's contribution in the state at document i, mean over the units.
 
     Args:
         enters: what a document's gate lets in, in [0, 1].
@@ -173,7 +173,7 @@ def score_parts(
     outputs: Float[Tensor, "lists docs hidden"],
     state: Float[Tensor, "lists hidden"],
 ) -> Float[Tensor, "lists docs heads"]:
-    """What every hidden unit of φ adds to a document's score; they sum to it (Ai et al., Eq. 5)."""
+    """Summands of a document's score, one per hidden unit of φ (Ai et al., Eq. 5)."""
     context = ranking.context(state)
     if ranking.outputs is not None:
         units = torch.tanh(ranking.outputs(outputs) + context[:, None])
@@ -196,7 +196,7 @@ def _gates(
     products: Float[Tensor, "docs gates"],
     earlier: Float[Tensor, "docs hidden"],
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """What enters, what is kept, and the gates that only one kind of cell has; [docs, hidden]."""
+    """Input, memory and the gates of this kind of cell; [docs, hidden]."""
     if isinstance(walk, MemoryRecurrence):
         gates, forget_gate, _, _ = (products + earlier @ walk.weight.t()).chunk(4, -1)
         keeps = forget_gate.sigmoid()

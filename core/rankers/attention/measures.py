@@ -1,4 +1,4 @@
-"""What a matrix of attention weights says, as pure functions of arrays.
+"""Measures of attention matrices, as pure functions of arrays.
 
 The last two axes are those who ask (rows) and those who are looked at (columns); leading axes are
 heads or anything else. Rows are distributions, or are read as such: where a row does not sum to
@@ -118,7 +118,7 @@ def _with_residual(
 def _shares(
     weights: Float[np.ndarray, "*heads rows columns"],
 ) -> Float[np.ndarray, "*heads rows columns"]:
-    """Every row over its sum; a row of zeros stays one, and a softmax as it is."""
+    """Rows divided by their sums; rows of zeros and of a softmax do not change."""
     sums = weights.sum(-1, keepdims=True)
     if (np.abs(sums - 1) < ROUNDING * np.finfo(weights.dtype).eps).all():
         return weights

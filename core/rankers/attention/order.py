@@ -76,7 +76,7 @@ def sorted_documents(
 
 
 def bounds(count: int, most: int) -> Int64[np.ndarray, " bounds"]:
-    """Where bins of nearly equal size begin and end; a bin an item where there is room.
+    """Bounds of bins of nearly equal size; one item per bin where there is room.
 
     >>> bounds(7, 3).tolist(), bounds(2, 3).tolist()
     ([0, 2, 5, 7], [0, 1, 2])

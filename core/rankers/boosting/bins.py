@@ -34,7 +34,7 @@ class BinnedDocuments:
 
         Args:
             features: one row a document.
-            bins: at most so many a feature, up to 256.
+            bins: maximum per feature, up to 256.
         """
         places = np.empty((features.shape[1], len(features)), dtype=np.uint8)
         thresholds = []
@@ -46,7 +46,7 @@ class BinnedDocuments:
         return cls(places, tuple(thresholds))
 
     def above(self, feature: int, split: int) -> Bool[np.ndarray, " docs"]:
-        """Which documents are above a feature's threshold number `split`."""
+        """Mask of the documents above threshold number `split` of a feature."""
         return self.bins[feature] > split
 
     def strongest(
@@ -70,7 +70,7 @@ def comparable(values: Float32[np.ndarray, " docs"]) -> Float32[np.ndarray, " do
 def thresholds_of(
     values: Float32[np.ndarray, " docs"], bins: int
 ) -> Float32[np.ndarray, " splits"]:
-    """The values that part documents into at most so many bins, each its bin's largest; rising.
+    """Thresholds of at most `bins` bins in rising order, each the largest value of its bin.
 
     >>> thresholds_of(np.array([3, 1, 1, 2], np.float32), 8).tolist()
     [1.0, 2.0]

@@ -58,7 +58,7 @@ class Stumps:
     factors: Float64[np.ndarray, " rounds"]
 
     def of_first_rounds(self, rounds: int) -> "Stumps":
-        """Those of the first so many rounds."""
+        """Stumps of the first rounds."""
         return Stumps(self.columns[:rounds], self.thresholds[:rounds], self.factors[:rounds])
 
     @cached_property
@@ -91,7 +91,7 @@ class BoostedRanker(TabularRanker):
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """What the candidates gain from all threshold rankers.
+        """Sum of the stumps' scores for the candidates.
 
         Raises:
             ShapeError: the data set's features are not those of the fit.
@@ -125,10 +125,10 @@ class RankBoostSpec(TabularSpec):
         choices=("pairs", "queries"),
     )
     learning_rate: float = parameter(
-        1.0, "share of its factor that is taken", low=1e-3, high=1, search=(0.05, 1.0)
+        1.0, "share of each round's factor that is added", low=1e-3, high=1, search=(0.05, 1.0)
     )
     patience: int | None = parameter(
-        None, "stop after so many rounds without a better validation NDCG@10; none: never", low=1
+        None, "rounds without a better validation NDCG@10 before the fit stops; none: never", low=1
     )
     row_order: str = row_order_parameter()
 
@@ -154,7 +154,7 @@ class RankBoostSpec(TabularSpec):
         Args:
             train: lists to learn from.
             valid: lists to stop on; not read without patience.
-            workspace: not used, a killed fit starts anew.
+            workspace: not used, a killed fit starts again.
 
         Raises:
             DataError: no documents to learn from.
@@ -255,7 +255,7 @@ class BoostingFit:
         return self.stumps[-1]
 
     def learnt_stumps(self) -> Stumps:
-        """What was learnt."""
+        """The learnt stumps."""
         columns = np.array([stump[0] for stump in self.stumps], dtype=np.int64)
         thresholds = np.array([stump[1] for stump in self.stumps], dtype=np.float32)
         factors = np.array([stump[2] for stump in self.stumps], dtype=np.float64)

@@ -67,7 +67,7 @@ class LambdaMARTSpec(TabularSpec):
     )
     l2: float = parameter(0.0, "L2 penalty of leaf values", low=0, search=(0.0, 10.0))
     patience: int | None = parameter(
-        None, "stop after so many trees without a better validation NDCG@10; none: never", low=1
+        None, "trees without a better validation NDCG@10 before the fit stops; none: never", low=1
     )
     least_trees: int = parameter(
         1,
@@ -99,7 +99,7 @@ class LambdaMARTSpec(TabularSpec):
         Args:
             train: lists to learn from.
             valid: lists to stop on; not read without patience.
-            workspace: not used, a killed fit starts anew.
+            workspace: not used, a killed fit starts again.
 
         Raises:
             DataError: no documents, or more than 10 000 in one query, or LightGBM refuses.
@@ -148,7 +148,7 @@ class LambdaMART(TabularRanker):
 
     @property
     def trees(self) -> int:
-        """The number of trees that were kept."""
+        """Number of trees in the model."""
         return self._booster.num_trees()
 
     def score(
@@ -216,7 +216,7 @@ def _parts(root: dict[str, Any]) -> tuple[list[tuple[str, int]], list[int]]:
 
 
 def threads(features: Float32[np.ndarray, "docs features"]) -> int:
-    """How many threads LightGBM works with on a matrix of this size: one, or the slot's cores."""
+    """Threads of LightGBM for a matrix of this size: one, or all that are allowed."""
     return 1 if features.size <= SINGLE_THREAD else threads_allowed()
 
 
@@ -304,7 +304,7 @@ class _Learning:
                 return
 
     def text(self) -> str:
-        """LightGBM's text of the trees that are kept."""
+        """LightGBM's text of the selected trees."""
         whole_text = self.booster.model_to_string(num_iteration=self.best or -1)
         return re.sub(
             r"(?m)^\[num_threads: \d+\]$", f"[num_threads: {self.written_threads}]", whole_text

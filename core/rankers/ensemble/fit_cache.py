@@ -23,7 +23,7 @@ TrainMember = Callable[[str], Generator[Progress, None, CachedRanker]]
 def options_of(
     name: RankerName, store: Store, changes: Mapping[str, str] | None = None
 ) -> Combining | None:
-    """How a combination's parts are made one; None: no combination, or one stored as a whole.
+    """Options of a combination; None: no combination, or one stored as a whole.
 
     Digits at the end mean the whole where they are a combination's, else the last member.
 
@@ -62,8 +62,8 @@ def combination(
     scored for one answer.
 
     Args:
-        parts: whom it is made of.
-        options: how they are made one.
+        parts: members of the combination.
+        options: of the combination.
         trained: gives a member by its name.
         valid: lists that its quality is measured on.
         store: where it is kept.

@@ -63,7 +63,7 @@ class FusedRanker:
 
     @property
     def name(self) -> str:
-        """What it is made of, presets left out."""
+        """Name of the combination, without presets."""
         return f"{self.options.prefix}:{'+'.join(member.name for member in self.members)}"
 
     @property
@@ -124,12 +124,12 @@ class PairwiseRanker:
 
     @property
     def name(self) -> str:
-        """What it is made of, the preset left out."""
+        """Name of the combination, without the preset."""
         return f"{self.options.prefix}:{self.member.name}"
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What the member reads, the neighbours, and the order where the aggregator follows it."""
+        """Inputs of the member, the neighbours, and the order if the aggregator depends on it."""
         inputs: set[Input] = {"neighbours"} if self._is_equivariant else {"neighbours", "order"}
         return self.member.reads | inputs
 
@@ -145,7 +145,7 @@ class PairwiseRanker:
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """How many documents stand below each in the aggregator's order.
+        """Number of documents below each one in the aggregator's order.
 
         Raises:
             MissingRankingError: the lists carry fewer initial rankings than the member reads.

@@ -1,4 +1,4 @@
-"""How rankers made of rankers are kept: a description, and every member in a folder of its own."""
+"""Files of a combination: a description, and a folder for every member."""
 
 import json
 from collections.abc import Mapping, Sequence

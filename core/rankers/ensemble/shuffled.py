@@ -1,4 +1,4 @@
-"""Shuffle-and-aggregate: a ranker that follows the order shown is asked several times.
+"""Shuffle-and-aggregate: an order-dependent ranker scores several shuffles of each list.
 
 Every list is put into an order that its documents alone decide (by content, equal ones by data
 set row), shown in S shuffles of it, and the S answers are made one. As the shuffles are drawn from
@@ -41,12 +41,12 @@ class ShuffledRanker:
 
     @property
     def name(self) -> str:
-        """What it is made of, the preset left out."""
+        """Name of the combination, without the preset."""
         return f"{self.options.prefix}:{self.member.name}"
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What the member reads but the order; and the neighbours, which choose the shuffles."""
+        """Inputs of the member without the order; and the neighbours, which seed the shuffles."""
         return (self.member.reads - {"order"}) | {"neighbours"}
 
     @property
@@ -56,7 +56,7 @@ class ShuffledRanker:
 
     @property
     def passes(self) -> int:
-        """How many times the member scores every list: what the defence costs."""
+        """Number of times the member scores every list: the cost of the defence."""
         return self.options.shuffles
 
     def score(

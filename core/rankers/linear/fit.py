@@ -102,7 +102,7 @@ class RankSVMSpec(TabularSpec):
         Args:
             train: lists to learn from; per-query normalisations see the lists given.
             valid: lists to choose C on; not read for a single C.
-            workspace: not used, a killed fit starts anew.
+            workspace: not used, a killed fit starts again.
 
         Raises:
             DataError: no documents, or more than 1 024 different labels.
@@ -178,7 +178,7 @@ class LinearRanker(TabularRanker):
 
     @property
     def warning(self) -> str:
-        """What is to be known of the fit; empty where it reached its minimum."""
+        """Warning about the fit; empty if it reached its minimum."""
         if self.finished:
             return ""
         spec = self.spec
@@ -246,7 +246,7 @@ SMALLEST_STEP = 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class NewtonStep:
-    """Where the minimisation stands.
+    """Progress of the minimisation.
 
     Attributes:
         weights: one a feature.

@@ -22,7 +22,7 @@ from shuffleproof.core.data.argsort_descending import falling_order
 
 @dataclass(frozen=True, eq=False)
 class PairedLists:
-    """Which pairs of documents there are, and what each weighs.
+    """Pairs of documents and their weights.
 
     Attributes:
         offsets: documents of list q are `offsets[q] … offsets[q + 1] − 1`.

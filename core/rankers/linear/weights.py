@@ -1,4 +1,4 @@
-"""What pairs weigh: alike in RankSVM; in IR-SVM by the grades, and by the pairs of the query.
+"""Weights of pairs: equal in RankSVM; in IR-SVM by grades and by the query's number of pairs.
 
 IR-SVM (Cao et al., SIGIR 2006) weighs a pair of grades by what NDCG@k loses in expectation when
 two documents of these grades are exchanged in the ideal list, and a query by the largest number
@@ -81,7 +81,7 @@ def grades_of(
 def grade_counts(
     grades: Int64[np.ndarray, " docs"], offsets: Int64[np.ndarray, " bounds"], levels: int
 ) -> Float64[np.ndarray, "lists grades"]:
-    """How many documents of each grade every list has."""
+    """Number of documents per grade in every list."""
     cells = segment_ids(offsets) * levels + grades
     lists = len(offsets) - 1
     return np.bincount(cells, minlength=lists * levels).reshape(lists, levels).astype(np.float64)

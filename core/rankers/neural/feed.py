@@ -1,4 +1,4 @@
-"""What a network is fed: normalised features of the candidates, in the order it is to read them."""
+"""Input of a network: normalised features of the candidates, in reading order."""
 
 from collections.abc import Iterator
 from dataclasses import replace

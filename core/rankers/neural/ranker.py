@@ -56,7 +56,7 @@ class NeuralRanker:
     """A trained network that scores candidate lists.
 
     Attributes:
-        spec: what it was made from.
+        spec: its specification.
         network: the trained network, on its device.
         normalisation: fitted on the training part.
         feature_ids: the features it was trained on, in order.
@@ -74,7 +74,7 @@ class NeuralRanker:
     __repr__ = one_line
 
     def __post_init__(self) -> None:
-        """Read the initial rankings where they were in training, unless it is said otherwise."""
+        """Read the initial rankings from the columns used in training, unless told otherwise."""
         if not self.columns:
             object.__setattr__(self, "columns", tuple(range(self.spec.rankings)))
 
@@ -89,7 +89,7 @@ class NeuralRanker:
         """A ranker with its first weights.
 
         Args:
-            spec: what it is made from.
+            spec: its specification.
             normalisation: what it sees features through.
             feature_ids: the features that it reads.
             place: a torch device.
@@ -104,12 +104,12 @@ class NeuralRanker:
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What of the input can change a score."""
+        """Inputs that can change a score."""
         return self.spec.reads - (set() if self._present_columns else {"ranks"})
 
     @property
     def rankings(self) -> int:
-        """How many initial rankings the lists must carry at least."""
+        """Number of initial rankings that the lists must carry."""
         return max(self._present_columns, default=-1) + 1
 
     @property
@@ -135,7 +135,7 @@ class NeuralRanker:
 
     @property
     def device(self) -> str:
-        """Where the network is."""
+        """Device of the network."""
         return str(next(self.network.parameters()).device)
 
     def score(
@@ -347,7 +347,7 @@ class FittedNetwork:
     """A network with all that scoring needs.
 
     Attributes:
-        spec: what it was made from.
+        spec: its specification.
         network: on its device.
         features_of: normalised features of data set rows, there, with the padding's row last.
         precision: fp32, bf16 or auto.

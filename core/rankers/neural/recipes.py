@@ -84,7 +84,7 @@ def _presets(ranker: str) -> _Presets:
 
 
 def rankings_of(ranker: str) -> int:
-    """How many initial rankings a network's name promises that it reads at least.
+    """Number of initial rankings that a network reads, by its name.
 
     >>> rankings_of("setrank-imsab-multi-init"), rankings_of("dlcm"), rankings_of("mine:score")
     (4, 0, 0)
@@ -166,7 +166,7 @@ class NeuralSpec:
 
     @property
     def reads(self) -> frozenset[Input]:
-        """What of the input the fitted ranker will read."""
+        """Inputs that the fitted ranker will read."""
         match self.model:
             case UnivariateConfig() | GroupConfig(group=1):
                 return frozenset({"features"})
@@ -180,12 +180,12 @@ class NeuralSpec:
 
     @property
     def rankings(self) -> int:
-        """How many initial rankings its lists must carry at least."""
+        """Number of initial rankings that its lists must carry."""
         return self.model.rankings if isinstance(self.model, SetRankConfig) else 0
 
     @property
     def fits_documents(self) -> bool:
-        """Whether it is fitted on all documents of the queries: a univariate net alone.
+        """True if it is fitted on all documents of the queries: univariate nets only.
 
         It needs no initial ranking, so it can be one; all others are fitted on candidate lists.
         """

@@ -181,7 +181,7 @@ class CallableRanker:
 
     @property
     def masked(self) -> bool:
-        """Whether it is given several lists at once, with a mask."""
+        """True if it takes several lists at once, with a mask."""
         return "mask" in self.signature.inputs
 
     @property
@@ -230,12 +230,12 @@ class CallableRanker:
         raise DataError(
             str(directory),
             f"{self.name} is a function",
-            "Name it anew each time: it is not stored.",
+            "Name it again each time: functions are not stored.",
         )
 
 
 def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[str, ...]:
-    """What the texts that a ranker reads are known by: data of the same documents may have others.
+    """Digest of the texts that a ranker reads: the same documents may have other texts elsewhere.
 
     Args:
         reads: of the ranker.

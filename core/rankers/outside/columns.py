@@ -1,4 +1,4 @@
-"""Which column of a model from outside is which feature of a data set.
+"""Mapping from a model's columns to the features of a data set.
 
 A model that knows names is matched by name. Other models are matched by a rule: `order` (columns
 in the order of the data set), `id` (column i is feature i, as XGBoost and LightGBM number LETOR

@@ -44,7 +44,7 @@ SECONDS = 120.0
 """A model that has not answered by then is taken to hang."""
 
 AT_ONCE = 200_000
-"""Documents of a part that is asked about as a whole."""
+"""Largest part, in documents, that is scored in one call."""
 
 SERVER = "shuffleproof.core.rankers.outside.model_files:ModelServer"
 MOST_BYTES = 4 << 30
@@ -166,7 +166,7 @@ class OutsideModel:
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by the model; each document is asked once.
+        """Scores by the model; each document is scored once.
 
         Raises:
             DataError: the file is no such model, does not fit the features, crashed or hung.
@@ -255,7 +255,7 @@ def check_opens(directories: Sequence[Path]) -> str:
     """Open saved rankers in a process of its own, their trees walked; why not, empty if it can.
 
     Args:
-        directories: what `save` of any ranker wrote, or somebody who pretends so.
+        directories: written by `save` of any ranker, or forged.
     """
     try:
         _ask("open_rankers", memory=MOST_BYTES, directories=[*map(str, directories)])
@@ -286,7 +286,7 @@ def _words_of(error: WorkerError) -> tuple[str, str]:
     elif error.kind == DIED:
         words = error.details.strip().splitlines()
         finding = _printable(words[-1]) if words else finding
-    return finding, "It may be damaged: save it anew, by the version of the library that is here."
+    return finding, "It may be damaged: save it again with the installed version of the library."
 
 
 def _printable(words: str) -> str:
@@ -340,7 +340,7 @@ def file_ranker(name: str, dataset: RankingDataset, columns: str = "") -> FileSc
 
 
 def load(directory: Path) -> FileScores | OutsideModel:
-    """What `save` wrote; its name is its kind."""
+    """Ranker that `save` wrote; its name is its kind."""
     head = json.loads((directory / HEAD).read_text(encoding="utf-8"))
     if head["kind"] == SCORES:
         scores = np.load(directory / SAVED_SCORES, allow_pickle=False)

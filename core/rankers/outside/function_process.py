@@ -49,7 +49,7 @@ def seconds_allowed() -> float:
 
 
 def jobs_allowed() -> int:
-    """How many calls of a function may be under way at the same time: the environment's, or 1.
+    """Number of concurrent calls of a function: from the environment, or 1.
 
     Raises:
         ParameterError: the environment's are no whole number from 1 on.

@@ -117,7 +117,7 @@ class ModelServer:
         return {"scores": np.asarray(scores, dtype=np.float32), "how": how}
 
     def open_rankers(self, directories: list[str]) -> dict[str, Any]:
-        """Open rankers and the members in them as whoever works with them will; trees are walked.
+        """Open rankers and their members as their users will; walk all trees.
 
         Raises:
             ValueError: trees of LightGBM that reach outside of themselves.
@@ -196,7 +196,7 @@ def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelE
             remedy = f"Name it {other}:{path.name}."
     if newer := _newer_version(library.name, head + tail, version):
         finding, remedy = newer, f"Install that version, or save it by {version}."
-    # Where a file lies for now is nobody's business.
+    # Messages do not show where the file lies.
     message = str(error).replace(f"{path.parent}/", "")
     return ModelError(finding, f"{remedy} {in_its_words(library.name, message)}.")
 

@@ -1,4 +1,4 @@
-"""What a function returned, as an array of real numbers, or what it is instead, in words."""
+"""Answers of functions: checked arrays of real numbers, or a description of the problem."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -46,7 +46,7 @@ def is_score(values: np.ndarray) -> np.ndarray:
 
 
 class UnusableError(Exception):
-    """What a function returned holds no scores.
+    """An answer of a function without scores.
 
     Attributes:
         finding: what it is.

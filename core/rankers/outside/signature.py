@@ -1,4 +1,4 @@
-"""What a function that ranks may take: inputs by the names of its parameters.
+"""Inputs of ranking functions, by the names of their parameters.
 
 Loads nothing but Python's own `inspect`: help texts and the function's process read it.
 """
@@ -42,7 +42,7 @@ BY_PLACE = (("features", "ranks"), ("features", "mask", "ranks"), ("features",))
 
 @dataclass(frozen=True)
 class CallSignature:
-    """What a function is called with.
+    """Inputs of a call.
 
     Attributes:
         places: inputs given by place.
@@ -60,13 +60,13 @@ class CallSignature:
         return (*self.places, *self.names)
 
     def call(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-        """What the function returns; an optional input that is not given keeps its default."""
+        """Result of the function; an optional input that is missing keeps its default."""
         by_name = {name: given[name] for name in self.names if name in given}
         return function(*(given[name] for name in self.places), **by_name)
 
 
 def call_signature(function: Callable[..., Any]) -> CallSignature:
-    """What a function takes, from the names of its parameters.
+    """Inputs of a function, from the names of its parameters.
 
     A function none of whose needed parameters has a name of INPUTS is given two by place, or three,
     or one; what has no signature is given two.

@@ -1,9 +1,9 @@
-"""Rankers of users' own that live in this process: objects, functions, models, and what is fitted.
+"""Users' rankers in this process: objects, functions, models, and classes with `fit`.
 
-They are called `python:NAME`. A digest of source, version and values (`core.user_code`) stands for
-them in keys, to which studies add their scores of the test lists. Nothing is assumed of what they
-read. What can be fitted is fitted like every ranker of the registry, each fold, seed and size anew;
-it is stored where its class has `save` and `load`, else kept as long as the process lives.
+They are called `python:NAME`. Their keys hold a digest of source, version and values
+(`core.user_code`); studies add a digest of the scores of the test lists. They are assumed to read
+all inputs. A class with `fit` is trained like a ranker of the registry, for each fold, seed and
+size; the result is stored if the class has `save` and `load`, else it lives with the process.
 """
 
 import copy
@@ -73,7 +73,7 @@ FEATURES = CallSignature(("features",))
 
 @dataclass(frozen=True)
 class RegisteredRanker:
-    """What a name of user code means.
+    """Registration of a user's ranker.
 
     Attributes:
         thing: the ranker, or what makes one that can be fitted.
@@ -93,12 +93,12 @@ class RegisteredRanker:
 
     @property
     def takes_seed(self) -> bool:
-        """Whether `fit`, or what makes it, has a parameter `seed`."""
+        """True if `fit`, or the class, has a parameter `seed`."""
         return self.seed_of_fit or "seed" in user_code.parameters_of(self.thing)[1]
 
     @property
     def seed_of_fit(self) -> bool:
-        """Whether `fit` has a parameter `seed`."""
+        """True if `fit` has a parameter `seed`."""
         fit = getattr(self.thing, "fit", None)
         return fit is not None and "seed" in user_code.parameters_of(fit)[1]
 
@@ -110,14 +110,14 @@ class RegisteredRanker:
 
 @user_code.decorating
 def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> str:
-    """Register a ranker of one's own, so that every study takes it as `python:NAME`.
+    """Register a user's ranker, so that every study accepts it as `python:NAME`.
 
     Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
     program's own `score(dataset, lists)`, torch modules, models of LightGBM and XGBoost, and what
     has `predict`. They are given what their parameters name (`signature.INPUTS`), one list at a
-    time, and are asked as they are.
+    time, and score as they are.
 
-    A class with `fit` is made and trained anew by studies, on each fold, seed and size:
+    A class with `fit` is trained by studies on each fold, seed and size:
     `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
     is stored where the class has `save(self, directory)` and `load(directory)`.
 
@@ -153,7 +153,7 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
             raise UnknownNameError("rule for columns", str(rule), RULES)
         if set(parameters) - {"columns"} or (parameters and columns_of(thing) is None):
             raise UsageError(
-                f"{name or thing!r} is asked as it is and takes no parameters: leave them out, or "
+                f"{name or thing!r} is not trained and takes no parameters: leave them out, or "
                 "give a class with `fit`"
             )
     given = dict(sorted(parameters.items()))
@@ -179,7 +179,7 @@ def name_of(thing: Any) -> str:
 
 
 def registered_ranker(name: str) -> RegisteredRanker:
-    """What `python:NAME` means here.
+    """Registration of `python:NAME` in this process.
 
     Raises:
         UsageError: nothing of that name is registered in this process.
@@ -191,7 +191,7 @@ def registered_ranker(name: str) -> RegisteredRanker:
 
 
 def is_fitted(name: str) -> bool:
-    """Whether a name is of what is trained in studies; no where it is not registered."""
+    """True if studies train the ranker of this name; False if it is not registered."""
     registration = _registration(name)
     return registration is not None and registration.fitted
 
@@ -202,7 +202,7 @@ def _registration(name: str) -> RegisteredRanker | None:
 
 
 class ScoringForm(NamedTuple):
-    """A function that scores a list, and what it is called with."""
+    """Function that scores a list, with its inputs."""
 
     function: Callable[..., Any]
     signature: CallSignature
@@ -222,7 +222,7 @@ def _form_of(function: Callable[..., Any]) -> ScoringForm:
 
 
 def scoring_form(thing: Any) -> ScoringForm | None:
-    """How a thing scores one list; None: it has the program's own `score(dataset, lists)`.
+    """Scoring function of an object; None: it has Shuffleproof's own `score(dataset, lists)`.
 
     Raises:
         UsageError: it cannot be a ranker.
@@ -246,7 +246,7 @@ def scoring_form(thing: Any) -> ScoringForm | None:
 
 
 def _of_booster(booster: Any, package: str) -> Callable[..., Any]:
-    """What a model of LightGBM or XGBoost predicts with the threads that are allowed here."""
+    """Prediction of a LightGBM or XGBoost model, with the threads that are allowed here."""
     if package == LIGHTGBM:
         return partial(booster.predict, num_threads=threads_allowed())
     copied = booster.copy()  # the user's own keeps its settings
@@ -319,7 +319,7 @@ def _knows_missing(thing: Any, package: str) -> bool:
 
 
 def _of_labels(score: Any) -> bool:
-    """Whether `score` is scikit-learn's, a measure of predictions: `score(X, y)`."""
+    """True if `score` is scikit-learn's measure of predictions: `score(X, y)`."""
     return {"X", "y"} <= set(inspect.signature(score).parameters)
 
 
@@ -445,7 +445,7 @@ class UserRanker:
         except UnusableError as error:
             shapes = error.shape, error.expected
             raise answer_error(where, error.finding, error.remedy, shapes) from error
-        except Exception as error:  # whatever somebody's function does
+        except Exception as error:  # whatever a user's function does
             is_call = isinstance(error, TypeError) and not user_code.user_line(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
             raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
@@ -458,7 +458,7 @@ class UserRanker:
         """
         if not hasattr(self.thing, "save"):
             finding = f"{self.name} is an object of this process"
-            raise DataError(str(directory), finding, "Name it anew each time: it is not stored.")
+            raise DataError(str(directory), finding, "Name it again each time: it is not stored.")
         self.thing.save(directory)
         if (directory / FILE).exists():
             raise DataError(self.name, f"its `save` writes {FILE}", "Name that file otherwise.")
@@ -478,7 +478,7 @@ def open_ranker(name: str) -> Ranker:
 
 
 def with_copy(plain: UserRanker) -> UserRanker:
-    """A ranker with a copy of its object that has scored nothing; as it is where there is none."""
+    """The ranker with an unused copy of its object; unchanged if the object cannot be copied."""
     if hasattr(plain.thing, "__name__"):  # a function has no copy: what it keeps is elsewhere
         return plain
     try:
@@ -522,7 +522,7 @@ class Lists:
         return len(self.lengths)
 
     def __repr__(self) -> str:
-        """How many of what."""
+        """Numbers of lists and documents."""
         docs, features = self.features.shape
         columns = counted(features, "feature")
         return f"Lists({counted(len(self), 'list')}, {counted(docs, 'document')}, {columns})"
@@ -572,7 +572,7 @@ class UserSpec:
             answer = model.fit(
                 Lists.of(train), Lists.of(valid), **(seed if registration.seed_of_fit else {})
             )
-        except Exception as error:  # whatever somebody's class does
+        except Exception as error:  # whatever a user's class does
             failed = f"its fit failed: {user_code.failure(error)}"
             remedy = "Mend it; it is called as fit(train, valid), each of them Lists."
             raise DataError(self.name, failed, remedy) from error

@@ -39,7 +39,7 @@ Matrix = Float64[np.ndarray, "docs docs"]
 
 @runtime_checkable
 class PairFunction(Protocol):
-    """How likely each document of a list is better than each other one."""
+    """Probability that each document of a list is better than each other one."""
 
     def probabilities(self, features: Float32[np.ndarray, "docs features"]) -> Matrix:
         """f(row, column) in [0, 1]; the diagonal means nothing."""
@@ -48,12 +48,12 @@ class PairFunction(Protocol):
         """Write what opens it again."""
 
     def check(self, features: int) -> None:
-        """Raise ValueError where it is not sound for so many features."""
+        """Raise ValueError if it does not fit the number of features."""
 
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Pairs that were told about the same probability.
+    """Pairs with about the same predicted probability.
 
     Attributes:
         told: the mean of what the function said.
@@ -150,7 +150,7 @@ def preferences_of(
 
 
 def calibration(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ...]:
-    """What a function says of pairs of unequal grades against how often it is right, in tenths.
+    """Calibration on pairs of unequal grades: predicted against observed, in tenths.
 
     Args:
         ranker: any; of one that scores documents, the preferences of its scores.
@@ -178,7 +178,7 @@ def calibration(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ..
 
 @dataclass(frozen=True)
 class PairSpec(TabularSpec):
-    """What recipes of preference functions share."""
+    """Common fields of recipes of preference functions."""
 
     pairs: int | None = parameter(
         200, "pairs of unequal grades drawn from a query; none: all of them", low=1, high=10**6

@@ -90,7 +90,7 @@ class PairNet:
         """Look at the shapes.
 
         Raises:
-            ValueError: they are not those of so many features.
+            ValueError: they do not fit the number of features.
         """
         hidden, second_hidden = self.arrays["V"].shape
         shapes = {"A": (features, hidden), "B": (features, hidden), "b": (hidden,)}
@@ -105,7 +105,7 @@ class PairNet:
 
     @classmethod
     def load(cls, directory: Path) -> "PairNet":
-        """What `save` wrote."""
+        """Function that `save` wrote."""
         return cls(load_file(directory / WEIGHTS))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BLOCK = 1 << 16
-"""Pairs that are asked together."""
+"""Pairs per call."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PairTreesSpec(PairSpec):
         training_pairs: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
-        """The trees; a killed fit starts anew."""
+        """Fit the trees; a killed fit starts again."""
         del workspace
         booster = new_booster(self, matrix, training_pairs)
         for grown in range(1, self.trees + 1):
@@ -94,7 +94,7 @@ class PairTrees:
 
     @classmethod
     def load(cls, directory: Path) -> "PairTrees":
-        """What `save` wrote."""
+        """Function that `save` wrote."""
         return cls((directory / MODEL).read_text(encoding="utf-8"))
 
     def check(self, features: int) -> None:
