@@ -1,1 +1,1 @@
-"""Where work runs: devices and executors."""
+"""Execution: devices, executors, worker processes and jobs."""

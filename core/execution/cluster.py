@@ -42,7 +42,7 @@ class Ray:
 
     @property
     def at_once(self) -> int:
-        """Tasks at a time; of a cluster that nobody has asked yet, 8."""
+        """Concurrent tasks; 8 until the cluster has been reached."""
         return self.workers or USUAL
 
     def map(

@@ -1,4 +1,4 @@
-"""Which device computes, and which ways to compute pay on it."""
+"""Choice of the device, and of faster ways to compute on it."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ from shuffleproof.core.execution.machine import processor
 
 DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")
 WORTHWHILE = 0.9
-"""Another way to compute is taken where it needs at most this share of the usual one's time."""
+"""Largest share of the usual time at which another way to compute is chosen."""
 
 LARGE = 64_000_000
 """Parameters times lists from which threads pay; `tuned` networks have 23e6, `paper` 139e6."""
@@ -72,7 +72,7 @@ def threads_worth(work: int) -> Iterator[None]:
 
 @functools.cache
 def multiplies_bf16() -> bool:
-    """Whether this processor has products of matrices in bfloat16 (AVX-512, AMX, Arm's)."""
+    """True if this processor multiplies matrices in bfloat16 (AVX-512, AMX, Arm's)."""
     import torch  # noqa: PLC0415 (see device)
 
     has_them = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)  # told nowhere else
@@ -80,7 +80,7 @@ def multiplies_bf16() -> bool:
 
 
 def bf16_pays(device: str) -> bool:
-    """Whether bf16 is clearly faster than float32: on a GPU that multiplies in it, on no CPU.
+    """True if bf16 is clearly faster than float32: on a GPU that multiplies in it, never on a CPU.
 
     A processor with AVX-512 products in bf16 took .99 to 1.02 of the time of float32 for a
     transformer block. Never asked where exact equivariance is measured: bf16 moves scores.
@@ -95,7 +95,7 @@ def bf16_pays(device: str) -> bool:
 
 @functools.cache
 def pays(what: str, device: str, cache: Path | None, share_on: Callable[[str], float]) -> bool:
-    """Whether a way to compute takes at most WORTHWHILE of the usual one's time on this device.
+    """True if a way to compute takes at most WORTHWHILE of the usual time on this device.
 
     Measured once a process, or once a machine where a folder keeps the answer.
 

@@ -25,7 +25,7 @@ class EarlyEnd:
         try:
             sys.stdout.flush()
             sys.stderr.flush()
-        except OSError:  # nobody reads what was printed: Python says so and ends otherwise
+        except OSError:  # the reader of the output is gone: Python says so and ends otherwise
             return
         os._exit(self.status)
 

@@ -14,7 +14,7 @@ EXECUTORS: dict[str, str] = {
     "ray": "a Ray cluster, or this machine where none is named (shuffleproof[cluster])",
     "slurm": "jobs of a Slurm cluster, by submitit (shuffleproof[slurm])",
 }
-"""Every executor's name and what it is."""
+"""Executors by name, with a description."""
 
 SETTINGS = {"processes": set[str](), "ray": {"workers", "cpus", "gpus"}, "slurm": {"cpus", "gpus"}}
 ALLOWED = (
@@ -38,7 +38,7 @@ class Executor(Protocol):
 
     @property
     def at_once(self) -> int:
-        """Number of tasks that run at the same time, as far as it is known beforehand."""
+        """Number of concurrent tasks, as far as it is known beforehand."""
 
     def map(
         self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]
@@ -102,7 +102,7 @@ def configured() -> str:
         if text:
             executor(text)
     except UsageError as error:
-        raise UsageError(f"{EXECUTOR}: {error}; set it anew, or leave it out") from error
+        raise UsageError(f"{EXECUTOR}: {error}; set another value, or leave it out") from error
     return text
 
 

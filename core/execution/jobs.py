@@ -1,7 +1,7 @@
 """Jobs: long work in a process of its own, and the table that lists it.
 
 One SQLite file in the store holds all jobs and outlives every process. The id of a job is the
-digest of its work, so identical work is one job. Whoever looks at the table starts the next
+digest of its work, so identical work is one job. Every reader of the table starts the next
 waiting job. The process of a job holds the lock of a file until it dies, whatever kills it; a job
 whose lock is free waits again and goes on from where it was.
 """
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS job (
     furthest TEXT NOT NULL DEFAULT '{}'
 )
 """
-# cancel_wanted: when it was asked for · lease: process and place · beat: of an earlier version ·
+# cancel_wanted: time of the request · lease: process and place · beat: of an earlier version ·
 # crashes: deaths in a row without further progress · furthest: most done, by unit.
 
 COLUMNS = (
@@ -119,7 +119,7 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Nothing more happens to it unless somebody tries it again."""
+        """True if it does not continue unless it is tried again."""
         return self.state in ENDED
 
 
@@ -212,7 +212,7 @@ def transaction(folder: Path, *, create: bool = True) -> Iterator[sqlite3.Connec
         name = f"file:{quote(str(path))}?mode={'rwc' if create else 'rw'}"
         opened = sqlite3.connect(name, timeout=TIMEOUT, isolation_level=None, uri=True)
         with closing(opened) as connection:
-            with suppress(sqlite3.OperationalError):  # somebody else is just doing so
+            with suppress(sqlite3.OperationalError):  # another process is doing so
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")
             with connection:
@@ -297,7 +297,7 @@ class Jobs:
         return self.get(digest)
 
     def retry(self, identifier: str) -> Job:
-        """Let an ended job wait again; what it had finished is kept and goes on from there."""
+        """Let an ended job wait again; it continues from its finished parts."""
         digest = self.get(identifier).id
         self._change(
             "UPDATE job SET state = 'waiting', reason = '', result = NULL, progress = NULL, "
@@ -336,7 +336,7 @@ class Jobs:
     def history(self, identifier: str) -> tuple[Step, ...]:
         """Measured values step by step: the epochs of a training.
 
-        A step replaces all of its unit from the same number on: work that starts anew repeats them.
+        A step replaces all of its unit from the same number on: restarted work repeats them.
         """
         steps: list[Step] = []
         for line in tail(self.history_path(self.get(identifier).id), LOG_BYTES).split("\n"):

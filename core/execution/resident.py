@@ -1,7 +1,7 @@
 """One worker process that stays and remembers, asked from many threads, disposable at any time.
 
-What it has loaded (a library, opened rankers) makes the next answer quick. When it crashes or
-exceeds its time it is killed, the asker gets a sentence, and the next question starts a fresh one.
+Its loaded libraries and rankers make the next answer quick. When it crashes or exceeds its time it
+is killed, the caller gets an error message, and the next call starts a new process.
 """
 
 import threading
@@ -86,7 +86,7 @@ class Resident:
     def close(self) -> None:
         """Kill the process, whatever it is doing; a later question starts a fresh one."""
         acquired = False
-        while not acquired:  # whoever has the turn may be starting another process meanwhile
+        while not acquired:  # the holder of the lock may be starting another process
             worker = self._worker
             if worker is not None:
                 worker.kill()
@@ -103,7 +103,7 @@ class Resident:
             try:
                 self._ready()
             except ScoringError:
-                return  # whoever asks next starts it again, and is told when that fails too
+                return  # the next caller starts it again, and sees the error
 
     def _ready(self) -> WorkerProcess:
         if self._worker is not None and not self._worker.alive:

@@ -1,7 +1,7 @@
 """Tasks that do not need each other: done here one by one, or by the workers of an executor.
 
-A task stores what it makes under a content key. Workers therefore return nothing: whoever asked
-finds it in the store.
+A task stores its result under a content key. Workers therefore return nothing: the caller finds
+the result in the store.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -34,7 +34,7 @@ def run_tasks(
     """Let the workers, if there are any, run a function on every item.
 
     Args:
-        function: stores what it makes; whoever asked calls it again and finds that.
+        function: stores its result; the caller calls it again and finds that.
         items: of the tasks, in the order of work.
     """
     workers = WORKERS.get()

@@ -1,4 +1,4 @@
-"""The program of a worker process: it makes a server and calls its methods until nobody asks.
+"""Program of a worker process: makes a server and calls its methods until the connection ends.
 
 `python -P -m THIS MODULE:MAKER SECONDS BYTES CONNECTION FAULTS`: what makes the server, the limits
 of time and memory (0: none), and the numbers of two open files: a connection for messages, and
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> None:
         server = function_named(maker)()
         while True:
             request = unpack(channel.recv_bytes())
-            # Whatever holds Python's lock, and though nobody be left to end this process.
+            # Works while foreign code holds Python's lock, and after the parent has died.
             faulthandler.dump_traceback_later(float(seconds), exit=True, file=int(faults))
             answer = _answer(getattr(server, request.pop(METHOD)), request)
             faulthandler.cancel_dump_traceback_later()

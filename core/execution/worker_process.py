@@ -94,7 +94,7 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """True while it can be asked."""
+        """True while it answers."""
         return not self._late and self.process.poll() is None
 
     def ask(self, method: str, limit: float | None = None, **request: Any) -> dict[str, Any]:

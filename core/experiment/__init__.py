@@ -1,1 +1,1 @@
-"""What studies stand on: where lists come from, named sets of rankers, costs, scores reused."""
+"""Foundations of studies: sources of lists, named sets of rankers, costs, reuse of scores."""

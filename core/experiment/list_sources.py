@@ -1,4 +1,4 @@
-"""What candidate lists are made from, and whether it is stored: nothing is fitted here.
+"""Sources of candidate lists, and their state in the store; fits nothing.
 
 An initial ranker that is fitted leaves itself and its scores of all documents in the store. Their
 keys follow from how the lists are made and from what the fold holds. So a page can tell, before it
@@ -35,7 +35,7 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Source:
-    """An initial ranker that is fitted, and where its work is kept.
+    """A fitted initial ranker, with the keys of its ranker and scores.
 
     Attributes:
         initial: as the recipe of the lists names it.
@@ -67,7 +67,7 @@ def recipe_of(values: Mapping[str, Any]) -> ListRecipe | None:
 
 
 def has_lists_of(study: Artefact, fingerprint: str) -> bool:
-    """Whether a study's lists are of the fold with this fingerprint; a study of sizes has several.
+    """True if a study's lists come from the fold with this fingerprint; a size study has several.
 
     Its recipe holds the digest of its lists, its facts say how they were made.
     """
@@ -80,7 +80,7 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
     """The fitted initial rankers of lists; those that are not fitted leave nothing behind.
 
     Args:
-        recipe: how the lists are made.
+        recipe: of the lists.
         prints: fingerprints of the training, validation and test part.
         parts: into how many the training queries are cross-fitted; those of the recipe by default.
     """
@@ -110,7 +110,7 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
 def test_rankers(
     names: Sequence[str], preset: str, recipe: ListRecipe, prints: Sequence[str]
 ) -> dict[str, ArtefactKey]:
-    """The rankers that stand in an initial ranking's place at test time, by name.
+    """Rankers that replace an initial ranking at test time, by name.
 
     Left out are those that are known without the store: `oracle`, `anti-oracle`, and rankers named
     by digits of their key, which is in the name.
@@ -118,7 +118,7 @@ def test_rankers(
     Args:
         names: as a study of several initial rankings has them.
         preset: of rankers named without one.
-        recipe: how the lists are made.
+        recipe: of the lists.
         prints: fingerprints of the training, validation and test part.
     """
     keys: dict[str, ArtefactKey] = {}
@@ -142,8 +142,8 @@ def check_stored(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> Non
     Args:
         data: what the data set is called.
         fold: train, validation and test.
-        recipe: how the lists are made.
-        store: where models and scores are kept.
+        recipe: of the lists.
+        store: of models and scores.
 
     Raises:
         DataError: a fitted initial ranker and its scores are not stored.
@@ -167,16 +167,16 @@ def check_replacing(
     Args:
         names: as a study of several initial rankings has them.
         preset: of rankers named without one.
-        recipe: how the lists are made.
+        recipe: of the lists.
         fold: train, validation and test.
-        store: where rankers are kept.
+        store: of the rankers.
 
     Raises:
         DataError: one of these rankers is not stored.
     """
     for name, key in test_rankers(names, preset, recipe, fold.fingerprints).items():
         if store.find(key) is None:
-            finding = "the ranker that stands in its place is not stored"
+            finding = "the ranker that replaces it is not stored"
             raise DataError(f"the initial ranking {name}", finding, REMEDY)
 
 
@@ -186,8 +186,8 @@ def prepare_lists(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> Pr
     Args:
         data: what the data set is called.
         fold: train, validation and test.
-        recipe: how the lists are made.
-        store: where models and scores are kept.
+        recipe: of the lists.
+        store: of models and scores.
 
     Raises:
         DataError: a fitted initial ranker and its scores are not stored.

@@ -1,7 +1,7 @@
-"""Scores that are known for given documents alone: what cannot be asked of them.
+"""Precomputed scores: the perturbations that they cannot answer.
 
-A file of scores holds one answer, to the lists as they were. Nobody knows what the ranker behind it
-reads, so no disturbed input has an answer: looking the old one up would be a false assurance.
+A file of scores holds one answer, for the original lists. The inputs of its ranker are unknown, so
+a perturbed input has no answer: looking up the old score would be a false assurance.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ INPUT = frozenset({"order", "ranking", "set", "features"})
 
 
 def is_precomputed(label: str) -> bool:
-    """Whether a ranker, as a study names it, is scores in a file.
+    """True if a ranker name of a study means scores in a file.
 
     >>> [is_precomputed(label) for label in ("scores#0123", "scores:mine.txt", "dlcm@small")]
     [True, True, False]
@@ -25,7 +25,7 @@ def is_precomputed(label: str) -> bool:
 
 
 def is_as_is(family: str, level: int | float) -> bool:
-    """Whether a level of a family of input leaves the lists as they are: scores in a file hold.
+    """True if a level of a family leaves the lists unchanged, so that scores in a file are valid.
 
     >>> is_as_is("cut", 0), is_as_is("cut", 0.5), is_as_is("cut:0.5+shuffle-shown", 0)
     (True, False, False)

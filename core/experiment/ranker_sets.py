@@ -1,4 +1,4 @@
-"""Rankers that are asked for together, by one name; nothing but names is here."""
+"""Named sets of rankers; names only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def expand(names: Sequence[str]) -> list[str]:
 
 
 REFERENCES = ("ideal", INITIAL, "random")
-"""Rows of a table that nobody asked for."""
+"""Rows of a table without a request."""
 
 
 def named_rankers(rows: Sequence[Mapping[str, Any]]) -> list[str]:

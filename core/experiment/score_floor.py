@@ -41,7 +41,7 @@ Scores = Real[np.ndarray, " candidates"]
 
 @dataclass(frozen=True)
 class Floor:
-    """How far each score may be off.
+    """Rounding error bound of each score.
 
     Attributes:
         rounding: what arithmetic was seen to do, or must do.
@@ -83,7 +83,7 @@ def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
 
 
 def measure_floor(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
-    """The floor of a ranker's scores, measured where it can be; and the lists it scores unsteadily.
+    """Rounding floor of a ranker's scores, measured if possible, and the unsteady lists.
 
     To what the scores tell come: the change seen when the lists are scored in other company (every
     other list, in reverse succession: other batches and padding), as far as arithmetic can explain
@@ -156,7 +156,7 @@ def largest_changes(
 def own_rounding(
     ranker: Ranker, base: JudgedLists, chosen: Int64[np.ndarray, " chosen"], scores: Scores
 ) -> Float64[np.ndarray, " candidates"]:
-    """How far a function's own arithmetic carries the scores of lists; 0 where it cannot be told.
+    """Rounding error of a function's own arithmetic per list; 0 if it cannot be measured.
 
     The lists are scored, as they are shown, with every feature some float32 steps off: what that
     does to a score, rounding on the way may do as well (stochastic arithmetic: Parker, Pierce &
@@ -196,7 +196,7 @@ def difference(first: Scores, second: Scores) -> Float64[np.ndarray, " candidate
 
 
 def same_within_floor(offsets: Int64[np.ndarray, " bounds"], scores: Scores, again: Scores) -> bool:
-    """Whether arithmetic explains the difference of two scorings of the same documents.
+    """True if rounding explains the difference of two scorings of the same documents.
 
     >>> one = np.array([1.0, 2.0])
     >>> (same_within_floor(np.array([0, 2]), one, one + 1e-7), same_within_floor(np.array([0, 2]),
@@ -255,7 +255,7 @@ def in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
 def _distance(
     offsets: Int64[np.ndarray, " bounds"], scores: Scores, exact: Scores
 ) -> Float64[np.ndarray, " lists"]:
-    """How far each list's float32 scores are off, and at least as far as is usual."""
+    """Rounding error of each list's float32 scores, at least the usual one."""
     distances = np.maximum(segments.maxima(offsets, difference(scores, exact)), 0.0)
     size = rounding.scales(offsets, scores)
     scale = np.maximum(size.magnitude, size.spread)

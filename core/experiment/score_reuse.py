@@ -1,4 +1,4 @@
-"""Scores carried over: what a ranker cannot see cannot change its scores.
+"""Reuse of scores: a change that a ranker cannot see cannot change its scores.
 
 A ranker that reads nothing of what a perturbation changed is scored once and its scores are
 carried to every variant with the same documents. That is a theorem about exact arithmetic and a
@@ -85,7 +85,7 @@ def shared_scores(
 def inputs_changed(
     base: JudgedLists, variant: JudgedLists, source: Int64[np.ndarray, " candidates"]
 ) -> frozenset[Input]:
-    """What a ranker would have to read to see the difference between the two.
+    """Inputs that a ranker must read to see the difference between the two.
 
     Orders and ranks count as touched wherever the lists are other objects or the data the same;
     other features are those of other documents too, so that they touch the neighbours.
@@ -198,7 +198,7 @@ class ScoreCache:
         deviation: Float64[np.ndarray, " candidates"],
         sample: Int64[np.ndarray, " sample"],
     ) -> bool:
-        """Whether float64 scores show that small changes of some of the proven lists are rounding.
+        """True if float64 scores show that small changes of some of the proven lists are rounding.
 
         A few float32 scores are further off than twice the error that one scoring shows.
         """
@@ -217,7 +217,7 @@ class ScoreCache:
 def exact_changes(
     ranker: Any, base: JudgedLists, variant: JudgedLists
 ) -> Float64[np.ndarray, " lists"]:
-    """What a variant of the same documents changes of each list's float64 scores.
+    """Largest change of each list's float64 scores under a variant of the same documents.
 
     Args:
         ranker: one that has `exact_scores`.

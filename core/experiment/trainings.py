@@ -191,7 +191,7 @@ def _without_seed(recipe: Mapping[str, Any]) -> str:
 
 
 def time_of(seconds: Iterable[float | None]) -> str:
-    """The sum of seconds, in words; None stands for a time that is not known.
+    """Sum of seconds, in words; None is an unknown time.
 
     >>> time_of([30.0, 210.0]), time_of([None]), time_of([60.0, None])
     ('about 4 min', 'time unknown', 'more than 1 min')

@@ -1,1 +1,1 @@
-"""What is stored: entries, where they come from, what needs them; uploads and archives."""
+"""The library: stored entries, their origins and dependents; uploads and archives."""

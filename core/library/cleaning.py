@@ -1,4 +1,4 @@
-"""What of a store nobody needs any more, and how much disk it holds; nothing goes by itself.
+"""Unneeded files of a store and their sizes; nothing is deleted automatically.
 
 Trials are records under content keys, so that studies share them and killed ones go on. A record
 that no stored study and no study under way would ask for is of a study that was deleted.
@@ -30,7 +30,7 @@ YOUNG_SECONDS = 3600.0
 """What changed within the hour may belong to work under way and is left alone."""
 
 ABANDONED_SECONDS = 30 * 86_400.0
-"""Work under way that nothing has touched for so long is taken for given up."""
+"""Age at which untouched work counts as abandoned."""
 
 LITTLE = 0.05
 """Megabytes that are not worth a word."""
@@ -45,7 +45,7 @@ class Waste:
 
     Attributes:
         path: a file or folder.
-        what: why nobody needs it, as a plural.
+        what: the reason why it is unneeded, as a plural.
         size: bytes.
     """
 
@@ -71,7 +71,7 @@ def waste(store: Store) -> list[Waste]:
 
 
 def nothing_found(store: Store) -> str:
-    """What is said where nothing can go; work that was stopped takes room too."""
+    """Message if nothing can be deleted; stopped work takes space too."""
     stopped = size_of(store.root / "workspaces") / 1e6
     kept = f", {stopped:,.1f} MB for work that was stopped: kept for a month, it goes on when asked"
     return "Nothing can go: all of it is needed" + (kept if stopped >= LITTLE else "") + "."
@@ -92,7 +92,7 @@ def clean(found: list[Waste], store: Store) -> None:
 
 
 def _records(store: Store, now: float) -> Iterator[Waste]:
-    """Trials that no study needs; none is told where the trials of a study cannot be named."""
+    """Trials that no study needs; empty if the trials of a study cannot be listed."""
     needed = _needed_records(store)
     for path in (store.root / "records").glob("[0-9a-f][0-9a-f]/*.safetensors"):
         if needed is not None and path.stem not in needed and _age(path, now) > YOUNG_SECONDS:
@@ -133,7 +133,7 @@ def _query_ids(path: Path) -> tuple[str, ...] | None:
 
 
 def _left_behind(store: Store, now: float) -> Iterator[Waste]:
-    """What killed processes and earlier versions left, and archives that were written for pages."""
+    """Leftovers of killed processes and earlier versions, and archives that pages wrote."""
     root = store.root
     for path in [*root.glob("unpacking-*"), *(root / "records" / "incoming").glob("*")]:
         if _age(path, now) > YOUNG_SECONDS:
@@ -161,7 +161,7 @@ def _earlier(store: Store) -> Iterator[Waste]:
 
 
 def _uploads(store: Store, now: float) -> Iterator[Waste]:
-    """Uploads that no job needs; none is told where the jobs cannot be read."""
+    """Uploads that no job needs; empty if the jobs cannot be read."""
     try:
         unfinished = Jobs(store.root).list("waiting", "running", "failed")
     except JobError:

@@ -1,4 +1,4 @@
-"""Everything in a store as a person sees it: what it is, what made it, what needs what."""
+"""Entries of a store for people: description, origin and dependencies."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,14 +64,14 @@ class Entry:
     """One artefact of the library.
 
     Attributes:
-        artefact: where it is and what made it.
-        name: the name given to it, or what it is called by itself.
-        names: all that a person gave to it; the same bytes may have been imported under several.
-        summary: what it is, in one line.
+        artefact: path and recipe.
+        name: the user's name for it, or its own.
+        names: all of the user's; the same bytes may have been imported under several.
+        summary: description, in one line.
         seconds: what it took to train or to score, where that was noted; of a study the sum over
             its trials, which is not the time that passed where several ran side by side.
         bundled: it comes with the program and can be neither changed nor deleted.
-        needs: what it was made from, as far as that is in the store.
+        needs: artefacts that it was made from, as far as they are in the store.
         part: it is one part of a cross-fitting: of interest only with what it belongs to.
         stale: why lists like its own cannot be made any more; empty: they can.
     """
@@ -98,7 +98,7 @@ def entries(store: Store) -> list[Entry]:
 
 
 def damaged_entries(store: Store) -> list[DamagedEntry]:
-    """What lies in a store and cannot be an entry: shown apart, and removed by its file's name."""
+    """Damaged file of a store: shown separately, and removed by its name."""
     undescribable = [
         artefact
         for artefact in _entries_and_strange(store)[1]
@@ -118,7 +118,7 @@ def damaged_entries(store: Store) -> list[DamagedEntry]:
 
 
 def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
-    """The entries of a store, and the artefacts that nothing can be said of."""
+    """Entries of a store, and artefacts that cannot be described."""
     names: dict[ArtefactKey, tuple[str, ...]] = {}
     for name, key in store.names().items():
         names[key] = (*names.get(key, ()), name)
@@ -164,7 +164,7 @@ def _cannot_describe(artefact: Artefact) -> str:
 
 
 def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
-    """What was made from an artefact, directly or through another, the newest first."""
+    """Artefacts made from another, directly or indirectly, newest first."""
     candidates = list(found)
     reached, grown = {key}, True
     while grown:
@@ -231,7 +231,7 @@ def rename(store: Store, entry: Entry, name: str) -> None:
 
 
 def summary_of(artefact: Artefact) -> str:
-    """What an artefact is, in one line."""
+    """Description of an artefact, in one line."""
     facts, recipe = artefact.facts, artefact.recipe
     if kinds := COUNTED.get(artefact.key.kind):
         sizes = {noun: facts.get(name, 0) for name, noun in kinds.items()}
@@ -265,7 +265,7 @@ def _of_retriever(facts: Mapping[str, Any]) -> str:
 
 
 def _compared(recipe: Mapping[str, Any]) -> list[str]:
-    """What a study compares: rankers, else retrievers, else ways of aggregation."""
+    """Systems that a study compares: rankers, else retrievers, else aggregators."""
     if recipe["kind"] == Sparsity.kind:
         return [retriever(f"snrm@{recipe['preset']}")]
     if recipe["kind"] == PreferenceAggregation.kind:
@@ -274,7 +274,7 @@ def _compared(recipe: Mapping[str, Any]) -> list[str]:
 
 
 def _is_user_code(artefact: Artefact) -> bool:
-    """Whether it is a ranker that only a process can open which has registered its class."""
+    """True for a ranker that only a process with its registered class can open."""
     name = str(artefact.recipe.get("ranker", {}).get("name", ""))
     return artefact.key.kind == "ranker" and RankerName.of(name).kind is Kind.OBJECT
 
@@ -292,7 +292,7 @@ def _of_file(artefact: Artefact) -> str:
 
 
 def _searched_name(preset: str, trial: int | None) -> str:
-    """What a ranker of a search is called.
+    """Name of a ranker of a search.
 
     >>> _searched_name("lambdamart@tuned_mq2008", 3), _searched_name("mart@mine", None)
     ('lambdamart · trial 3', 'mart@mine')
@@ -321,7 +321,7 @@ def _seconds(artefact: Artefact) -> float | None:
 
 
 def _on_lists(artefact: Artefact) -> str:
-    """How the lists that a ranker was trained on were made; nothing for one of documents."""
+    """Description of the training lists of a ranker; empty for rankers of documents."""
     lists = recipe_of(_lists(artefact))
     if lists is None:
         return ""
@@ -354,7 +354,7 @@ MOST_TRIALS = 1 << 27
 
 @dataclass(frozen=True)
 class Trials:
-    """What a study's trials say of themselves.
+    """Facts of a study's trials.
 
     Attributes:
         rankers: keys, as printed, of those that were trained for it.
@@ -366,7 +366,7 @@ class Trials:
 
 
 def _dependencies(artefacts: Sequence[Artefact]) -> dict[ArtefactKey, set[ArtefactKey]]:
-    """What every artefact was made from, as far as it is stored; data sets need nothing.
+    """Dependencies of every artefact, as far as they are stored; data sets have none.
 
     A study and a ranker of lists also need the initial rankers of these lists and their scores;
     the models of a cross-fitting are not needed, since the scores hold what they said.
@@ -403,7 +403,7 @@ def _rankers_named(artefact: Artefact) -> set[str]:
 
 
 def trials_of(artefact: Artefact) -> Trials:
-    """What the trials of a stored study say; nothing where they cannot be read."""
+    """Facts of the trials of a stored study; empty if they cannot be read."""
     times = artefact.path / TIMES
     try:
         frame = plain_json.read_json(artefact.path / "trials.json", MOST_TRIALS)
@@ -420,7 +420,7 @@ def trials_of(artefact: Artefact) -> Trials:
 
 
 def _reads(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    """Whether it was made from the data set with these fingerprints."""
+    """True if it was made from the data set with these fingerprints."""
     kind, parts = artefact.key.kind, {"ranker": 2, "scores": 3}
     if not prints or kind not in {"study", *parts}:
         return False

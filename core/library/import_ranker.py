@@ -1,4 +1,4 @@
-"""Rankers from outside in the store: like any trained one of the data set they were brought to."""
+"""Import of external rankers into the store, like trained ones of the same data set."""
 
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -29,8 +29,8 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
     Args:
         kind: scores, lightgbm or xgboost.
         path: of the file.
-        fold: the data set that it is brought to.
-        store: where it is kept.
+        fold: the data set that it belongs to.
+        store: destination.
         called: the file's own name, for people.
         columns: of a model: how its columns are matched (`columns.RULES`); empty: by the only rule
             that fits.

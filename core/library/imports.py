@@ -1,4 +1,4 @@
-"""What an archive holds must be what its keys say: recomputed before any of it enters a store.
+"""Check of an archive: its keys are recomputed before any entry enters a store.
 
 A key is the digest of a recipe and of what it was applied to. A study's follows from its recipe;
 a ranker's and that of scores from their recipe and the data set's parts, so the data set must be
@@ -42,7 +42,7 @@ COUNTS = frozenset({"queries", "documents", "features"})
 
 @dataclass(frozen=True)
 class _Known:
-    """What keys can be made from.
+    """Facts from which keys can be recomputed.
 
     Attributes:
         prints: of train, validation, test and whole, of every data set here and in the archive.
@@ -97,7 +97,7 @@ def check(found: Sequence[Artefact], store: Store) -> None:
 
 
 def _check_rankers(rankers: Sequence[Artefact]) -> None:
-    """All are opened once, so many in a process, before they can end one that does other work."""
+    """Open every ranker once in a disposable process, since a forged one may crash it."""
     for start in range(0, len(rankers), AT_ONCE):
         batch = rankers[start : start + AT_ONCE]
         if len(batch) > 1 and not file_ranker.check_opens([artefact.path for artefact in batch]):
@@ -168,7 +168,7 @@ def _checked_fold(artefact: Artefact) -> Fold:
 
 
 def _is_inside(texts: TextColumn | None, documents: int) -> bool:
-    """Whether every text lies in the column's own bytes: compiled code reads them unchecked."""
+    """True if every text lies in the column's own bytes: compiled code reads them unchecked."""
     if texts is None:
         return True
     starts, ends = texts.starts.astype(np.int64), texts.ends.astype(np.int64)

@@ -79,7 +79,7 @@ def safe_name(name: str) -> Path:
 
 
 def folder_of(store: Store, upload: str) -> Path:
-    """Where an upload's files lie.
+    """Folder of an upload's files.
 
     Raises:
         DataError: there is no such upload (any more).

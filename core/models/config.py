@@ -1,7 +1,7 @@
 """Architectures as frozen values: every difference between paper and released code is a field.
 
 Loads without torch. Losses, optimisers and selection belong to the training recipe. The number
-of features is a fact of the data and stands in no config.
+of features is a fact of the data and in no config.
 """
 
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ class SetRankConfig:
 
     @property
     def reads_order(self) -> bool:
-        """Whether the order shown can change a score (ties by shown position)."""
+        """True if the input order can change a score (ties by input position)."""
         return self.rankings > 0 and self.tied_ranks == "first"
 
 

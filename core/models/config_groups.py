@@ -59,16 +59,16 @@ class GroupConfig:
 
     @property
     def reads_order(self) -> bool:
-        """Whether the order shown decides who is in a group with whom."""
+        """True if the input order decides the groups."""
         return self.group > 1 and self.grouping != "exhaustive"
 
     @property
     def shuffled(self) -> bool:
-        """Whether places are shuffled with a seed before groups are formed."""
+        """True if positions are shuffled with a seed before groups are formed."""
         return self.reads_order and self.feed == "shuffled"
 
     def passes(self, documents: int | float) -> int | float:
-        """How many windows begin with each document of a list.
+        """Number of windows that begin with each document of a list.
 
         >>> GroupConfig(grouping="sampled", shuffles=4).passes(40)
         4

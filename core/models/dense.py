@@ -1,4 +1,4 @@
-"""Layers in the fastest exact form that the moment allows, and masks that say something.
+"""Linear layers in the fastest exact form on the device at hand, and masks.
 
 Without gradients on a CPU with AVX-512, oneDNN's fused product is a sixth faster in float32 than
 the default one and takes the activation or the residual along (with AVX2 it is a tenth slower and
@@ -76,7 +76,7 @@ def dense_parts(
     *,
     relu: bool = False,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """The same of several inputs, each with so many rows of the weight in turn.
+    """Products of several inputs, each with its own rows of the weight.
 
     >>> parts, _ = dense_parts([torch.ones(1, 1), torch.ones(1, 1)], [1, 2], torch.ones(3, 1))
     >>> [part.tolist() for part in parts]
@@ -134,7 +134,7 @@ def added_norm(
 
 
 def lacks_bfloat16(x: Tensor) -> bool:
-    """Whether products are asked for in bfloat16 that this processor does not have.
+    """True if bfloat16 products are requested that this processor does not have.
 
     >>> lacks_bfloat16(torch.ones(1))
     False
@@ -144,7 +144,7 @@ def lacks_bfloat16(x: Tensor) -> bool:
 
 
 def in_float32(product: Callable[..., Tensor], *factors: Tensor | None) -> Tensor:
-    """What a product is in bfloat16, summed in float32: of rounded factors, and rounded itself.
+    """A bfloat16 product summed in float32: factors and result are rounded.
 
     >>> in_float32(torch.matmul, torch.tensor([1.001]), torch.tensor([3.0]))
     tensor(3., dtype=torch.bfloat16)
@@ -206,7 +206,7 @@ def _fused(x: Tensor, weight: Tensor) -> bool:
 def _lowered(
     x: Tensor, weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """What autocast would do to a linear layer's arguments."""
+    """Arguments of a linear layer as autocast would convert them."""
     if not torch.is_autocast_enabled("cpu"):
         return x, weight, bias
     low = torch.get_autocast_dtype("cpu")

@@ -112,7 +112,7 @@ class DLCM(nn.Module):
         Args:
             embedded: from `embed`, in the order shown.
             mask: True = real, real documents first; None = every document is.
-            lengths: the mask's on the host, where they are known; else the mask is asked.
+            lengths: of the mask, on the host, if known; else they are read from the mask.
         """
         mask = needed(mask)
         parts = embedded.chunk(len(self.recurrences), -1)

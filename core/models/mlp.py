@@ -38,7 +38,7 @@ class RowNorm(nn.BatchNorm1d):
 
 
 def unit(width: int, norm: str, activation: str) -> nn.Module:
-    """What stands behind a linear layer: its norm and its activation.
+    """Norm and activation after a linear layer.
 
     Args:
         width: of the layer.
@@ -105,7 +105,7 @@ class UnivariateNet(nn.Module):
         Args:
             features: of each document.
             mask: True = real; None = every document is.
-            real: how many documents are, where the host knows it; else the mask is asked.
+            real: number of real documents, if the host knows it; else it is read from the mask.
         """
         if mask is None:
             return self.score(self.embed(features))

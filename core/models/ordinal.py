@@ -12,7 +12,7 @@ from shuffleproof.core.models.config import SetRankConfig
 
 
 class RankFacts(NamedTuple):
-    """Facts of a batch's ranks that the host knows, so that no device is asked.
+    """Facts of a batch's ranks that the host knows, so that the device need not be synchronised.
 
     Attributes:
         present: initial rankings that are not absent.
@@ -56,8 +56,8 @@ class OrdinalEmbedding(nn.Module):
             ranks: 0-based best rank of the document's tied block; 0 at pads. A ranking of −1
                 everywhere is absent: it contributes nothing.
             tied: how many documents the block has, itself included; 1 at pads.
-            start: what every rank of a list is moved by (relative sampling); None = 0.
-            known: of ranks that the table is known to reach; None: ranks and tied are asked.
+            start: offset of a list's ranks (relative sampling); None = 0.
+            known: facts of ranks within the table; None: they are read from ranks and tied.
 
         Raises:
             MissingRankingError: fewer rankings than the config reads.

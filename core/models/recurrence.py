@@ -39,7 +39,7 @@ class Walk:
     def steps(self) -> Iterator[tuple[int, int, int, int]]:
         """(slot of the state before, slot after, position, lists) of every step in turn.
 
-        States stand in `docs + 1` slots: position p's in slot p (backwards) or p + 1, so that
+        States have `docs + 1` slots: position p's is slot p (backwards) or p + 1, so that
         the slot before the first step holds zeros.
         """
         docs = len(self.active)
@@ -87,7 +87,7 @@ class GatedRecurrence(nn.Module):
         Args:
             products: input products of the gates r, z, n.
             mask: True = real, real documents first; None = all are real.
-            lengths: the mask's on the host, where they are known; else the mask is asked.
+            lengths: of the mask, on the host, if known; else they are read from the mask.
         """
         return self._read(products, mask, lengths, None)
 
@@ -156,7 +156,7 @@ class GatedRecurrence(nn.Module):
 
 
 def trains_on_cpu(inputs: Tensor) -> bool:
-    """Whether `of_vectors` is the way to train: on a CPU, with gradients, nothing lowered."""
+    """True if training uses `of_vectors`: on a CPU, with gradients, in full precision."""
     plain = inputs.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     return plain and torch.is_grad_enabled()
 

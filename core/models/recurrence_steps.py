@@ -1,4 +1,4 @@
-"""What is no matrix product in a step of the gated recurrence, forwards and backwards.
+"""Elementwise part of a step of the gated recurrence, forwards and backwards.
 
 A step is (slot of the state before, slot after, place, lists), from `Walk.steps`. `kept` is
 (gates, inner, states): the input products [docs, lists, 3 · hidden], which become r, z and n; r h

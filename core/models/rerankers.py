@@ -18,7 +18,7 @@ from shuffleproof.core.parameters import check, parameter
 
 @dataclass(frozen=True)
 class RerankerConfig:
-    """What both networks share: embeddings, and the layers that score two vectors."""
+    """Common base of both networks: embeddings, and the layers that score two vectors."""
 
     embedding: int = parameter(300, "width of a word's embedding", low=1, high=4096)
     embeddings: str = parameter(

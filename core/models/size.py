@@ -9,7 +9,7 @@ from shuffleproof.core.models.config_univariate import UnivariateConfig
 
 
 def parameters(config: Architecture, features: int) -> int:
-    """How many numbers are trained.
+    """Number of trained parameters.
 
     >>> parameters(DLCMConfig(), features=46)
     9969109

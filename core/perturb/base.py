@@ -1,4 +1,4 @@
-"""What a perturbation is: one named change of a ranker's input, at one level, drawn from a seed.
+"""Perturbations: one named change of a ranker's input, at one level, drawn from a seed.
 
 Most families need nothing but the lists and map lists to lists. Some need the data set too (its
 labels, its features, documents of other queries) and map judged lists to judged lists; `disturb`
@@ -42,7 +42,7 @@ class Perturbation(Protocol):
 
     @property
     def changes(self) -> frozenset[Change]:
-        """What of the input is touched."""
+        """Parts of the input that change."""
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The perturbed lists; the lists given stay as they are.
@@ -61,7 +61,7 @@ class DataPerturbation(Perturbation, Protocol):
     """
 
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
-        """The perturbed lists with the data set that they are of; what is given stays as it is."""
+        """Perturbed lists with their data set; the arguments do not change."""
 
 
 def disturb(
@@ -115,7 +115,7 @@ class Chain:
 
     @property
     def changes(self) -> frozenset[Change]:
-        """What any link touches."""
+        """Parts of the input that any link changes."""
         return frozenset[Change]().union(*(link.changes for link in self.links))
 
     def __str__(self) -> str:

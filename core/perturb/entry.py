@@ -1,4 +1,4 @@
-"""What the registry knows of a family of perturbations."""
+"""Registry entries of families of perturbations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class PerturbationEntry:
         unchanged: the level at which the lists stay as they are.
         whole: the level is a whole number.
         random: chance has a say; otherwise all draws are one.
-        random_before: chance has a say at the unchanged level too: of a chain's other links.
+        random_before: random at the unchanged level too, through a chain's other links.
         anew: rankers are trained again, on the labels as they are.
     """
 
@@ -56,26 +56,26 @@ class PerturbationEntry:
 
     @property
     def changes(self) -> frozenset[Change]:
-        """What of the input its perturbations touch."""
+        """Parts of the input that its perturbations change."""
         return self.make(self.default_levels[-1]).changes
 
     @property
     def retrains(self) -> bool:
-        """Whether it changes how rankers learn or what from, so that they are trained again."""
+        """True if it changes the training of rankers, so that they are trained again."""
         return self.anew or "labels" in self.changes
 
     @property
     def of_input(self) -> bool:
-        """Whether it changes what a ranker is asked; else how it was trained, or how it answers."""
+        """True if it changes the input of a ranker; else its training or computation."""
         return not self.changes & {"labels", "system"}
 
     def draws(self, level: int | float, wanted: int) -> int:
-        """How many draws of a level differ: those wanted, or one."""
+        """Number of different draws of a level: the wanted ones, or one."""
         is_random = self.random_before if level == self.unchanged else self.random
         return wanted if is_random else 1
 
     def lists_reaching(self, judged: JudgedLists, level: int | float) -> int:
-        """How many lists can take a level; those of which it asks nothing count."""
+        """Number of lists that allow a level; lists that it does not change count."""
         if level == self.unchanged:
             return len(judged.lists)
         return int((self.reach(judged) >= level).sum())

@@ -1,8 +1,8 @@
 """Perturbations of the features: other numbers in the matrix, the same lists and labels.
 
 Only the candidates' rows are altered. A column's mean, deviation and quantiles are those of the
-candidates' finite cells; cells that are no finite number stay what they are, unless they are
-replaced. What is drawn goes by data set row, so the order shown has no say.
+candidates' finite cells; other cells do not change, unless they are replaced. Draws are per data
+set row, so they do not depend on the input order.
 
 Cells that the source left out (`RankingDataset.absent`) are 0 here. Such a cell stays absent while
 it keeps that value, and moves with it where columns are shuffled; any other number is present. A
@@ -210,7 +210,7 @@ def columns_shuffled(cells: Cells, level: float, generator: np.random.Generator)
 
 
 def _random_cells(cells: Cells, share: float, generator: np.random.Generator) -> np.ndarray:
-    """A mask of exactly so many cells."""
+    """Random mask of a share of the cells, rounded to a whole number."""
     mask = np.zeros(cells.size, dtype=bool)
     mask[generator.permutation(cells.size)[: int(share * cells.size + 0.5)]] = True
     return mask.reshape(cells.shape)

@@ -1,7 +1,7 @@
 """Perturbations that add documents to the lists: distractors of other queries, and copies.
 
-New documents are new rows behind their query's own in a new data set, and stand in each list
-where their prior score puts them. Distractors are judged not relevant; copies as their originals.
+New documents are new rows after their query's own in a new data set, at the position in each list
+that their prior score gives them. Distractors are judged not relevant; copies as their originals.
 """
 
 from collections.abc import Callable

@@ -180,5 +180,5 @@ def _from_clicks(judged: JudgedLists, share: Float64[np.ndarray, " candidates"])
 def _random_share(
     places: Int64[np.ndarray, " places"], share: float, generator: np.random.Generator
 ) -> Int64[np.ndarray, " drawn"]:
-    """So many of these, drawn evenly."""
+    """Uniform random sample of a share of these."""
     return generator.permutation(places)[: int(share * len(places) + 0.5)]

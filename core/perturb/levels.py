@@ -1,4 +1,4 @@
-"""Families of perturbations with the levels that are asked for, or their own."""
+"""Families of perturbations with the requested levels, or their default ones."""
 
 from collections.abc import Iterable
 

@@ -22,8 +22,8 @@ FAMILIES = (
 def refuse_unknown(families: Iterable[str]) -> None:
     """Refuse a family, or a chain of them, that names what there is not.
 
-    Levels, whom an attack is made on, and families of user code by their digits are looked at
-    where the family is made (`registry.entry_of`).
+    Levels, the ranker under attack, and digits of user code are checked where the family is made
+    (`registry.entry_of`).
 
     Raises:
         UnknownNameError: no such family.

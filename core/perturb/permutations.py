@@ -1,12 +1,12 @@
-"""Permutations of lists: pure functions that say which document moves to which place.
+"""Permutations of lists: pure functions from lists to new positions.
 
 A permutation is an index array over all candidates: entry p is the old place of the document
-that now stands at place p; it stays within each list. Place 0 of a list is its best. What the
-places mean (a rank, or a position shown) is for `ranking` to say.
+that is now at place p, within each list. Place 0 of a list is its best. Places are ranks or input
+positions, as `ranking` decides.
 
-Mallows' model, P(order) ∝ exp(−θ · inversions), is asked for by the expected Kendall τ that it
-leaves: the inversions that document i (0-based) adds when inserted are independent, geometric on
-0 … i; θ = 0 is the even draw, θ = ∞ the old order.
+Mallows' model, P(order) ∝ exp(−θ · inversions), is set by the expected Kendall τ that it leaves:
+the inversions that document i (0-based) adds when inserted are independent, geometric on 0 … i;
+θ = 0 is the uniform draw, θ = ∞ the old order.
 """
 
 from collections.abc import Callable
@@ -47,8 +47,8 @@ def inverted(
 ) -> Int64[np.ndarray, " places"]:
     """Exactly `level` inversions a list, or all n(n − 1)/2 where that is fewer.
 
-    A random walk from the order as it is: each step exchanges one pair of neighbours that still
-    stand as they did at first, drawn evenly among those pairs, and so adds exactly one inversion.
+    A random walk from the original order: each step swaps one pair of neighbours that are still in
+    their original order, drawn uniformly, and so adds exactly one inversion.
     (Evenly among walks' steps, that is; not evenly among the permutations with that many
     inversions.)
     """
@@ -287,7 +287,7 @@ def insertion_depths(
     theta: Float64[np.ndarray, " candidates"],
     uniform: Float64[np.ndarray, " candidates"],
 ) -> Int64[np.ndarray, " candidates"]:
-    """How many documents each one passes when inserted: geometric on 0 … place, by inversion.
+    """Number of documents each one passes when inserted: geometric on 0 … place, by inversion.
 
     Args:
         places: the document's place in its list.

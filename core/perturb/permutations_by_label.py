@@ -40,7 +40,7 @@ def promoted(
     """A non-relevant document from below rank `level` (1-based), drawn evenly, is put there.
 
     Those from that rank down to where it stood move down by one; a list without such a document
-    stays as it is.
+    does not change.
     """
     places = np.arange(len(labels), dtype=np.int64)
     return _promoted_places(offsets, labels, round(level) - 1, generator, places)
@@ -54,7 +54,7 @@ def demoted(
 ) -> Int64[np.ndarray, " places"]:
     """The most relevant document, the best ranked of equals, falls by `level` places.
 
-    At most to the end of the list; a list without relevant documents stays as it is. Nothing is
+    At most to the end of the list; a list without relevant documents does not change. Nothing is
     drawn.
     """
     del generator

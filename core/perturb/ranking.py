@@ -1,4 +1,4 @@
-"""Perturbations of an order: of the initial ranking, and of the order shown alone.
+"""Perturbations of an order: of the initial ranking, or of the input order only.
 
 A ranking perturbation rearranges the places of a ranking, best first (ties stand by data set
 row, so the order shown has no say), and leaves every place its prior score: the multiset of
@@ -37,7 +37,7 @@ class RankingPerturbation:
         level: strength in the family's unit.
         arrange: what moves where; see `arrangements`.
         unchanged: the level that leaves the lists as they are.
-        unties: tied prior scores are first told apart by the smallest steps of float32, falling
+        unties: tied prior scores are first separated by the smallest steps of float32, falling
             by data set row, so that the order that comes out is strict.
     """
 
@@ -172,7 +172,7 @@ def rearranged(lists: CandidateLists, column: Column) -> CandidateLists:
 def strictly_falling(
     offsets: Int64[np.ndarray, " bounds"], scores: Float32[np.ndarray, " places"]
 ) -> Float32[np.ndarray, " places"]:
-    """Falling scores with ties told apart by the smallest steps of float32.
+    """Falling scores with ties separated by the smallest steps of float32.
 
     >>> ranks = strictly_falling(np.array([0, 3]), np.array([2, 1, 1], dtype=np.float32))
     >>> ranks[:2].tolist(), bool(ranks[2] < 1), float(np.float32(1) - ranks[2]) < 1e-7

@@ -43,8 +43,8 @@ def entry_of(family: str) -> PerturbationEntry:
     """The entry of a family, of a chain (`transpositions:5+shuffle-shown`) or of an attack.
 
     A chain's level is that of its last link; it brings documents where a link does, and takes any
-    level, for its links change the lists first. Behind an @ stands whom an attack is made on, or
-    the matrix by which labels flip.
+    level, for its links change the lists first. After an @ comes the ranker under attack, or the
+    matrix of label flips.
 
     Raises:
         UnknownNameError: no such family.
@@ -76,7 +76,7 @@ def entry_of(family: str) -> PerturbationEntry:
 
 
 def attack_target(family: str) -> str:
-    """Whom a family attacks; empty where it is no attack, or one on nobody yet.
+    """Ranker that a family attacks; empty if it is no attack, or has no target yet.
 
     >>> attack_target("gradient-sign@dlcm@small"), attack_target("label-flips@0.9/0.1")
     ('dlcm@small', '')

@@ -1,4 +1,4 @@
-"""How the worst order is looked for; what is asked of the search, without NumPy."""
+"""Settings of the worst-case search, without NumPy."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +13,7 @@ ANNEALING = {"chains": 8, "rounds": 60, "hot": 0.05, "cold": 0.001}
 
 @dataclass(frozen=True)
 class Search:
-    """How the worst order is looked for.
+    """Settings of the worst-case search.
 
     Attributes: see their help.
     """

@@ -1,7 +1,7 @@
 """Perturbations of the set: documents leave the lists, and the order of the others stays.
 
-What leaves is said by the first initial ranking (ties by data set row) or by chance; lists
-without one go by the position shown. At least one document stays in a list that has any.
+The first initial ranking (ties by data set row) or chance decides what is removed; lists without
+one use the input position. At least one document stays in a list that has any.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class SetPerturbation:
         return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
-        """The smaller lists, ranks counted anew among those that stay."""
+        """Smaller lists, with ranks recounted among the remaining documents."""
         if self.level == 0:
             return lists
         return restrict(lists, self.select(lists, self.level, generator))

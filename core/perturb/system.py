@@ -1,7 +1,7 @@
-"""What may happen beside the input: how a ranker is trained, precision, batches, threads.
+"""Perturbations of training and computation: seeds, row order, precision, batches, threads.
 
-The lists stay as they are. What is changed is how a ranker was trained, or how it is asked: the
-floor under every other family, for what is smaller than these changes is arithmetic or luck.
+The lists do not change. These families measure the noise floor of all others: smaller effects are
+rounding or training luck.
 `kinds.perturbations.system` trains the rankers again, and asks them. The families stand below.
 """
 
@@ -48,7 +48,7 @@ class SystemPerturbation:
 
 
 def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
-    """The same judged lists read from a file whose rows stand in another order.
+    """The same judged lists, as read from a file with another row order.
 
     Queries change places, and documents within their queries. Lists keep their candidates, scores
     and ranks, and documents tied under the first initial ranking are shown by their new rows.

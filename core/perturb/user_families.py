@@ -1,4 +1,4 @@
-"""Perturbations of users' own: a function of one list, beside the families of the registry.
+"""Users' perturbations: functions of one list, used like the families of the registry.
 
 A registered family has a letter for what it changes and the digits of its function in its name,
 `rotate#r3f2a91c4`, so that what is stored of it can be read where the function is not known.
@@ -49,7 +49,7 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     random: bool = True,
     version: str = "1",
 ) -> Any:
-    """Register a perturbation of one's own, so that every study of perturbations takes it.
+    """Register a user's perturbation, so that every study of perturbations accepts it.
 
     The function is called once a list with the ranks of its documents (int64, from 0; as shown, or
     best first where it changes the ranking), a NumPy generator and the level, and returns indexes
@@ -75,7 +75,7 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
         version: to be changed with what the source only names: helpers and globals of its module.
 
     Returns:
-        The function as it is, or a decorator.
+        The function, unchanged, or a decorator.
 
     Raises:
         UsageError: a built-in name or one that cannot be written, an unknown kind of change, or a
@@ -124,7 +124,7 @@ def _builtin_families() -> Mapping[str, Any]:
 
 
 def user_entry(family: str) -> PerturbationEntry | None:
-    """What is known of a family of user code; None: it is none.
+    """Registry entry of a family of user code; None: it is none.
 
     One that is not registered here has its name, what it changes, and a level without end.
 
@@ -176,7 +176,7 @@ class UserPerturbation(NeedsData):
 
     @property
     def changes(self) -> frozenset[Change]:
-        """What of the input is touched."""
+        """Parts of the input that change."""
         return CHANGES[self.kind]
 
     def __str__(self) -> str:
@@ -220,7 +220,7 @@ class UserPerturbation(NeedsData):
         ranks: Sequence[np.ndarray],
         generator: np.random.Generator,
     ) -> Int64[np.ndarray, " chosen"]:
-        """What the function returned for every list, counted over all lists; checked."""
+        """Checked indexes that the function returned for every list, counted over all lists."""
         lists, indexes = judged.lists, []
         for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
             rows = lists.rows[holders[low:high]]
@@ -245,7 +245,7 @@ class UserPerturbation(NeedsData):
         try:
             answer = self.function(ranks.astype(np.int64), generator, level, **arguments)  # type: ignore[misc]
             indexes = np.asarray(answer)
-        except Exception as error:  # whatever somebody's function does
+        except Exception as error:  # whatever a user's function does
             finding = f"the function failed: {user_code.failure(error)}"
             raise DataError(place, finding, "Mend it; it returns indexes of documents.") from error
         whole = indexes.ndim == 1 and np.issubdtype(indexes.dtype, np.integer)

@@ -25,8 +25,8 @@ from shuffleproof.core.perturb.worst_moves import (
 
 Orders = Int64[np.ndarray, "orders places"]
 Objective = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""Orders → values and guides [orders, lists]. What is looked for is the least value; guides are
-values with their plateaus broken, and say which step is taken."""
+"""Orders → values and guides [orders, lists]. The search minimises the values; guides are values
+without plateaus, and decide the steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def search(
     wanted: Search,
     floor: float = -np.inf,
 ) -> Generator[int, None, WorstOrders]:
-    """Look for the worst orders; yields the rounds done, returns what was found.
+    """Search the worst orders; yields the finished rounds, returns the result.
 
     Greedy is a beam of one.
 
@@ -110,14 +110,14 @@ class _Best:
         self.orders = np.tile(np.arange(int(offsets[-1])), (budget + 1, 1))
 
     def take(self, steps: int, values: np.ndarray, order: np.ndarray) -> None:
-        """Keep what is worse than anything seen with so many steps; one order of all lists."""
+        """Keep orders that are worse than all earlier ones with this number of steps."""
         better = values < self.values[steps]
         self.values[steps, better] = values[better]
         inside = better[self.owner]
         self.orders[steps, inside] = order[inside]
 
     def within(self, evaluated: int) -> WorstOrders:
-        """The worst with at most so many steps, instead of exactly so many."""
+        """The worst orders with at most, instead of exactly, each number of steps."""
         for budget in range(1, len(self.values)):
             carried = self.values[budget - 1] <= self.values[budget]
             self.values[budget, carried] = self.values[budget - 1, carried]

@@ -48,7 +48,7 @@ def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
     offsets: np.ndarray,
     unit: str,
 ) -> Bool[np.ndarray, "states moves lists"]:
-    """Which candidate steps there are: inside the list, and for inversions not yet inverted."""
+    """Mask of usable steps: inside the list, and for inversions not yet inverted."""
     inside = moves.right[tried] < np.diff(offsets)
     usable: Bool[np.ndarray, "states moves lists"] = alive[:, None] & inside
     if unit == "inversions":
@@ -62,7 +62,7 @@ def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
 
 
 def repeated_orders(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lists"]:
-    """Which lists have the orders of an earlier round again; those of this one are noted."""
+    """Mask of the lists that repeat an order of an earlier round; notes this round's orders."""
     now = [column.tobytes() for column in keys.T]
     repeats = np.array([key in earlier for key, earlier in zip(now, seen, strict=True)], dtype=bool)
     for key, earlier in zip(now, seen, strict=True):

@@ -74,7 +74,7 @@ def write(
 def read_archive(
     path: Path, store: Store, check: Check | None = None
 ) -> Generator[Progress, None, list[Artefact]]:
-    """Take the artefacts of an archive into a store; what is there already is kept.
+    """Import the artefacts of an archive into a store; existing ones do not change.
 
     A name that means something else here gets ` 2`, ` 3`, … behind it. What came in says so from
     then on (`Artefact.imported`).
@@ -109,7 +109,7 @@ def read_archive(
 
 
 def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    """What the archive says of itself, each part of it looked at."""
+    """Checked head of the archive."""
     if HEAD not in archive.namelist():
         raise DataError(path.name, f"no {HEAD} in it", REMEDY)
     with archive.open(HEAD) as file:
@@ -154,7 +154,7 @@ def _checked_artefact(content: Path, path: Path) -> Artefact:
 
 
 def _set_names(head: dict[str, Any], artefacts: Sequence[Artefact], store: Store) -> None:
-    """Names of what was taken."""
+    """Set the names of the imported artefacts."""
     keys: dict[str, ArtefactKey] = {str(artefact.key): artefact.key for artefact in artefacts}
     for name, text in head["names"].items():
         if text in keys:
@@ -173,7 +173,7 @@ def _free_name(name: str, key: ArtefactKey, store: Store) -> str:
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 40
 MOST_RATIO = 1_000
-"""An archive that unpacks to more than so many times its own size is refused."""
+"""Largest ratio of unpacked to packed size; larger archives are refused."""
 
 MOST_DIRECTORY = 24 << 20
 """Bytes of the table of contents, which a zip is opened with."""
@@ -247,7 +247,7 @@ def unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: Path, path: P
 
 
 def _check_directory(path: Path) -> None:
-    """Refuse a table of contents that is larger than that of so many files."""
+    """Refuse a table of contents that is too large for the allowed number of files."""
     with path.open("rb") as file:
         end = file.seek(0, 2)
         file.seek(max(0, end - _TAIL))

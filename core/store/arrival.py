@@ -8,7 +8,7 @@ Arrival = tuple[bool, str, str]
 
 
 def arrival(store: Store, artefact: Artefact) -> Arrival:
-    """What to sort artefacts by to have them as they came, the shipped ones first.
+    """Sort key by arrival, bundled artefacts first.
 
     Args:
         store: that they are of.

@@ -107,7 +107,7 @@ class Store:
     ) -> Artefact:
         """Store what `write` puts into an empty directory; all of it or nothing.
 
-        An artefact that is there already is kept and returned. The key's workspace is removed.
+        An existing artefact is returned unchanged. The key's workspace is removed.
 
         Raises:
             ArtefactError: the disk is full or may not be written to, or the existing one is broken.
@@ -125,7 +125,7 @@ class Store:
     def adopt(self, directory: Path, key: ArtefactKey) -> Artefact:
         """Let a finished, checked directory of the same disk be the artefact of its key.
 
-        One that is there already is kept; the directory is used up.
+        An existing one does not change; the directory is consumed.
 
         Raises:
             ArtefactError: the disk is full or may not be written to.
@@ -151,7 +151,7 @@ class Store:
                     yield artefact
 
     def _names_of(self, kind: str | None) -> str:
-        """What could have been meant, as a sentence."""
+        """Suggestions for a misspelt name, as a sentence."""
         known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
         shown = "`shuffleproof library list` shows what is there."
         none = f"None in {self.root} has a name; {shown}"
@@ -255,7 +255,7 @@ class Store:
         (self.root / "names" / name).unlink(missing_ok=True)
 
     def names(self) -> dict[str, ArtefactKey]:
-        """What every name means, sorted; a name of one's own hides a bundled one.
+        """Keys by name, sorted; a user's name hides a bundled one.
 
         Damaged names mean nothing; `core.store.damaged_entries` says what is wrong with them.
         """

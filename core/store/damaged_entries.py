@@ -1,4 +1,4 @@
-"""What of a store cannot be read: shown and removed by name, and in nobody's way."""
+"""Unreadable entries of a store: listed, removed by name, and otherwise ignored."""
 
 import shutil
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class DamagedEntry:
 
     @property
     def name(self) -> str:
-        """What it is removed by."""
+        """Name for removing it."""
         return self.path.name
 
 

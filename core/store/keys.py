@@ -20,10 +20,10 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, order=True)
 class ArtefactKey:
-    """What an artefact is filed under.
+    """Key of an artefact.
 
     Attributes:
-        kind: what it is (`dataset`, `ranker`, `study`, …): lower-case letters, digits, `-`.
+        kind: `dataset`, `ranker`, `study`, …: lower-case letters, digits, `-`.
         digest: SHA-256 of all that determines its content, 64 hexadecimal digits.
     """
 

@@ -13,7 +13,7 @@ LOOK = 0.2
 
 @contextmanager
 def hold_lock(path: Path, *, patience: float = float("inf")) -> Iterator[bool]:
-    """Hold the exclusive lock on a file, which exists only while somebody wants it.
+    """Hold the exclusive lock on a file, which exists only while it is in use.
 
     The lock is not re-entrant: a second one on the same path waits even in the same thread.
 
@@ -31,7 +31,7 @@ def hold_lock(path: Path, *, patience: float = float("inf")) -> Iterator[bool]:
     try:
         yield True
     finally:
-        # Removed while still held: whoever waits on this very file sees that it is gone.
+        # Removed while still held: other waiters see that this file is gone.
         if _is_still(path, descriptor):
             path.unlink(missing_ok=True)
         os.close(descriptor)

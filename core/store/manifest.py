@@ -1,4 +1,4 @@
-"""The manifest of a stored artefact: what it is, and size and SHA-256 of each of its files.
+"""Manifest of a stored artefact: kind, recipe, facts, and size and SHA-256 of each file.
 
 What a manifest must look like is a shape by kind of artefact; what is not so is damaged, and named.
 A shape is a type, a tuple of types, a list `[shape]` (a list of such), a mapping `{"*": shape}`
@@ -43,11 +43,11 @@ PLACE = "Name a folder that you may write to (of the store: --store, or SHUFFLEP
 
 @dataclass(frozen=True)
 class ImportOrigin:
-    """Where an artefact came from that was not made in this store.
+    """Origin of an imported artefact.
 
     Attributes:
         source: the file's name.
-        at: when it was taken in, ISO 8601, UTC.
+        at: time of the import, ISO 8601, UTC.
     """
 
     source: str
@@ -63,13 +63,13 @@ class Artefact:
     """One stored artefact.
 
     Attributes:
-        key: what it is filed under.
+        key: of the artefact.
         path: its directory; read it, never write into it.
         recipe: what made it, plain JSON values.
         facts: what is worth knowing without opening it (sizes, measured values).
         created: when it was stored, ISO 8601, UTC.
         size: bytes of all its files.
-        imported: from which archive; None: it was made here, or comes with the program.
+        imported: origin; None: made here, or bundled.
     """
 
     key: ArtefactKey
@@ -228,16 +228,16 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
         except SafetensorError as error:
             if remedy_of(error):
                 raise
-            remedy = "Remove it: the training then begins anew."
+            remedy = "Remove it: the training then starts again."
             raise ArtefactError(str(path), f"cannot be read ({error})", remedy) from error
 
 
 LIMIT = "A limit on the size of files is set here: raise it (`ulimit -f unlimited`)."
-TAKEN = "Name another path: a file stands where a folder is needed, or the other way round."
+TAKEN = "Choose another path: a file is in the place of a folder, or the other way round."
 
 
 def remedy_of(error: Exception) -> str:
-    """What to do about a full or read-only disk or a taken path; nothing to say of others."""
+    """Remedy for a full or read-only disk or a taken path; empty for other errors."""
     number = error.errno if isinstance(error, OSError) else None
     if number in DISK_FULL or os.strerror(errno.ENOSPC) in str(error):
         return SPACE

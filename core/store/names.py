@@ -1,4 +1,4 @@
-"""What names mean: one small file a name, `names/<name>`, that says a key."""
+"""Names of artefacts: one small file per name, `names/<name>`, that holds a key."""
 
 import re
 from contextlib import suppress
@@ -52,7 +52,7 @@ def key_named(path: Path) -> ArtefactKey:
 
 
 def names_in(root: Path) -> dict[str, ArtefactKey]:
-    """What the names of one root mean, without damaged ones (see `core.store.damaged_entries`)."""
+    """Keys by name in one root, without damaged ones (see `core.store.damaged_entries`)."""
     keys = {}
     for path in (root / "names").glob("*"):
         with suppress(FileNotFoundError, ArtefactError):

@@ -1,4 +1,4 @@
-"""JSON that somebody else may have written, read within bounds: bytes, depth, finite numbers."""
+"""Foreign JSON, read within bounds: bytes, depth, finite numbers."""
 
 import json
 from pathlib import Path

@@ -18,7 +18,7 @@ MODE = 0o700
 def make_private(root: Path) -> None:
     """Make a store's folder if it is not there, and close it to others.
 
-    A folder that holds other things too is somebody's own: there only the store's folders close.
+    In a folder that holds other things too, only the store's own folders become private.
 
     Raises:
         OSError: it cannot be made.

@@ -22,7 +22,7 @@ from shuffleproof.core.store.manifest import disk_errors
 
 DIGEST = re.compile(r"[0-9a-f]{16,128}")
 ABANDONED_AFTER = 3600.0
-"""Seconds after which an unfinished file is taken for a dead writer's."""
+"""Seconds after which an unfinished file counts as abandoned."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Records:
         return json.loads(header["meta"]), arrays
 
     def put(self, digest: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """File a record; one that is there already is kept.
+        """Store a record; an existing one does not change.
 
         Args:
             digest: of what determines the record, hexadecimal.
@@ -77,7 +77,7 @@ class Records:
         self._write(digest, content)
 
     def __contains__(self, digest: str) -> bool:
-        """Whether there is a record, without opening it."""
+        """True if the record exists; does not open it."""
         return self._path(digest).exists()
 
     def _write(self, digest: str, content: bytes) -> None:

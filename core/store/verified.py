@@ -42,7 +42,7 @@ def verify_files(
 
 
 def damaged_records(store: Store, only: str = "") -> list[DamagedEntry]:
-    """What of the trials, searches and judges' answers that are kept here is not what was put.
+    """Stored trials, searches and judges' answers whose content has changed.
 
     Args:
         store: whose files are read.

@@ -24,7 +24,7 @@ def _block(at, row, rows, stride, cell):
 @no_type_check
 @triton.jit
 def _is_real(real, column, keys, MASKED: tl.constexpr):
-    """Which of some keys of a list are there."""
+    """Mask of the keys that exist."""
     there = column < keys
     if MASKED:
         there = there & (tl.load(real + column, mask=there, other=0) != 0)
@@ -117,9 +117,9 @@ def _backward_block(
     query_row, of_query_row, stride, cell, of_k, of_v,
     MASKED: tl.constexpr, ROWS: tl.constexpr, ALL_KEYS: tl.constexpr,
 ):  # fmt: skip
-    """What ROWS queries add to the gradients of some keys and values.
+    """Contribution of ROWS queries to the gradients of some keys and values.
 
-    Logits stand with a key a row, so that two of the products take them as they come.
+    Logits have one key per row, so that two of the products use them directly.
     """
     row = first + tl.arange(0, ROWS)
     asks = row < queries

@@ -74,8 +74,8 @@ def linear(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """X Wᵀ + b of each input, through relu where asked, in its dtype; and the inputs.
 
-    Whoever reads an input elsewhere takes the one returned: its gradient is added by the product
-    that makes the layer's own.
+    Other readers of an input use the returned one: its gradient is added in the product that makes
+    the layer's own.
 
     Args:
         inputs: each is multiplied with some rows of the weight.
@@ -200,7 +200,7 @@ def _shaped(products: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor
 
 
 def _rows_of(parameter: Tensor, sizes: Sequence[int], dtype: torch.dtype) -> list[Tensor]:
-    """So many rows of a parameter in turn, lowered."""
+    """Blocks of rows of a parameter, in low precision."""
     low = _LOWERED.copies.get(id(parameter))
     low = low if low is not None and low.dtype == dtype else parameter.to(dtype)
     return [low] if len(sizes) == 1 else list(torch.split(low, list(sizes)))
@@ -304,7 +304,7 @@ def _normed_sum(
 
 
 class _NormShape(NamedTuple):
-    """How the kernels of a norm are launched.
+    """Launch options of the norm's kernels.
 
     Attributes:
         numbers: rows, rows of x, columns.
@@ -374,7 +374,7 @@ class _Attention(torch.autograd.Function):
 def _attended(
     queries: Tensor, keys: Tensor | None, mask: Tensor | None, heads: int, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What `attention` returns, the logarithm of each softmax's sum, and which keys are real."""
+    """Result of `attention`, the logarithm of each softmax's sum, and the mask of real keys."""
     query, key, value = _parts(queries, keys)
     lists, width = len(key), query.shape[-1]
     out = query.new_empty(lists, query.shape[1], width)
@@ -409,12 +409,12 @@ def _numbers(query: Tensor, key: Tensor) -> tuple[int, ...]:
 
 
 def _at_once(count: int, most: int) -> int:
-    """Of so many, how many a program has at once: a power of 2, as many as products need."""
+    """Block size for `count` rows: a power of 2, large enough for matrix products."""
     return min(most, max(16, next_power_of_2(count)))
 
 
 def _shape_of_backward(queries: int, keys: int, width: int) -> dict[str, Any]:
-    """How `attend_backward` is launched for heads of a width."""
+    """Launch options of `attend_backward` for heads of a width."""
     if keys <= KEYS // 2:
         return {"ROWS": 16, "KEYS": _at_once(keys, KEYS), "num_warps": 1}
     if keys <= KEYS:
@@ -432,5 +432,5 @@ def _registers(most: int, width: int) -> int | None:
 
 
 def _warps(rows: int) -> int:
-    """Of a program of attention that has so many queries."""
+    """Warps of an attention program with this number of queries."""
     return max(1, min(4, rows // 16))

@@ -1,4 +1,4 @@
-"""The gated recurrence on a GPU: all of a step that is no matrix product in one or two kernels.
+"""Gated recurrence on a GPU: one or two kernels per step beside the matrix products.
 
 The arithmetic is that of `recurrence.py`. Products are computed in the type of the input products
 (float32 or, under autocast, bf16) and sum in float32; the running state and the gradient carried

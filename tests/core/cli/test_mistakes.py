@@ -139,7 +139,7 @@ MISTAKES = """
 2 | export sample x.docx | '.docx' | or --format
 2 | export sample x.csv --figure 1 | --figure | pdf
 2 | export sample x.pdf | data set | name a study
-1 | export sample taken/x.csv | taken | Name another path
+1 | export sample taken/x.csv | taken | Choose another path
 2 | export sample x.txt --part all | x.txt | name one
 2 | export sample - --format csv | an export is a file | name one
 2 | export dlcm x.run --part all | --part | train, valid or test
