@@ -14,7 +14,7 @@ class Compiled:
     """A function that is compiled at its first call, or when compiled code that calls it is."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        """Keep a function and what `numba.njit` is told of it."""
+        """Keep a function and its options for `numba.njit`."""
         update_wrapper(self, function)
         self.py_func, self.options = function, options
 
@@ -27,7 +27,7 @@ class Compiled:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks of a name that compiled code calls."""
+        """Numba's type of a name that compiled code calls."""
         return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import ClassVar
 LONGEST_QUOTE = 120
 
 FLAG = re.compile(r"(?<![`\w-])--([a-z][a-z-]+)( is )?(?: (?=[\w]))?")
-"""A flag in a message, with the blank before its value: whoever has no flags says it otherwise."""
+"""A flag in a message, with the blank before its value; pages replace it by a label."""
 
 
 def quoted(text: str) -> str:
@@ -104,7 +104,7 @@ class DataError(ShuffleproofError):
 
 
 def no_file(path: Path | str) -> DataError:
-    """What is said of a path that is no file: nothing is there, a folder, or a pipe."""
+    """Finding about a path that is no file: missing, a folder, or a pipe."""
     if Path(path).is_dir():
         return DataError(str(path), "a folder, not a file", "Name the files in it.")
     if Path(path).exists():
@@ -183,7 +183,7 @@ class FixedScoresError(DataError):
     """Scores of a file are wanted of what the file does not score, or in another order."""
 
     def __init__(self, ranker: str, of: str = "") -> None:
-        """Name the ranker, and what it is a member of where it is one."""
+        """Name the ranker, and the combination it is a member of."""
         super().__init__(
             f"{of}, {ranker}" if of and of != ranker else ranker,
             "scores of a file cannot be asked again, whatever is changed",

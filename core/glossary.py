@@ -11,7 +11,7 @@ class Term:
     """A term and what it means.
 
     Attributes:
-        name: as it stands in the glossary.
+        name: in the glossary.
         meaning: one or two sentences.
         source: where it is defined; empty where it is ours.
         forms: how texts write it, beside the name.
@@ -170,7 +170,7 @@ def terms_in(text: str) -> list[Term]:
 
 
 def anchor(term: Term) -> str:
-    """What a term is called in an address.
+    """Address of a term.
 
     >>> [anchor(term) for term in terms_in("Holm; Kendall τ")]
     ['holm-s-adjustment', 'kendall']
@@ -183,7 +183,7 @@ def rewrite_terms(text: str, write: Callable[[str, Term], str]) -> str:
 
     Args:
         text: any.
-        write: takes what stands in the text and its term.
+        write: called with the matched text and its term.
 
     >>> rewrite_terms("NDCG of DLCM, NDCG of none", lambda hit, term: f"[{hit}]")
     '[NDCG] of [DLCM], NDCG of none'

@@ -13,11 +13,11 @@ PATIENCE = 5.0
 """Seconds that an import may go on after Ctrl-C."""
 AGAIN = 0.05
 DEAF = ("<frozen importlib", f"{os.sep}numba{os.sep}", f"{os.sep}llvmlite{os.sep}")
-"""Parts of the files whose code loses an exception that somebody else raises in it, or aborts."""
+"""Parts of file names whose code loses, or aborts on, an exception raised from outside."""
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM: whoever started this program wants it to stop."""
+    """SIGTERM: the parent wants this program to stop."""
 
 
 def status_of(stop: KeyboardInterrupt) -> int:
@@ -37,7 +37,7 @@ class Interrupt:
     """
 
     def __init__(self) -> None:
-        """Nobody has pressed it."""
+        """Start without a pressed Ctrl-C."""
         self.pressed = 0.0
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -54,7 +54,7 @@ class Interrupt:
 
 
 def _is_deaf(frame: FrameType | None) -> bool:
-    """Whether an exception raised now would be lost, or end the process."""
+    """True if an exception raised now would be lost, or end the process."""
     while frame is not None:
         code = frame.f_code
         if code.co_name == "__del__" or any(part in code.co_filename for part in DEAF):

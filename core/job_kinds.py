@@ -74,7 +74,7 @@ class DataJob:
         self.__signature__ = inspect.Signature([place, data, *own, *rest])
 
     def scope_of(self, store: Store, given: Mapping[str, Any]) -> tuple[Scope, dict[str, Any]]:
-        """What a job is about, and its own parameters."""
+        """Scope of a job, and its own parameters."""
         of = {name: value for name, value in given.items() if name in {"data", *self.scope}}
         return Scope(store, **of), {name: given[name] for name in given if name not in of}
 
@@ -103,7 +103,7 @@ class StudyJob(DataJob):
         return answer((yield from self.question.from_plain(fields).answer(scope)))
 
     def question_of(self, store: Store, given: Mapping[str, Any]) -> tuple[Question, Scope]:
-        """The question of a job's parameters, and what it is asked of.
+        """Question of a job's parameters, and its scope.
 
         Raises:
             ParameterError: a value out of its bounds.

@@ -65,7 +65,7 @@ def jobs_of(store: Store) -> Jobs:
 def start_waiting(store: Store) -> None:
     """Start the jobs that wait, where there is room; those whose process died wait again first.
 
-    Whoever looks at jobs calls it; a process that ends its job does too.
+    Readers of the jobs call it; so does a process that ends its job.
 
     Raises:
         JobError: the table of jobs cannot be used.

@@ -44,7 +44,7 @@ def whole(text: str) -> int:
 
 
 def is_count(text: str) -> bool:
-    """Whether a text is a whole number from 0 on, without a sign.
+    """True if a text is a whole number from 0 on, without a sign.
 
     >>> is_count("12"), is_count("-1"), is_count("1_0")
     (True, False, False)

@@ -1,4 +1,4 @@
-"""Parameters that declare themselves: help, bounds, choices and unit stand beside the default.
+"""Declared parameters: help, bounds, choices and unit next to the default.
 
 The form, the command-line flag, the validation and the documentation of a recipe or a question
 all come from the fields of its frozen dataclass, written with `parameter`.
@@ -19,21 +19,21 @@ from shuffleproof.core.numerals import WHOLE_WANTED, number, whole
 
 @dataclass(frozen=True)
 class Parameter:
-    """What one field of a recipe or a question says of itself.
+    """Declaration of one field of a recipe or a question.
 
     Attributes:
         name: of the field.
         type: as annotated.
-        default: its value where none is given; `MISSING` where one must be.
-        help: what it is, in words.
+        default: value if none is given; `MISSING` if one is required.
+        help: description.
         low: lowest value, or lowest of each of several.
         high: highest value, or highest of each of several.
         choices: the values that it may have.
         unit: of its value.
         label: what a form calls it; by default its name.
         names: what its texts are names of (`rankers`, `measures`, …), where they are names.
-        flags: how a command line says it, where one flag of its own name does not.
-        search: (low, high) between which `tune` looks; empty: only where that is asked for.
+        flags: command-line form, if it is not one flag of its own name.
+        search: (low, high) of the range that `tune` searches; empty: only on request.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether a value must be given."""
+        """True if a value is required."""
         return self.default is MISSING
 
     @property
     def several(self) -> bool:
-        """Whether it has several values, which commas separate in text, or none."""
+        """True if it has several values, separated by commas in text, or none."""
         union = isinstance(self.type, UnionType) or get_origin(self.type) is Union
         kinds = self.type.__args__ if union else (self.type,)
         return any(get_origin(kind) is tuple for kind in kinds)
@@ -122,7 +122,7 @@ def check(recipe: Any) -> None:
 
 
 def _fits(declared: Parameter, value: Any) -> bool:
-    """Whether a value, one of several maybe, lies within what is declared."""
+    """True if a value, maybe one of several, is within the declared bounds."""
     if declared.choices and value not in declared.choices:
         return False
     if declared.low is None and declared.high is None:
@@ -181,7 +181,7 @@ OLD = ",;"
 
 
 def parts_of(text: str, separators: str = ",") -> list[str]:
-    """What commas separate, without the blanks around; commas within parentheses are left alone.
+    """Parts between commas, without surrounding blanks; commas within parentheses do not separate.
 
     Args:
         text: the parts.

@@ -1,4 +1,4 @@
-"""How long work reports on its way: a generator yields Progress and returns its answer."""
+"""Progress of long work: a generator yields Progress and returns its answer."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -35,7 +35,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """How much of all is done, from 0 to 1.
+        """Finished share of all work, from 0 to 1.
 
         >>> Progress(3, 10, "epochs", part=0.5).share
         0.35
@@ -47,7 +47,7 @@ class Progress:
         return min(1.0, (self.done + self.part) / max(1, self.total))
 
     def spent_in_words(self) -> str:
-        """What stands for a total where time alone ends the work.
+        """Text in place of a total if only time ends the work.
 
         >>> Progress(3, 4, "trials", spent=0.2).spent_in_words()
         '20 % of the time budget'

@@ -93,7 +93,7 @@ def _range(declared: Parameter, value: Any, text: str) -> Range:
 
 
 def _has_ends(values: Sequence[Any]) -> bool:
-    """Whether these are the two ends of a range.
+    """True if these are the two ends of a range.
 
     >>> _has_ends((8, 64)), _has_ends(Choices((8, 64))), _has_ends((8, 16, 64)), _has_ends("ab")
     (True, False, False, False)
@@ -103,7 +103,7 @@ def _has_ends(values: Sequence[Any]) -> bool:
 
 
 def distribution_of(declared: Parameter, ends: Range) -> "BaseDistribution":
-    """What Optuna draws a field from: logarithmic where the range spans a factor of eight."""
+    """Optuna's distribution of a field: logarithmic if the range spans a factor of eight."""
     from optuna import distributions as of  # noqa: PLC0415 (only who tunes pays for it)
 
     if not _has_ends(ends):
@@ -116,7 +116,7 @@ def distribution_of(declared: Parameter, ends: Range) -> "BaseDistribution":
 
 
 def can_draw(distribution: "BaseDistribution", value: Any) -> bool:
-    """Whether a value is one of those that Optuna draws."""
+    """True if Optuna can draw a value."""
     try:
         inside: bool = distribution._contains(distribution.to_internal_repr(value))  # noqa: SLF001 (Optuna tells it nowhere else)
     except ValueError:  # no such choice, none, or no logarithm

@@ -1,4 +1,4 @@
-"""Tuning: a search for the recipe that is best on validation, whose result is a named preset.
+"""Tuning: a search for the recipe with the best validation value, saved as a named preset.
 
 The first trials are the presets `paper` and `tuned` and the one that the search starts from, so the
 result is never worse than these on validation. Then Optuna's TPE (Bergstra et al., NIPS 2011)
@@ -68,7 +68,7 @@ DONE, PRUNED, FAILED = "done", "pruned", "failed"
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is searched.
+    """Settings of a search.
 
     Attributes:
         ranker: a registered one, with @preset if the search does not start from the usual one.
@@ -127,7 +127,7 @@ class Search:
 
     @property
     def preset(self) -> str:
-        """What it comes to, as commands take it."""
+        """Name of the resulting preset, for commands."""
         return f"{self.base.base}@{self.tuning.name or name_for(self.scope.data)}"
 
     @property
@@ -475,7 +475,7 @@ def _ranker_of(base: RankerName, row: Mapping[str, Any]) -> RankerName:
 
 
 def _shown(row: Mapping[str, Any]) -> float:
-    """What a trial came to on validation, as far as it went; NaN where it never measured."""
+    """Last validation value of a trial; NaN if there is none."""
     last = row["curve"][-1][1] if row["curve"] else float("nan")
     return float(last if row["value"] is None else row["value"])
 

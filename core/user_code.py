@@ -1,4 +1,4 @@
-"""Users' own functions and objects: their names in this process, and the digests in their keys.
+"""Users' functions and objects: their names in this process, and the digests in their keys.
 
 A digest is made of the source text of a function or class, of the version that is given with it,
 and of values: what a function closes over, its defaults, attributes and weights of an object,
@@ -62,7 +62,7 @@ def register(kind: str, name: str, full: str, thing: Any, ours: Mapping[str, Any
         name: letters, digits, `_` and `-`.
         full: the name with digits of its digest.
         thing: the function or object, with its options.
-        ours: names that are taken.
+        ours: built-in names.
 
     Raises:
         UsageError: a built-in name, or one that cannot be written in lists of names.
@@ -81,7 +81,7 @@ def register(kind: str, name: str, full: str, thing: Any, ours: Mapping[str, Any
 def decorating(register_thing: Callable[..., Any]) -> Callable[..., Any]:
     """Make `register_thing(name, thing, **options)` a decorator too, bare or with arguments.
 
-    An empty name stands for the thing's own.
+    An empty name means the object's own.
     """
 
     @functools.wraps(register_thing)
@@ -165,7 +165,7 @@ def import_module_of_user(module: str) -> None:
         sys.path.insert(0, str(Path.cwd()))
     try:
         importlib.import_module(module)
-    except Exception as error:  # whatever somebody's module does
+    except Exception as error:  # whatever a user's module does
         remedy = (
             "Name a module, as in `import` (no .py), from the folder that holds it; or mend it."
         )
@@ -284,7 +284,7 @@ def user_line(error: BaseException) -> str:
 
 
 def place(frames: Sequence[Frame]) -> str:
-    """Where in somebody's files: the innermost line that is no library's, where there is one.
+    """Place in a user's files: the innermost line outside libraries, if there is one.
 
     Args:
         frames: file, line and function, the innermost last.
@@ -305,7 +305,7 @@ def place(frames: Sequence[Frame]) -> str:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[int, frozenset[str]]:
-    """How many values a function must be given in order, and every name that it takes.
+    """Number of required positional values of a function, and all names of its parameters.
 
     >>> parameters_of(lambda labels, cutoff=None, *, judged=(): 0)[0]
     1

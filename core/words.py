@@ -75,7 +75,7 @@ def one_line(text: str) -> str:
 
 
 def cut(text: str, letters: int) -> str:
-    """A text of at most so many letters, and a mark where there were more.
+    """A text cut to a number of letters, with a mark if it was longer.
 
     >>> cut("abcdef", 4), cut("abc", 4)
     ('abcd…', 'abc')
@@ -84,7 +84,7 @@ def cut(text: str, letters: int) -> str:
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """So many of something, thousands with commas.
+    """A count with its noun, thousands with commas.
 
     Args:
         number: how many.

@@ -54,7 +54,7 @@ LOG = logging.getLogger("shuffleproof.jobs")
 
 
 class Common(NamedTuple):
-    """What all tasks of a function read.
+    """Common input of all tasks of a function.
 
     Attributes:
         store: folder of the store; empty on a machine that does not see it.
@@ -76,7 +76,7 @@ class Common(NamedTuple):
 
 
 class TaskResult(NamedTuple):
-    """What a worker sends back.
+    """Result of a worker.
 
     Attributes:
         error: class, text and attributes of what the task raised; None: it ended well.
@@ -92,7 +92,7 @@ class StoreWorkers:
     """Workers that make what is missing in a store; see `core.execution.tasks.Workers`.
 
     Attributes:
-        store: where everything is kept.
+        store: of all results.
         executor: that runs them.
         modules: of the user, which they import.
     """
@@ -187,7 +187,7 @@ def workers_of(store: Store, where: str | None, modules: Sequence[str] = ()) -> 
     """Let the workers of an executor do the tasks of this block.
 
     Args:
-        store: where everything is kept; for Slurm on a disk that all nodes see.
+        store: of all results; for Slurm on a disk that all nodes see.
         where: an executor, as `core.execution.executor.executor` reads it; None: no workers.
         modules: of the user.
 

@@ -1,1 +1,1 @@
-"""What the resident scoring process answers about one list or one query."""
+"""Answers of the resident scoring process about one list or one query."""

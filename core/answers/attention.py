@@ -42,7 +42,7 @@ class AttendedList:
         ranks: under the initial ranking that it read; −1 of a document that is not there.
         labels: of the documents.
         shown: the document at each position, those that are not there last.
-        came: how many documents it saw that the list as it is does not hold.
+        came: number of documents it saw that are not in the original list.
     """
 
     record: AttentionRecord

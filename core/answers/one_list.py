@@ -1,4 +1,4 @@
-"""What another order shown did to a ranker's answer for one list: a frame, and sentences."""
+"""Effect of another input order on a ranker's answer for one list: a frame, and sentences."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def moves(
 
 
 def verdict(label: str, moved: pd.DataFrame) -> str:
-    """How many documents a ranker moved, in words.
+    """Number of documents that a ranker moved, in words.
 
     >>> verdict("setrank-imsab", pd.DataFrame({"moved": [False, False]}))
     'SetRank IMSAB moved none of 2 documents'
@@ -92,7 +92,7 @@ def verdict(label: str, moved: pd.DataFrame) -> str:
 
 
 def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
-    """The verdicts on several rankers in one sentence; the total is said once."""
+    """Verdicts on several rankers in one sentence; the total occurs once."""
     texts = [verdict(label, frame) for label, frame in labelled]
     return "; ".join([*texts[:1], *(text.rpartition(" of ")[0] for text in texts[1:])]) + "."
 

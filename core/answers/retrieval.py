@@ -1,4 +1,4 @@
-"""What learnt retrievers find in a collection, and why, by JSON: what a resident process works.
+"""Results of learnt retrievers with their reasons, as JSON, for a resident process.
 
 Collections and networks that were opened stay in the process.
 """
@@ -19,7 +19,7 @@ from shuffleproof.core.store.artefacts import store_at
 from shuffleproof.core.store.keys import ArtefactKey
 
 BEST = 10
-"""Documents of which is said why they were found."""
+"""Number of documents whose reasons are given."""
 REASONS = 3
 
 

@@ -44,7 +44,7 @@ def libraries_loaded(item: Any) -> list[str]:
 
 
 def describe_data(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page needs to know of a data set: its parts' fingerprints, test queries, features."""
+    """Facts of a data set for a page: its parts' fingerprints, test queries, features."""
     fold = _fold(item["store"], item["data"], digest_of_name(item))
     relevant = (fold.test.labels > 0).astype(np.float64)
     return {
@@ -152,7 +152,7 @@ def list_for(item: Mapping[str, Any]) -> JudgedLists:
 
 
 def place_of(item: Mapping[str, Any], judged: JudgedLists) -> int:
-    """Which of the lists is that of a question's `query`.
+    """Index of the list of a question's `query`.
 
     Raises:
         DataError: none is.
@@ -171,7 +171,7 @@ def single_list(judged: JudgedLists, at: int) -> JudgedLists:
 
 
 def digest_of_name(item: Mapping[str, Any]) -> str:
-    """What the data set's name means now; a name that is given anew is not answered from memory."""
+    """Current key of the data set's name, so that a renamed one is not answered from memory."""
     return str(store_at(item["store"]).names().get(item["data"], ""))
 
 
@@ -216,7 +216,7 @@ def documents_moved(
     after: Float32[np.ndarray, " docs"],
     floor: Float64[np.ndarray, " docs"],
 ) -> Bool[np.ndarray, " docs"]:
-    """Which documents of one list passed another by more than arithmetic can carry the two.
+    """Documents of one list that passed another by more than rounding explains.
 
     >>> documents_moved(
     ...     np.float32([2, 1, 9]), np.float32([1, 2, 9]), np.full(3, 0.1)
@@ -227,7 +227,7 @@ def documents_moved(
 
 
 def _bench(item: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """What lists are remembered under."""
+    """Key of remembered lists."""
     recipe = json.dumps(dict(item["recipe"]), sort_keys=True)
     return item["store"], item["data"], digest_of_name(item), recipe
 

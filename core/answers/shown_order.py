@@ -27,7 +27,7 @@ class Documents:
         ids: one id a document.
         labels: grades.
         ranks: 0-based ranks under the initial ranking.
-        features: columns by feature id, as far as they were asked for.
+        features: requested columns, by feature id.
     """
 
     query: str
@@ -37,13 +37,13 @@ class Documents:
     features: dict[int, tuple[float, ...]]
 
     def __len__(self) -> int:
-        """How many documents."""
+        """Number of documents."""
         return len(self.ids)
 
 
 @dataclass(frozen=True)
 class ShownOrder:
-    """How the documents of a list are ordered when they are shown.
+    """Input order of the documents of a list.
 
     Attributes:
         kind: initial, label, id, feature, shuffled or by-hand.

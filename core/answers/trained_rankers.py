@@ -1,4 +1,4 @@
-"""Which rankers of a store were fitted on a data set; nothing but manifests is read."""
+"""Rankers of a store that were fitted on a data set; reads only manifests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class TrainedRanker:
 
     @property
     def is_bundled(self) -> bool:
-        """Whether it comes with the program."""
+        """True if it is bundled."""
         return not self.arrived[0]
 
 
@@ -64,10 +64,10 @@ def trained_on(
 
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
     come out as filed were fitted on these parts. Models fitted for cross-fitting are left out, and
-    the trials of searches; the one that a tuned preset stands for is called by it.
+    the trials of searches; the result of a search has the name of its preset.
 
     Args:
-        store: where they are kept.
+        store: of the rankers.
         train: fingerprint of the training part.
         valid: that of the validation part.
         usual: the preset that a name alone means on this data set, which labels leave out; none:
@@ -98,7 +98,7 @@ def _ranker(
 ) -> TrainedRanker:
     """A stored ranker; the first of a name takes it, so that no later one changes its label.
 
-    What a tuned preset stands for is called by it.
+    The result of a search has the name of its preset.
     """
     recipe = artefact.recipe
     name = str(artefact.facts.get("name") or recipe["ranker"]["name"])
@@ -179,7 +179,7 @@ def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[Tr
 
 
 def _is_complete(recipe: Mapping[str, Any]) -> bool:
-    """Whether it is a ranker of its own, on lists that this version can make."""
+    """True for a complete ranker on lists that this version can make."""
     lists = recipe.get("lists")
     return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and recipe_of(lists) is not None)
 

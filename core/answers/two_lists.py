@@ -40,13 +40,13 @@ def compare_lists(
 
     Args:
         ranker: scores both.
-        base: the list as it is.
-        after: what was made of it.
+        base: the original list.
+        after: the changed list.
         features: ids of columns to be shown as they were and as they are.
         other: scores what was made of it in the ranker's place.
 
     Returns:
-        Columns, documents in the order of the list as it is and new ones after them: `document`,
+        Columns, documents in the original order and new ones after them: `document`,
         `label`, `kind` (kept, gone, new), `shown_before`, `shown`, `answered_before`, `answered`
         (positions from 1; None where it is not in that list), `score_before`, `score`; and
         `features`: by id, pairs before and after.

@@ -1,1 +1,1 @@
-"""What one ranker is asked on its own: assertions of tests, and the doctor of rankers."""
+"""Checks of a single ranker: assertions for tests, and the doctor of rankers."""

@@ -16,7 +16,7 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.kinds.invariance.scoring import as_in
 
 SECONDS = 10.0
-"""After so long the smallest list found by then is taken."""
+"""Seconds after which the search stops with the smallest list so far."""
 
 FEW = 6
 """Documents of a list whose exchanges of two are all tried."""
@@ -30,7 +30,7 @@ class Counterexample:
     """A list whose scores another order changes.
 
     Attributes:
-        judged: the list alone, as it is shown.
+        judged: the list alone, in its input order.
         order: the place of each document of the other order in the first.
         before: its scores; as shown first.
         after: the scores of the same documents when they are shown in the other order.
@@ -69,7 +69,7 @@ class Counterexample:
 
 
 def documents(judged: JudgedLists) -> list[str]:
-    """What the documents of a single list are called: their ids, or their places in their query."""
+    """Names of the documents of a single list: their ids, or their places in their query."""
     lists, dataset = judged.lists, judged.dataset
     if dataset.doc_ids is not None:
         return [dataset.doc_ids[row] for row in lists.rows.tolist()]
@@ -120,7 +120,7 @@ def smallest(
 def _without(
     order: Int64[np.ndarray, " docs"], size: int
 ) -> Iterator[tuple[Int64[np.ndarray, " left"], Int64[np.ndarray, " left"]]]:
-    """The places that are left without each run of so many documents, and the order among them."""
+    """Remaining places without each run of `size` documents, and the order among them."""
     for first in range(0, len(order), size):
         places = np.delete(np.arange(len(order)), np.s_[first : first + size])
         if len(places) > 1:
@@ -138,7 +138,7 @@ def _part(lists: CandidateLists, places: Int64[np.ndarray, " left"]) -> Candidat
 def _compared(
     ranker: Ranker, judged: JudgedLists, order: Int64[np.ndarray, " docs"]
 ) -> Counterexample | None:
-    """What an order does to a list; None where arithmetic explains it."""
+    """Effect of an order on a list; None if rounding explains it."""
     lists = judged.lists
     if (order == np.arange(len(order))).all():
         return None

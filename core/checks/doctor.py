@@ -34,13 +34,13 @@ from shuffleproof.core.words import counted, duration, number, p_value, signed
 
 MEASURES = ("NDCG@10", "AP")
 SECONDS = 60.0
-"""After so long no more lists are begun; what is asked again are lists for as long."""
+"""Seconds after which no more lists are scored, and seconds for scoring lists again."""
 
 SLOW = 1.0
 """Seconds of a list from which on a ranker is slow."""
 
 PASSES = 6
-"""How often a list is asked again at most."""
+"""Largest number of repeats of a list."""
 
 HALF = 0.5
 """The share of lists of unlike documents from which on equal scores are a fault of the ranker."""
@@ -84,7 +84,7 @@ SAYS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor says of a ranker.
+    """Diagnosis of a ranker.
 
     Attributes:
         ranker: its name.
@@ -126,8 +126,8 @@ def diagnose(
     Args:
         ranker: anything that scores.
         base: the lists.
-        seed: of the order in which they are asked, and of the orders in which they are shown.
-        clock: that tells seconds.
+        seed: of the order of the lists, and of their input orders.
+        clock: returns seconds.
 
     Raises:
         MissingRankingError: the lists carry fewer initial rankings than it reads.
@@ -274,7 +274,7 @@ def _first_ones(seen: FirstPass) -> Iterator[Finding]:
     last = order[lists.offsets[1:][lists.lengths > 0] - 1]  # the last document of each list
     tail = np.repeat(seen.scores[last], lists.lengths[lists.lengths > 0])
     differs = seen.scores != tail
-    if not differs.any():  # constant, which is told
+    if not differs.any():  # constant, which is a finding of its own
         return
     scored = int(ranks[differs].max()) + 1
     behind = segments.sums(lists.offsets, (ranks >= scored).astype(np.float64))
@@ -322,7 +322,9 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
     tied = _unlike(judged, seen.scores)
     if not kept or not tied.any():
         return
-    if (_spread(offsets, seen.scores) == 0).mean() > HALF:  # constant, which is told
+    if (
+        _spread(offsets, seen.scores) == 0
+    ).mean() > HALF:  # constant, which is a finding of its own
         return
     measure = Measure.parse("AP(empty=skip)")
     labels = judged.dataset.labels[judged.lists.rows]
@@ -462,7 +464,7 @@ def _same_order(
 
 
 def _follows(offsets: Int64[np.ndarray, " bounds"], scores: np.ndarray, values: np.ndarray) -> bool:
-    """Whether scores are ordered by these values, or the other way round."""
+    """True if the scores are ordered by these values, in either direction."""
     same = _same_order(offsets, scores)
     return same(values) or same(-values)
 
@@ -500,7 +502,7 @@ def _shortest(judged: JudgedLists, chosen: Bool[np.ndarray, " lists"]) -> int:
 
 
 def _of(chosen: np.ndarray, among: np.ndarray | None = None) -> str:
-    """How many of how many lists."""
+    """Number of lists out of all, in words."""
     every = len(chosen) if among is None else int(among.sum())
     return f"{int(chosen.sum()):,} of {counted(every, 'list')}"
 

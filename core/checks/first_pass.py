@@ -1,4 +1,4 @@
-"""Every list scored alone, in time: what is no answer at all is told apart from the scores.
+"""Every list scored alone within the time limit; failures are separated from scores.
 
 What the doctor of rankers looks at afterwards are the lists that have scores.
 """
@@ -48,7 +48,7 @@ class FirstPass:
         scores: of their candidates.
         seconds: that each of them took, in the order in which they were scored.
         timed: their places, in that order.
-        faults: the others that were asked.
+        faults: the lists without scores.
         places: of the lists with scores among all.
     """
 
@@ -72,9 +72,9 @@ def first_pass(
     Args:
         ranker: anything that scores.
         base: the lists.
-        order: in which they are asked.
-        clock: that tells seconds.
-        limit: seconds after which no more lists are begun, once LEAST were asked.
+        order: of scoring.
+        clock: returns seconds.
+        limit: seconds after which no more lists are scored, after at least LEAST.
 
     Raises:
         MissingRankingError: the lists carry fewer initial rankings than it reads.

@@ -1,4 +1,4 @@
-"""Rankers and ranking lists in whatever form somebody has them, as rankers and judged lists."""
+"""Conversion of users' rankers and lists, in any supported form, to rankers and judged lists."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ QUERY, LABEL, DOCUMENT = (
 
 
 def ranker_of(thing: Any) -> Ranker:
-    """The ranker that a thing is: one of our own, or what `sp.ranker` takes, as it is.
+    """Ranker of an object: a built-in one, or anything that `sp.ranker` accepts.
 
     Raises:
         UsageError: it cannot be a ranker.

@@ -1,4 +1,4 @@
-"""The doctor's door for whoever names a ranker: functions and files that fail are examined too."""
+"""The doctor for rankers by name; examines functions and files that fail too."""
 
 from collections.abc import Generator
 

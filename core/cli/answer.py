@@ -1,4 +1,4 @@
-"""What a command answers, and how it reaches the terminal: JSON or a plain table on stdout.
+"""Answers of commands, and their output: JSON or a plain table on stdout.
 
 Every command's --json is one object: `schema` (the command), `version` and the answer's own keys,
 lists under `rows`. A key may be added at any time; NaN is null.

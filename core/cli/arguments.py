@@ -104,7 +104,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse; words that a command does not know are told by itself, which knows its flags."""
+        """Parse; the command's own parser reports unknown words, since it knows its flags."""
         parsed, rest = super().parse_known_args(args, namespace)
         late = self.get_default("late")  # argparse gives an optional word up at the first flag
         if late and len(rest) == 1 and not rest[0].startswith("-") and vars(parsed)[late] is None:
@@ -118,7 +118,7 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and end with 2; the flags stand in the help, and not above it."""
+        """Print the error and exit with 2; flags are listed only in the help."""
         self.exit(2, f"{self.prog}: {_plain(message)}. `{self.prog} --help` tells what it takes\n")
 
 
@@ -144,7 +144,7 @@ def _plain(message: str) -> str:
 
 
 def _list_of(word: str, words: Sequence[str] | None) -> str:
-    """What is said of a word that stands behind a flag's own, as in `--rankers dlcm mart`."""
+    """Error about a word after a flag's value, as in `--rankers dlcm mart`."""
     given = list(words or ())
     before = given[: given.index(word)] if word in given else []
     if len(before) < 2 or not before[-2].startswith("--"):

@@ -48,7 +48,7 @@ def card(arguments: argparse.Namespace) -> Answer:
 
 
 def check(arguments: argparse.Namespace) -> Answer:
-    """`check`: the same card again on today's rankers, told by tier and exit status."""
+    """`check`: the same card again on today's rankers; tiers and exit status."""
     use_device(arguments)
     use_jobs(arguments)
     baseline, store = card_file.read_card(arguments.baseline), store_of(arguments)

@@ -89,7 +89,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
 
 
 def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
-    """What was said of a split, where nothing was split."""
+    """Flags of a split that have no effect without one."""
     given = [name for name in ("split", "seed") if getattr(arguments, name) is not None]
     if not given or "whole" in artefact.recipe["files"]:
         return []
@@ -136,7 +136,7 @@ def named_once(
 
     Args:
         name: what to call the content.
-        store: where it is kept.
+        store: destination.
         ingest: reads the content and gives it the name, or none.
 
     Raises:
@@ -217,13 +217,13 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
 def findings_answer(
     facts: Mapping[str, Any], findings: Sequence[Mapping[str, Any]], text: str
 ) -> Answer:
-    """What a doctor answers; the exit status says whether one of its findings is a problem."""
+    """Answer of a doctor; the exit status says if a finding is a problem."""
     spoilt = any(finding["severity"] == "problem" for finding in findings)
     return Answer({**facts, "findings": findings}, text, PROBLEM if spoilt else 0)
 
 
 def _of_ranker(arguments: argparse.Namespace) -> Answer:
-    """What a ranker's scores of the test lists hide."""
+    """Diagnosis of a ranker's scores of the test lists."""
     bench = workbench_of(arguments)
     lists = bench.test_lists(arguments.queries)
     diagnosis = run_shown(

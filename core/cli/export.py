@@ -67,7 +67,7 @@ USES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "marks": (frozenset({benchmark.KIND}), frozenset(TITLES)),
     "part": (frozenset({DATA, RANKER}), FORMATS[DATA] | FORMATS[RANKER]),
 }
-"""By flag, what it is for and the formats that it is for."""
+"""Purpose and formats of each flag."""
 
 
 def export(arguments: argparse.Namespace) -> Answer:
@@ -211,7 +211,7 @@ def _runs(artefact: Artefact, out: Path, store: Store) -> None:
 
 
 def _view(arguments: argparse.Namespace, study: Artefact) -> View:
-    """What the flags of `export` say of a study's tables."""
+    """Options of a study's tables from the flags of `export`."""
     measures: list[str] = []
     if arguments.measures:
         measures = measures_of(arguments)
@@ -227,7 +227,7 @@ def _view(arguments: argparse.Namespace, study: Artefact) -> View:
 
 
 def is_data(what: str, store: Store) -> bool:
-    """Whether a text names a data set: a stored one, the sample, or files."""
+    """True if a text names a data set: a stored one, the sample, or files."""
     named = store.names().get(what) or store.names().get(f"{what}-fold1")
     if named is not None:
         return named.kind == catalogue.KIND

@@ -123,7 +123,7 @@ class FoldedHelp(argparse.HelpFormatter):
     """Folds paragraphs and leaves the lines of examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Paragraphs, apart by an empty line; one of examples stays as it is."""
+        """Paragraphs, separated by an empty line; examples are not folded."""
         fold = super()._fill_text
         return "\n\n".join(
             part if part.startswith("examples:") else fold(part, width, indent)

@@ -56,7 +56,7 @@ def judge(arguments: argparse.Namespace) -> Answer:
 def _plan(arguments: argparse.Namespace) -> Plan:
     calls = arguments.calls
     if calls is None and arguments.judge is None:
-        calls = EVERY_CALL  # --next says how many, --answers asks nobody
+        calls = EVERY_CALL  # --next sets the number, --answers makes no call
     return Plan(
         arguments.pairs, calls, arguments.orders, arguments.seed, arguments.top,
         arguments.jobs, arguments.retries, arguments.wait,

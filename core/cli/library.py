@@ -256,7 +256,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
 
 
 def clean(arguments: argparse.Namespace) -> Answer:
-    """`library clean`: what nobody needs and what it would free; with --yes it is removed."""
+    """`library clean`: unneeded files and their size; --yes removes them."""
     store = store_of(arguments)
     whole, waste = cleaning.size(store), cleaning.waste(store)
     freed = sum(item.size for item in waste)

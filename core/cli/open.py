@@ -128,7 +128,7 @@ def preset_of(arguments: argparse.Namespace) -> str:
 
 
 def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
-    """How lists are made, and the preset of rankers named without one.
+    """Recipe of lists, and the preset of rankers named without one.
 
     Raises:
         UnknownNameError: a name among the flags that nothing has (see `names`).
@@ -151,13 +151,13 @@ def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
 
 
 def changes_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """What --set and --seed change of a ranker's recipe."""
+    """Changes of a ranker's recipe by --set and --seed."""
     changes = fields_of(arguments.set)
     return changes if arguments.seed is None else changes | {"seed": str(arguments.seed)}
 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
-    """What a command is about: its data, its lists, its store."""
+    """Scope of a command: its data, its lists, its store."""
     preset = preset_of(arguments)
     lists = {"depth": arguments.depth, "scores": arguments.scores}
     if arguments.initial is not None:
@@ -190,7 +190,7 @@ def look_over(arguments: argparse.Namespace) -> None:
     """Refuse names that nothing has, before anything is loaded that works with what has them.
 
     Raises:
-        UnknownNameError, UsageError: what cannot be asked.
+        UnknownNameError, UsageError: wrong arguments.
     """
     group, _, kind = arguments.command.partition(" ")
     check_workers(arguments)
@@ -220,7 +220,7 @@ NOT_TRAINED = {Kind.FUNCTION, Kind.FILE}
 
 
 def trains_retriever(arguments: argparse.Namespace) -> bool:
-    """Whether `train` is asked for what searches a text collection, not for a ranker of lists."""
+    """True if `train` is to train a retriever of a text collection."""
     return arguments.command == "train" and is_trained(str(getattr(arguments, "ranker", "")))
 
 
@@ -270,7 +270,7 @@ def workers_of_command(
 
     Args:
         arguments: of the command.
-        store: where everything is kept.
+        store: of all results.
         dry: what is to be made; where that is nothing, no worker is started.
 
     Yields:
@@ -296,7 +296,7 @@ def workers_of_command(
 
 
 def dry_runner(question: Question, scope: Scope, *, timed: bool = False) -> Callable[[], "DryRun"]:
-    """What tells the work that a question needs, see `core.studies.dry_run`."""
+    """Dry run of a question, see `core.studies.dry_run`."""
 
     def dry() -> "DryRun":
         from shuffleproof.core.studies.dry_run import dry_run  # noqa: PLC0415 (who has work to do)
@@ -307,12 +307,12 @@ def dry_runner(question: Question, scope: Scope, *, timed: bool = False) -> Call
 
 
 def dry_answer(dry: "DryRun") -> Answer:
-    """What `--dry-run` answers."""
+    """Answer of `--dry-run`."""
     return Answer(dry.plain(), dry.text())
 
 
 def one_fold(data: str, store: Store) -> str:
-    """The data set to open; where a text stands for several folds the first, and that is said."""
+    """Data set to open; the first of several folds, with a message."""
     if not data.strip():
         raise UsageError("--data '' names nothing: give a stored name, a folder, or sample")
     names = folds_of(data, store)
@@ -343,7 +343,7 @@ ENDINGS = {
 
 
 def export_format(arguments: argparse.Namespace) -> str:
-    """What `--format` says, else the file's ending; of a collection, what is written of it.
+    """Format from `--format`, else from the file's ending; of a collection, its parts.
 
     Raises:
         UsageError: the ending names no format, or there is no file or more than one.

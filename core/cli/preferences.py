@@ -122,7 +122,7 @@ def _orders(
 
 
 def _bounds(weights: np.ndarray, best: Kemeny, agreement: float | None) -> dict[str, Any]:
-    """What an order loses, and what none loses less than."""
+    """Loss of an order, and the lower bound of all orders."""
     total = float(np.nansum(weights))
     share = agreement if agreement is not None else 1.0
     return {

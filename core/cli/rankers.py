@@ -107,7 +107,7 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
 
 
 def _words(entry: Any) -> str:
-    """What an entry says of itself: a study what it asks, anything else its summary."""
+    """Description of an entry: the question of a study, the summary of others."""
     return str(getattr(entry, "title", entry.summary))
 
 

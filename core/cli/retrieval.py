@@ -44,7 +44,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
 
 
 def _declared(kind: type, arguments: argparse.Namespace) -> Any:
-    """What its flags say, its own defaults where they are silent."""
+    """Values of its flags, or its own defaults."""
     given = {field.name: getattr(arguments, field.name) for field in parameters(kind)}
     return kind(**{name: value for name, value in given.items() if value is not None})
 
@@ -192,7 +192,7 @@ def dry_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> 
 def _asked_of(
     arguments: argparse.Namespace, changes: Mapping[str, str]
 ) -> "tuple[Learner[Any, Any], IndexedCollection, Any]":
-    """What `train` names: what trains, the collection, and the recipe."""
+    """Retriever, collection and recipe that `train` names."""
     entry = retriever_entry(arguments.ranker)
     learner = entry.learner
     preset = entry.preset or arguments.preset or entry.presets[0]

@@ -1,4 +1,4 @@
-"""The commands that run studies: what is asked is read from flags, what was found is told."""
+"""Commands that run studies: a question from flags, then its result."""
 
 import argparse
 import json
@@ -77,7 +77,7 @@ def dry_run(arguments: argparse.Namespace) -> Answer:
 
 
 def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
-    """What such a command asks, and of what."""
+    """Question of a command, and its scope."""
     check_workers(arguments)
     kind = LISTLESS[arguments.command.rpartition(" ")[2]]
     scope = Scope(store_of(arguments), arguments.data)
@@ -93,11 +93,11 @@ def print_study(
     lines: Sequence[str] = (),
     view: View | None = None,
 ) -> Answer:
-    """What a stored study found; only what is printed is made.
+    """Answer of a stored study; computes only the printed parts.
 
     Args:
         artefact: the study.
-        arguments: whether JSON is asked for, and how many decimals.
+        arguments: output format and decimals.
         more: keys beside those that the kind has.
         lines: what stands below the sections.
         view: how it is to be shown.
@@ -112,7 +112,7 @@ def print_study(
 
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
-    """What the command of a stored study answers in JSON."""
+    """JSON answer of the command of a stored study."""
     telling, view = study_kind(artefact.recipe).telling(), view or View()
     summary = records(stored_summary(artefact.path))
     result = StudyResult.open(artefact.path)

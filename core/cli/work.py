@@ -69,7 +69,7 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
-    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is told before a job fails by it
+    configured()  # a wrong SHUFFLEPROOF_EXECUTOR is an error before any job
     _check_free(arguments.host, arguments.port)
     command = [sys.executable, "-P", "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]

@@ -2,14 +2,14 @@
 
 `open` and `ingest` give an object whose methods are the studies; `ask` answers a question.
 `open_collection` and `open_preferences` do so for text collections and preferences between pairs.
-Whatever is named here is loaded when it is asked for, so that importing the package loads nothing.
+Names are loaded on first use, so that importing the package loads nothing.
 The question of every kind of study is among it, by its own name.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for editors and type checkers: nothing below is loaded before it is asked for
+if TYPE_CHECKING:  # for editors and type checkers: everything below is loaded on first use
     from shuffleproof.core.metrics.user_measures import measure as measure
     from shuffleproof.core.perturb.user_families import perturbation as perturbation
     from shuffleproof.core.progress import run_to_end as run_to_end

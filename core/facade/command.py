@@ -38,7 +38,7 @@ def arguments_for_flags() -> Iterator[None]:
 
 @arguments_for_flags()
 def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Answer:
-    """What a command answers.
+    """Answer of a command.
 
     Args:
         command: its name.

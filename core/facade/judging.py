@@ -39,7 +39,7 @@ def judge(  # noqa: PLR0913 (the flags of the command)
 ) -> AskingOutcome:
     """Ask a judge for preferences between the test documents of a data set.
 
-    What was answered is kept: the same call asks nothing again, and one with more `calls` goes on.
+    Answers are stored: the same call makes no request again, and one with more `calls` continues.
 
     Args:
         name: of the preferences, which are made or extended.
@@ -47,13 +47,13 @@ def judge(  # noqa: PLR0913 (the flags of the command)
             "tie"; each of the three is a mapping with `id` and `text`, documents with `features`;
             or an address of HTTP, or `module:function`.
         data: a stored name, a key, a folder, or `sample`.
-        queries: only the first so many test queries.
+        queries: number of test queries, from the first.
         timeout: seconds that an endpoint may take for an answer.
         called: the name that answers are noted under.
         initial: the initial rankers of the lists.
         depth: documents of a list; None: all.
-        store: where all is kept; by default the user's own.
-        progress: whether bars are shown.
+        store: of all results; by default the user's own.
+        progress: show progress bars.
         plan: fields of `core.aggregate.judge_questions.Plan`: `pairs`, `calls`, `orders`, `seed`,
             `top`, `jobs`, `retries`, `wait`.
 

@@ -42,7 +42,7 @@ class CollectionStudies(OpenData):
     """
 
     def __repr__(self) -> str:
-        """What is open, and what can be done with it."""
+        """Summary of the open object, with its methods."""
         collection = collections.find(self.scope.data, self.scope.store)
         sizes = counted(len(collection), "document"), counted(len(collection.queries), "query")
         lines = [
@@ -87,7 +87,7 @@ class CollectionStudies(OpenData):
         return open_studies(name, store=self.scope.store, progress=self.progress)
 
     def doctor(self) -> pd.DataFrame:
-        """What the collection hides, a row a finding, the gravest first."""
+        """Problems of the collection, one row per finding, the gravest first."""
         return pd.DataFrame(self._command("doctor-collection", self.scope.data)["findings"])
 
 
@@ -107,7 +107,7 @@ class PreferenceStudies(OpenData):
     """
 
     def __repr__(self) -> str:
-        """What is open, and what can be done with it."""
+        """Summary of the open object, with its methods."""
         lines = [
             f"PreferenceStudies of {self.scope.data}",
             f"studies: {', '.join(PREFERENCE_STUDIES)}", "also: consistency, aggregate",
@@ -117,7 +117,7 @@ class PreferenceStudies(OpenData):
 
     @takes_flags("consistency")
     def consistency(self, **flags: Any) -> Mapping[str, Any]:
-        """How far the preferences contradict themselves: counts and rates, and rows by query.
+        """Consistency of the preferences: counts and rates, and rows by query.
 
         Args:
             flags: those of the command:
@@ -146,8 +146,8 @@ def open_collection(
 
     Args:
         name: a stored name, a key, a folder of its files, or `sample`.
-        store: where all is kept; by default the user's own.
-        progress: whether bars are shown while something works.
+        store: of all results; by default the user's own.
+        progress: show progress bars.
 
     Raises:
         ShuffleproofError: no such collection, or malformed files.
@@ -164,9 +164,9 @@ def open_preferences(
 
     Args:
         name: a stored name, a key, a file, or `sample`; its study also takes a ranking data set,
-            whose preferences a trained function says.
-        store: where all is kept; by default the user's own.
-        progress: whether bars are shown while something works.
+            whose preferences a trained function predicts.
+        store: of all results; by default the user's own.
+        progress: show progress bars.
     """
     return PreferenceStudies(_scope(name, store), progress)
 
@@ -192,8 +192,8 @@ def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
         Args:
             path: of the files.
             name: the name to find them by.
-            store: where all is kept; by default the user's own.
-            progress: whether bars are shown while something works.
+            store: of all results; by default the user's own.
+            progress: show progress bars.
             flags: those of the command:
         """
         where = store_of(store)

@@ -43,7 +43,7 @@ LIMITS: Mapping[str, str] = {
 
 @dataclass(frozen=True, repr=False)
 class OpenData:
-    """What is open for studies.
+    """Data set that is open for studies.
 
     Attributes:
         scope: the data, how its lists are made, the preset and the store.
@@ -57,7 +57,7 @@ class OpenData:
 
     @property
     def _scope(self) -> Scope:
-        """What is asked where several folds cannot be."""
+        """Scope for questions about a single fold."""
         return self.scope
 
     def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
@@ -65,7 +65,7 @@ class OpenData:
             return run_to_end(work, watch)
 
     def _command(self, command: str, /, *places: str, **flags: Any) -> Any:
-        """What a command of the shell answers in this store, as `--json` has it."""
+        """Answer of a shell command in this store, as with `--json`."""
         with bars(progress=self.progress):
             return answer(command, places, {"store": self.scope.store.root, **flags}).json
 
@@ -140,7 +140,7 @@ def _arguments(kind: type[Question]) -> list[inspect.Parameter]:
 
 
 def _shared(kind: type[Question]) -> Mapping[str, str]:
-    """What every study of a kind takes by name alone beside its fields, and what it is."""
+    """Keyword-only options of a kind's studies, with their help."""
     declared = {field.name: field for field in parameters(kind)}
     shared = {name: words for name, words in LIMITS.items() if name not in declared}
     if any(field.names == "measures" for field in declared.values()):

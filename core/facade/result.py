@@ -1,4 +1,4 @@
-"""What a study found, as a reader wants it: the finding, tables, figures, files."""
+"""Result of a study for readers: the finding, tables, figures, files."""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ class Result(StudyResult):
         return cls(**{field.name: getattr(result, field.name) for field in fields(StudyResult)})
 
     def __repr__(self) -> str:
-        """What was asked, what was found and what there is to look at, in ten lines at most."""
+        """Question, finding, and available tables and figures, in ten lines at most."""
         findings = self.finding.splitlines()
         lines = [super().__repr__(), *(cut(line, WIDEST) for line in findings[:FINDINGS])]
         if len(findings) > FINDINGS:
@@ -74,7 +74,7 @@ class Result(StudyResult):
         return "\n".join([*lines, f"figures: {len(self._pictures())}"])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the finding, and the first rows of the first table."""
+        """Notebook output: the finding, and the first rows of the first table."""
         paragraphs = "".join(
             f"<p>{html.escape(cut(line, PARAGRAPH))}</p>"
             for line in self.finding.splitlines()[:FINDINGS]
@@ -89,7 +89,7 @@ class Result(StudyResult):
         return f"<div>{paragraphs}{title}{table_text.html(head)}{rest}</div>"
 
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
-        """What the study says, under these measures (none: its own)."""
+        """Answer of the study, under these measures (none: its own)."""
         telling = study_kind(self.recipe).telling()
         return sections_of(telling, self, View(measures=_texts(measures)))
 
@@ -109,7 +109,7 @@ class Result(StudyResult):
 
     @property
     def finding(self) -> str:
-        """What the numbers amount to, a line each: the answer in one sentence, then the findings.
+        """The answer in one sentence, then the findings, one per line.
 
         Above them stands what is not there, where a study is of some queries or was stopped.
         """
@@ -129,7 +129,7 @@ class Result(StudyResult):
 
         Args:
             which: its number from 1, or words of its title.
-            measures: others than the study was asked for, where what is stored gives them.
+            measures: other ones, if the stored results allow them.
 
         Raises:
             UsageError: it has no such table.
@@ -152,7 +152,7 @@ class Result(StudyResult):
 
         Args:
             number: which of its figures, from 1.
-            measures: others than the study was asked for, where what is stored gives them.
+            measures: other ones, if the stored results allow them.
 
         Raises:
             UsageError: it has no such figure.

@@ -68,7 +68,7 @@ class Studies(OpenData):
     """
 
     def __repr__(self) -> str:
-        """What is open, and what can be done with it, in ten lines at most."""
+        """Summary of the open data set, with its methods, in ten lines at most."""
         facts = catalogue.find(self._fold, self.scope.store).facts
         sizes = [counted(int(facts[plural]), singular) for plural, singular in SIZES.items()]
         folds = folds_of(self.scope.data, self.scope.store)
@@ -94,7 +94,7 @@ class Studies(OpenData):
 
     @property
     def _scope(self) -> Scope:
-        """What a single fold is asked of."""
+        """Scope of a single fold."""
         return replace(self.scope, data=self._fold)
 
     @cached_property
@@ -147,10 +147,10 @@ class Studies(OpenData):
         An importable function scores in fresh processes, as in the shell and in tests.
 
         Args:
-            ranker: a name, what `train` returned, `module:function`, or a ranker of one's own.
+            ranker: a name, a result of `train`, `module:function`, or a user's ranker.
             permutations: of every query.
             seed: of the permutations.
-            queries: only the first so many test queries.
+            queries: number of test queries, from the first.
             lists: examined beside: `whole` lists of all documents, planted `duplicates`.
             max_seconds: after which nothing new is begun: `unseen` tells what was left; nothing
                 is stored then.
@@ -175,8 +175,8 @@ class Studies(OpenData):
             ranker: examined on the test lists instead of the data: whatever `certify` takes, or a
                 file of scores.
             part: of the data set: all, train, valid or test.
-            queries: of a ranker: only the first so many.
-            seed: of a ranker: of the orders that are tried.
+            queries: for a ranker: number of queries, from the first.
+            seed: for a ranker: of the tried orders.
         """
         if ranker is None:
             rows = self._command("doctor", self._fold, part=part)["findings"]
@@ -263,9 +263,9 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
             for the sample, else `paper`.
         initial: the initial rankers of the lists; by default LambdaMART.
         depth: documents of a list, cut by the first initial ranker; None: all.
-        scores: how training queries are scored by initial rankers: cross-fitted or in-sample.
-        store: where all is kept; by default the user's own (SHUFFLEPROOF_HOME).
-        progress: whether bars are shown while something works.
+        scores: scoring of training queries by initial rankers: cross-fitted or in-sample.
+        store: of all results; by default the user's own (SHUFFLEPROOF_HOME).
+        progress: show progress bars.
         lists: further fields of the lists' recipe: `folds`, `seed`.
 
     Raises:
@@ -305,8 +305,8 @@ def ingest(
             pandas frame or three, as `open` takes them.
         name: the name to find it by.
         columns: of a frame or table, what they are called, as `open` takes it.
-        store: where all is kept; by default the user's own (SHUFFLEPROOF_HOME).
-        progress: whether bars are shown while something works.
+        store: of all results; by default the user's own (SHUFFLEPROOF_HOME).
+        progress: show progress bars.
         flags: those of the command:
     """
     if not name:

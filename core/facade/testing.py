@@ -1,4 +1,4 @@
-"""Assertions about rankers, for tests of one's own: `from shuffleproof.testing import …`.
+"""Assertions about rankers, for users' tests: `from shuffleproof.testing import …`.
 
 A ranker is a function of one list's `features` (float32 [documents, features]) or of `features` and
 `ranks` (int64 [documents, rankings], from 0), a torch module of the same, a model of LightGBM or
@@ -71,7 +71,7 @@ def assert_no_worse(
     Raises:
         AssertionError: it is worse; the message tells both means, the difference with its interval,
             and the smallest list that lost most.
-        DataError: it cannot be told: fewer than ten lists have a value, or a ranker's own noise is
+        DataError: inconclusive: fewer than ten lists have a value, or a ranker's own noise is
             as large as `least`.
 
     >>> lists = ([[1.0], [2.0]] * 10, [0, 1] * 10, range(0, 21, 2))
@@ -94,7 +94,7 @@ def sample_lists(depth: int = 40) -> Any:
 
 
 def findings(ranker: Any, lists: Any, *, seed: int = 0) -> Any:
-    """What `shuffleproof doctor --ranker` finds in a ranker: a tuple, empty where it is sound.
+    """Findings of `shuffleproof doctor --ranker`: a tuple, empty for a sound ranker.
 
     Args:
         ranker: what is examined.

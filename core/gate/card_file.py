@@ -46,7 +46,7 @@ class CardRanker:
 
 @dataclass(frozen=True, eq=False)
 class CardFile:
-    """What stands in a card.json.
+    """Content of a card.json.
 
     Attributes:
         made_with: versions, by package.
@@ -198,7 +198,7 @@ def _check_form(path: Path, content: Any) -> None:
 
 
 def _short(message: str) -> str:
-    """What a validator says, whose quotation of the value may be long."""
+    """Message of a validator, with a shortened value."""
     return message if len(message) <= 200 else f"{message[:80]} … {message[-100:]}"
 
 

@@ -48,12 +48,12 @@ class Row:
     """One ranker under one condition, against the card.
 
     Attributes:
-        ranker: as it is named today.
-        against: as the card names it.
+        ranker: today's name.
+        against: its name on the card.
         measure: as text.
         family: of perturbations.
         level: in the family's unit.
-        comparison: what it says.
+        comparison: the verdict.
     """
 
     ranker: str
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def tier(self) -> Tier:
-        """What became of it."""
+        """Tier of the comparison."""
         return self.comparison.tier
 
     def plain(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Gate:
 
     @property
     def tiers(self) -> dict[Tier, int]:
-        """How many rows each tier has, the worst first; those without any are left out."""
+        """Number of rows per tier, the worst first; empty tiers are left out."""
         every = [row.tier for row in self.rows]
         return {tier: every.count(tier) for tier in Tier if tier in every}
 
@@ -101,7 +101,7 @@ def card_of(
     """A stored card with its rankers' noise: what card.json says.
 
     Args:
-        workbench: that it was made on.
+        workbench: of the study.
         artefact: the study.
         measures: by default those of the study; others where its stored values give them.
 
@@ -150,7 +150,7 @@ def check_card(
     rankers: Sequence[str] | None = None,
     least: float = LEAST,
 ) -> Generator[Progress, None, Gate]:
-    """Ask a card of today's rankers and compare; on other data or lists nothing is asked.
+    """Run a card's question on today's rankers and compare; refuse other data or lists.
 
     Args:
         card: what was.
@@ -161,10 +161,10 @@ def check_card(
 
     Raises:
         UnknownNameError: a ranker that the card does not have.
-        UsageError: the card names files or functions, and nobody else does.
+        UsageError: the card names files or functions, and no other rankers are named.
         ParameterError: `least` is not above 0.
     """
-    compare([], least)  # refused before anything is asked
+    compare([], least)  # refused before any computation
     names = names_of(card, rankers)
     lists, preset = card.lists["recipe"], card.lists["preset"]
     scope = Scope(store, data, lists, preset)
@@ -243,7 +243,7 @@ def gate(
 
 
 def versions() -> dict[str, str]:
-    """What decides numbers, by package."""
+    """Versions of the packages that determine numbers."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
@@ -312,7 +312,7 @@ def _notes(card: CardFile, today: CardFile | None, names: Mapping[str, str]) -> 
 def noise_floor(
     ranker: Ranker, base: JudgedLists, measures: Sequence[Measure]
 ) -> tuple[bool, list[float]]:
-    """Whether a ranker gives the same scores again, and its noise in each measure.
+    """True if a ranker repeats its scores, with its noise in each measure.
 
     The lists as they are are scored again, and the scores are moved within what arithmetic may do
     to them (`core.experiment.score_floor`): another processor, or another order of summation, may

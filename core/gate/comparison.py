@@ -29,7 +29,7 @@ ROUNDING = 1e-6
 
 
 class Tier(StrEnum):
-    """What became of a ranker under one condition, the worst first."""
+    """Tiers of a comparison under one condition, the worst first."""
 
     REGRESSION = "regression"
     INCOMPARABLE = "not comparable"
@@ -58,8 +58,8 @@ class Pair:
     Attributes:
         before: one value a query; NaN where the query does not count.
         after: likewise, of the same queries in the same order.
-        noise: how far the mean moves where nothing changes but the ranker's own noise.
-        steady: whether the ranker gave the same scores when it was asked again.
+        noise: change of the mean by the ranker's own noise.
+        steady: the ranker repeats its scores.
     """
 
     before: Real[np.ndarray, " _"]
@@ -70,7 +70,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a pair says.
+    """Verdict on a pair.
 
     Attributes:
         tier: see MEANINGS.

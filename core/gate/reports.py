@@ -1,4 +1,4 @@
-"""What a gate found, for people and machines: a table, Markdown for a pull request, JUnit XML."""
+"""Reports of a gate: a table, Markdown for a pull request, JUnit XML."""
 
 import re
 from dataclasses import replace
@@ -43,7 +43,7 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def status(gate: Gate, fail_on: str = "regression") -> int:
-    """The exit status: 3 where a tier of `--fail-on` was found, 4 where it cannot be told, else 0.
+    """Exit status: 3 for a tier of `--fail-on`, 4 for an inconclusive result, else 0.
 
     Nothing compared is nothing told; with `nothing` the status is always 0.
     """
@@ -110,8 +110,8 @@ def markdown(gate: Gate, digits: int = tables.DIGITS) -> str:
 def junit(gate: Gate, fail_on: str = "regression") -> str:
     """A test case a ranker, measure and condition, as JUnit's XML has it.
 
-    Tiers of `fail_on` are failures, what cannot be told is an error, a soft loss that fails nothing
-    is said in the case's output.
+    Tiers of `fail_on` are failures, inconclusive rows are errors, and other soft losses are in the
+    case's output.
     """
     failing, tiers = FAILING[fail_on], gate.tiers
     failures, errors = (sum(tiers.get(tier, 0) for tier in chosen) for chosen in (failing, UNTOLD))
@@ -137,7 +137,7 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
 
 
 def _notes(gate: Gate) -> list[str]:
-    """What the tiers found mean, and the gate's own notes."""
+    """Meaning of the tiers that occur, and the gate's own notes."""
     meant = [
         f"{tier}: {MEANINGS[tier]}." for tier in gate.tiers if tier not in UNTOLD | {Tier.NOISE}
     ]

@@ -1,1 +1,1 @@
-"""Whether kernels of Triton compile for a GPU of this machine."""
+"""Check if Triton's kernels compile for a GPU of this machine."""

@@ -1,4 +1,4 @@
-"""Whether Triton can compile kernels for a GPU of this machine: tried once, never guessed."""
+"""Check if Triton can compile kernels for a GPU of this machine; tried once."""
 
 import functools
 import logging
@@ -14,7 +14,7 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 @functools.cache
 def compiles_for(device: torch.device) -> bool:
-    """Whether kernels of ours (files `gpu_*.py`) can be used on a device.
+    """True if the project's kernels (folders and files `gpu*`) can be used on a device.
 
     >>> compiles_for(torch.device("cpu"))
     False
