@@ -1,4 +1,4 @@
-"""What a page shows stands in its address: also every choice that nobody has changed.
+"""The address of a page holds everything it shows, also unchanged choices.
 
 Streamlit's own binding of widgets (`bind="query-params"`) keeps a value out of the address as long
 as it is the widget's default. It is used for choices whose default follows from others that stand
@@ -22,7 +22,7 @@ Options = Mapping[Option, Sequence[str]]
 one an address that says nothing means it."""
 
 NOTHING = ("",)
-"""What an address says where somebody chose nothing of several."""
+"""Value in an address if the user chose nothing of several."""
 
 GATHERED = "address gathered"
 CARRIED = frozenset({"query"})
@@ -58,7 +58,7 @@ def forget() -> None:
 
 
 def says(name: str) -> list[str]:
-    """What the address says under a name, or is about to say."""
+    """Value of a name in the address, or its pending value."""
     gathered: list[str] = st.session_state.get(GATHERED, {}).get(name)
     return st.query_params.get_all(name) if gathered is None else gathered
 
@@ -85,8 +85,8 @@ def settle_choice(name: str, options: Options[Option], usual: Option, of: str = 
     Args:
         name: in the address, and the widget's key.
         options: that there are.
-        usual: what an address that says nothing means; nothing that is stored later may change it.
-        of: what the choice belongs to; where that is another than before, the choice is made anew.
+        usual: meaning of an address without the name; results stored later may not change it.
+        of: owner of the choice; a new owner resets the choice.
     """
     meant = _meant(options)
     chosen: Option = _settled(
@@ -151,7 +151,7 @@ def _settled(
     usual: Any,
     of: str,
 ) -> Any:
-    """What was chosen on this page; else what the address says; else what is usual."""
+    """Choice on this page; else the value in the address; else the usual one."""
     context = get_script_run_ctx()
     page = context.page_script_hash if context and name not in EVERYWHERE else ""
     went_back = context is not None and context.is_history_navigation

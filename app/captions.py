@@ -1,4 +1,4 @@
-"""What documents and queries are called on every page, where side files say it: texts alone."""
+"""Captions of documents and queries on every page, from side files: texts only."""
 
 from textwrap import shorten
 from typing import Any
@@ -29,7 +29,7 @@ CONFIG = {
 
 
 def of(data: str | None = None) -> DisplayTexts | None:
-    """What is kept beside a data set, by default the one in use; None: nothing."""
+    """Side texts of a data set, by default the one in use; None: nothing."""
     try:
         fingerprint = services.data_set(data or state.data()).facts.get("fingerprint")
     except ArtefactError:  # deleted meanwhile

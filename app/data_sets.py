@@ -29,7 +29,7 @@ AT_ONCE = 100_000_000
 
 
 def examination_of(artefact: Artefact) -> Examination | None:
-    """What is known of a data set; None when it has not been examined."""
+    """Examination of a data set; None if it has not been examined."""
     try:
         return _examined(str(artefact.facts["fingerprint"]))
     except LookupError:  # so that the absence is not remembered
@@ -168,7 +168,7 @@ def document_frame(
 
 
 def headline(name: str, examined: Examination) -> str:
-    """What the data set is, in one sentence."""
+    """Description of the data set, in one sentence."""
     parts = examined.parts.values()
     queries = sum(part.queries for part in parts)
     empty = queries - sum(part.relevant for part in parts)
@@ -188,7 +188,7 @@ def headline(name: str, examined: Examination) -> str:
 
 
 def facts(artefact: Artefact, examined: Examination | None) -> dict[str, str]:
-    """What can be compared between data sets, in words."""
+    """Possible comparisons between data sets, in words."""
     recipe = artefact.recipe
     words = {
         "queries": f"{artefact.facts['queries']:,}",

@@ -1,4 +1,4 @@
-"""What may come in: our own pages' websockets with readable messages, and no more than fits.
+"""Filter of requests: accepts our own pages' websockets with readable messages, within limits.
 
 Streamlit serves routes that nothing here asks for, takes a websocket of any page of this machine,
 whatever its port, asks an outside host for its own address before it refuses another, and logs a
@@ -152,11 +152,11 @@ class Frames:
 
 
 def same_origin(origin: str | None, host: str, scheme: str | None) -> bool:
-    """Whether a websocket is asked for by a page of this server: same scheme, host and port.
+    """True if a page of this server opens the websocket: same scheme, host and port.
 
     Args:
-        origin: as the browser says it; None: no browser asks.
-        host: that is asked, with its port unless it is the scheme's own.
+        origin: from the browser; None: no browser.
+        host: of the request, with its port unless it is the scheme's own.
         scheme: by which the visitor reaches this server, http or https; None: not known.
 
     >>> same_origin("https://ltr.example", "ltr.example:443", "https")
@@ -180,7 +180,7 @@ def same_origin(origin: str | None, host: str, scheme: str | None) -> bool:
 
 
 def _scheme(scope: Scope, headers: Headers) -> str | None:
-    """How the visitor reaches the server: as a proxy says, or https where that is served."""
+    """Scheme of the visitor's connection: from a proxy's header, or https if served so."""
     scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     scheme = scheme or ("https" if scope.get("scheme") == "wss" else "")
     return WORDS.get(scheme, scheme) or None
@@ -200,7 +200,7 @@ def _below(path: str, *places: str) -> bool:
 
 
 def _read(message: Message) -> tuple[str | None, str]:
-    """The kind of a message, and why it cannot be taken, or nothing."""
+    """Kind of a message, and the reason to refuse it, or an empty text."""
     content = message.get("bytes")
     if content is None:
         return None, "a message of text"

@@ -53,8 +53,8 @@ class File:
     Attributes:
         label: what the button says.
         name: the file's name.
-        make: its content, made when it is asked for.
-        missing: why it cannot be made here, or empty.
+        make: makes its content on request.
+        missing: reason why it cannot be made here, or empty.
     """
 
     label: str
@@ -249,7 +249,7 @@ def browser() -> str | None:
 
 
 def drawing_lacks() -> str:
-    """What this machine lacks to draw SVG, PDF and PNG, as a sentence; empty if nothing.
+    """Missing requirements for SVG, PDF and PNG, as a sentence; empty if none.
 
     >>> drawing_lacks() == "" or drawing_lacks().endswith(".")
     True

@@ -67,7 +67,7 @@ def as_text(value: Any) -> str:
 
 
 def widget(declared: Parameter, now: Any, key: str) -> Any:
-    """Draw one parameter, which begins with a value; the value that stands in it."""
+    """Draw one parameter with a start value; returns the current value."""
     kinds = getattr(declared.type, "__args__", (declared.type,))
     label, words = label_of(declared), help_of(declared)
     if declared.choices:
@@ -123,7 +123,7 @@ def _step(now: Any) -> float:
 
 
 def label_of(declared: Parameter) -> str:
-    """What a parameter is called, with its unit."""
+    """Label of a parameter, with its unit."""
     words = declared.label or declared.name.replace("_", " ")
     unit = f" ({declared.unit})" if declared.unit else ""
     return words[:1].upper() + words[1:] + unit

@@ -1,4 +1,4 @@
-"""Jobs as people read them, and the watch on them: what it is, how far, how long still, its end.
+"""Jobs in words, and their observation: description, progress, remaining time, end.
 
 Every page draws `app.sidebar`, which looks at the table of jobs through this module; the pages
 Train and Jobs say the same words.
@@ -33,7 +33,7 @@ FAST, SLOW = 1.0, 5.0
 
 SEEN = "jobs under way"
 UPLOADS = "upload jobs"
-"""Where a session remembers the uploads that it handed in; their ends are told to it alone."""
+"""Session key of the submitted uploads; only this session is notified of their ends."""
 
 RECENT_STEPS = 10
 
@@ -52,7 +52,7 @@ def under_way() -> tuple[Job, ...]:
 
 
 def jobs_reading(keys: Iterable[ArtefactKey]) -> int:
-    """How many jobs under way read a data set among these artefacts; 0 where none can be seen."""
+    """Number of active jobs that read one of these data sets; 0 if jobs are unreadable."""
     names = {f"{key.kind}-{key.digest}" for key in keys}
     try:
         pinned = [str(job.parameters.get("pinned") or "").split(",") for job in under_way()]
@@ -67,7 +67,7 @@ def pace() -> float:
 
 
 def submit(kind: str, parameters: dict[str, Any]) -> Job:
-    """Hand in work and see that somebody does it; one that failed or was cancelled is tried again.
+    """Submit work and start it; a failed or cancelled job is tried again.
 
     Raises:
         ShuffleproofError: the work is impossible, or the table cannot be used.
@@ -148,10 +148,10 @@ def _running(identifier: str, words: str) -> None:
 def active() -> tuple[tuple[Job, ...], bool]:
     """The jobs under way, and whether they are others than when the page last asked for `news`.
 
-    Where work waits and nobody does it (after a power cut), somebody is started.
+    Starts a process if work waits without one (after a power cut).
 
     Raises:
-        JobError: the table cannot be used, or nobody can be started.
+        JobError: the table cannot be used, or no process can be started.
     """
     jobs = under_way()
     if jobs:
@@ -177,7 +177,7 @@ def news() -> list[Job]:
 
 
 def name(job: Job) -> str:
-    """What a job does, in a few words.
+    """Description of a job, in a few words.
 
     >>> name(Job("0", "train", {"data": "mq2008", "ranker": "dlcm", "preset": "tuned"}))
     'Train dlcm@tuned on mq2008'
@@ -232,7 +232,7 @@ def tuned_preset(job: Job) -> str:
 
 @dataclass(frozen=True)
 class JobProgress:
-    """How far a job is: a share from 0 to 1, in words, and seconds left where they are known."""
+    """Progress of a job: a share from 0 to 1, in words, and seconds left if known."""
 
     share: float
     words: str
@@ -240,7 +240,7 @@ class JobProgress:
 
 
 def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
-    """How far a running or waiting job is; its history tells how long it still takes.
+    """Progress of a running or waiting job; its history gives the remaining time.
 
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
     >>> job_progress(Job("0", "train", {}, state="running", progress=told))
@@ -271,7 +271,7 @@ def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
 
 
 def _far(job: Job) -> str:
-    """What is done of how much; of a search that time ends, of how much time."""
+    """Finished units out of all; of a search with a time limit, the share of time."""
     report = _report(job)
     if report.spent is not None:
         return f"{report.done:,} {report.unit}, {report.spent_in_words()}"
@@ -329,7 +329,7 @@ def took(job: Job) -> float | None:
 
 
 def outcome(job: Job, *, quality_first: bool = False) -> str:
-    """How a job ended, in a sentence without its reason.
+    """End of a job, in a sentence without its reason.
 
     Args:
         job: that ended.
@@ -351,7 +351,7 @@ def outcome(job: Job, *, quality_first: bool = False) -> str:
 
 
 def curve(steps: Iterable[Step]) -> pd.DataFrame:
-    """What a training measured, a row an epoch or tree.
+    """Measurements of a training, one row per epoch or tree.
 
     Columns done, loss, valid (NDCG@10), valid_loss, lists_per_second; a recipe that selects by
     validation loss reports it as a negative value, larger being better.
@@ -380,7 +380,7 @@ def act(verb: str, identifier: str) -> None:
     """Cancel, retry or forget a job.
 
     Raises:
-        JobError: there is no such job, it has not ended (forget), or nobody can be started.
+        JobError: no such job, it has not ended (forget), or no process can be started.
     """
     jobs = table()
     {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)

@@ -36,13 +36,13 @@ PAGES = {"data": "data", "ranker": "train"}
 
 @dataclass(frozen=True)
 class Filter:
-    """What of the library is shown.
+    """Filter of the library.
 
     Attributes:
         kind: a kind of artefacts; empty: all.
         data: the name of a data set; empty: all.
-        text: words that all stand in its names or summary, or long ones in its key.
-        parts: whether parts of cross-fittings are shown.
+        text: words that all occur in its names or summary, or long ones in its key.
+        parts: show parts of cross-fittings.
     """
 
     kind: str = ""
@@ -59,7 +59,7 @@ def entries() -> tuple[Entry, ...]:
 
 @services.until_stored(st.cache_resource)
 def damaged_entries() -> tuple[DamagedEntry, ...]:
-    """What lies in the store and cannot be an entry."""
+    """Damaged files of the store."""
     return tuple(library.damaged_entries(services.store()))
 
 
@@ -69,7 +69,7 @@ def size() -> int:
 
 
 def measured_again() -> None:
-    """Let the size be counted anew."""
+    """Let the size be counted again."""
     _size.clear()
 
 
@@ -80,7 +80,7 @@ def _size(now: services.StoreState) -> int:
 
 
 def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
-    """What could go, one row a kind: how many and how large (MB)."""
+    """Unneeded files, one row per kind: number and size (MB)."""
     frame = pd.DataFrame([{"what": item.what, "files": 1, "MB": item.size / 1e6} for item in waste])
     return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
@@ -121,7 +121,7 @@ def _has(entry: Entry, word: str) -> bool:
 
 
 def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
-    """One row an entry: what it is, its size (MB), age and cost, what it needs and who it."""
+    """One row per entry: description, size (MB), age, cost, and dependencies in both directions."""
     data, now = data_of(every), datetime.now(UTC)
     counts = Counter(key for entry in every for key in entry.needs)
     rows = [

@@ -15,7 +15,7 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 
 
 def require_login() -> None:
-    """Show only a way to log in to whoever must and has not; call it before anything is drawn."""
+    """Show only a log-in page to users who must log in; call it before anything is drawn."""
     if not _configured():
         return
     if st.user.is_logged_in:
@@ -28,7 +28,7 @@ def require_login() -> None:
 
 
 def _configured() -> bool:
-    """Whether logins are; a secrets file that cannot be read fails closed, one absent is no."""
+    """True if logins are configured; an unreadable secrets file fails closed."""
     try:
         return "auth" in st.secrets
     except StreamlitSecretNotFoundError as missing:
@@ -38,7 +38,7 @@ def _configured() -> bool:
 
 
 def has_logged_in(cookies: Mapping[str, str]) -> bool:
-    """Whether a request comes from somebody who has logged in, where that is asked.
+    """True if a request comes from a logged-in user, or if no login is required.
 
     Args:
         cookies: of the request; the login's is signed by Streamlit.

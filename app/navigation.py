@@ -42,8 +42,8 @@ class Page:
         title: in the navigation.
         path: in the address; empty: the page that an address without one shows.
         draw: draws it.
-        about: what it is for, in words that somebody would search for.
-        pins: what its address always says, and its link; beside it the data set.
+        about: its purpose, in words that a user would search for.
+        pins: names that its address and link always hold, besides the data set.
     """
 
     title: str

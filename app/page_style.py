@@ -1,4 +1,4 @@
-"""How pages look where Streamlit's theme does not say it: style that stands in the page's head.
+"""Style of pages beyond Streamlit's theme: CSS in the page's head.
 
 It is there before anything is drawn, so that nothing moves when it comes. Pages are light or dark
 as the browser asks for: nothing here offers another theme.
@@ -8,7 +8,7 @@ from shuffleproof.app.figures.style import BRIGHTER
 
 
 def _drawn_in(color: str) -> str:
-    """What selects the marks, lines and letters of a colour: in pictures, and in the sidebar."""
+    """CSS selectors of the marks, lines and letters of a colour, in pictures and sidebar."""
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     marks = f'.js-plotly-plot :is(path, text)[style*="rgb({red}, {green}, {blue})"]'
     return f'{marks}, [data-testid=stSidebar] span[style*="{color}" i]'

@@ -1,4 +1,4 @@
-"""What forms propose for a data set: the contrast trained on it, else the cheapest that says much.
+"""Proposals of forms for a data set: trained rankers that differ most, else the cheapest ones.
 
 A form whose button can be pressed at once must not begin hours of work by it, and what it proposes
 follows from what the page shows: no later work changes it.
@@ -38,7 +38,7 @@ DIGITS = 8
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a form begins with.
+    """Start values of a form.
 
     Attributes:
         rankers: as a job names them.
@@ -93,13 +93,13 @@ def trained_rankers(data: str) -> list[TrainedRanker]:
 
 
 def field_texts(labels: Iterable[str]) -> Callable[[str], str]:
-    """What fields show for labels of rankers, and for what is typed in beside them."""
+    """Display texts of ranker labels in fields, also of typed ones."""
     names = display_names(labels)
     return lambda label: names.get(label) or with_display_names(label)
 
 
 def texts(ranker: TrainedRanker) -> tuple[str, ...]:
-    """What addresses call a ranker, and what they called it once: by its key whatever comes."""
+    """Names of a ranker in addresses, also earlier ones: by its key."""
     named = f"{ranker.name}#{ranker.digest[:DIGITS]}"
     file = RankerName.of(ranker.label).path
     once = () if RankerName.of(ranker.label).digits else (ranker.name,)
@@ -107,12 +107,12 @@ def texts(ranker: TrainedRanker) -> tuple[str, ...]:
 
 
 def lists_texts(recipe: ListRecipe) -> tuple[str, ...]:
-    """What addresses call a way to make lists."""
+    """Name of a recipe of lists in addresses."""
     return (str(key_of("lists", recipe.plain())),)
 
 
 def for_training() -> tuple[str, ListRecipe]:
-    """The preset and the lists of a training that somebody may begin at once."""
+    """Preset and lists of a training that can start at once."""
     return next(iter(training.PRESETS)), cheapest_lists()
 
 

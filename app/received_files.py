@@ -86,7 +86,7 @@ def new_files(
 
 
 def draft(draft_name: str) -> Draft | None:
-    """What has been chosen in this session, if anything."""
+    """Files chosen in this session, if any."""
     held: Draft | None = st.session_state.get(draft_name)
     if held is None or held.over:
         return None

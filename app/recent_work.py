@@ -1,4 +1,4 @@
-"""What was made lately: studies and trained rankers, each with its main number and where it is."""
+"""Recent studies and trained rankers, each with its main number and address."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,9 +24,9 @@ class RecentWork:
 
     Attributes:
         page: the address of the page that shows it; empty where none does.
-        title: what it is; empty: what its page is called.
-        data: the data set's name; empty where it is not stored any more.
-        age: when it was made, in words.
+        title: description; empty: the title of its page.
+        data: the data set's name; empty if it is no longer stored.
+        age: in words.
         number: its main number, in words.
         address: what the page's address must say to show it.
     """
@@ -117,7 +117,7 @@ def _steadfast(key: str) -> str:
 
 
 def _verdict(key: str, kind: str) -> str:
-    """Whether the claim of the paper's table holds; empty where the study cannot say."""
+    """Verdict on the claim of the paper's table; empty if the study gives none."""
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     if kind == "set-size":
         word = compute(key, set_size.claim, measure).get("verdict", "")
@@ -127,7 +127,7 @@ def _verdict(key: str, kind: str) -> str:
 
 
 def _fall(key: str) -> str:
-    """Who falls furthest, and how far, at the last level of the first family."""
+    """Ranker with the largest loss at the last level of the first family, with the loss."""
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     summary = compute(key, StudyResult.summary, [measure])
     family = summary.family.iloc[0]

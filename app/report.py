@@ -104,7 +104,7 @@ def _methods(result: StudyResult) -> str:
 
 
 def _recipe(result: StudyResult) -> str:
-    """What makes it again, and all that determines it."""
+    """Command that reproduces it, and its full recipe."""
     writers = [("As a command", study_command), ("In Python", study_python)]
     parts = [_folded(head, _written(write, result)) for head, write in writers]
     text = html.escape(json.dumps(result.recipe, indent=1))

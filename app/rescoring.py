@@ -27,7 +27,7 @@ NUMBERS = ("shown", "answered", "shown_before", "answered_before", "score", "sco
 
 
 def features() -> tuple[int, ...]:
-    """The ids of the features of the data set in use; none where it cannot be asked."""
+    """Ids of the features of the data set in use; none if it cannot be scored."""
     try:
         return scoring.describe(state.data()).features
     except ShuffleproofError:
@@ -69,7 +69,7 @@ def ranker_of(trials: pd.DataFrame, seed: int) -> str:
         seed: which of them; the first where there is no such seed.
 
     Raises:
-        UsageError: one from outside, which is not stored and cannot be asked again.
+        UsageError: an external ranker that is not stored and cannot score again.
     """
     of_seed = trials[trials["draw"] == seed]
     row = (of_seed if len(of_seed) else trials).iloc[0]
@@ -93,7 +93,7 @@ def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.
         question: what the function needs beside store, data set, lists and query.
 
     Raises:
-        ShuffleproofError: the scoring process has no answer, or what is asked for is gone.
+        ShuffleproofError: the scoring process has no answer, or the ranker was deleted.
     """
     if "lists" not in artefact.facts:
         raise UsageError("this study was stored without its lists' recipe: run it again")

@@ -1,6 +1,6 @@
 """The door to the resident scoring process: one for the server, started with it and disposable.
 
-Torch and LightGBM load in that process alone. Answers are remembered by what they were asked for.
+Torch and LightGBM load only in that process. Answers are cached by their arguments.
 """
 
 import atexit
@@ -112,7 +112,7 @@ def _warm() -> None:
 
 
 def describe(data: str) -> DataDescription:
-    """What a data set is, as far as the pages that score need it.
+    """Facts of a data set for the pages that score.
 
     Raises:
         ScoringError: the process has no answer, or there is no such data set.
@@ -155,7 +155,7 @@ def _documents(query_list: List, features: tuple[int, ...]) -> Documents:
 def answers(
     query_list: List, rankers: tuple[TrainedRanker, ...], before: str, shown: str
 ) -> list[Answer]:
-    """What rankers answer to a list shown in two orders, given as texts of `ShownOrder`.
+    """Answers of rankers to a list in two input orders, given as texts of `ShownOrder`.
 
     Raises:
         ScoringError: the process has no answer.

@@ -1,4 +1,4 @@
-"""The rankers that a person works with, ticked once for every page, and whom they stand against.
+"""The user's selection of rankers for all pages, and the baseline.
 
 The selection is what forms begin with and what pages of results show, as long as the address of a
 page names no rankers itself. Nothing but a person's tick changes it, and an empty one changes
@@ -21,7 +21,7 @@ SELECTED, AGAINST = "selected", "pinned"
 """In addresses: the rankers ticked, and the one that others are compared with."""
 
 FOLLOWING = ("show", "baseline", "minus", "rankers", "ranker", "new.rankers")
-"""Choices of pages that are made anew, from the selection, when a person changes it."""
+"""Choices of pages that follow the selection when the user changes it."""
 
 CHANGED = "selection changed"
 
@@ -67,7 +67,7 @@ def choose() -> None:
 
 
 def _offered(data: str) -> list[str]:
-    """Whom a study of a data set may be asked about: by recipe, or brought from outside."""
+    """Rankers that a study of a data set can take: by recipe, or external."""
     try:
         brought = proposals.imported_rankers(data)
     except ShuffleproofError:  # the data set is gone: its page says so
@@ -84,7 +84,7 @@ def _follow() -> None:
 
 
 def selection_changed() -> bool:
-    """Whether a form has to begin anew, once after every change."""
+    """True once after every change: the form starts again."""
     return bool(st.session_state.pop(CHANGED, False))
 
 
@@ -109,14 +109,14 @@ def selected_rankers() -> tuple[str, ...]:
 
 
 def selected_among(labels: Iterable[str]) -> list[str]:
-    """Of these rankers those that are chosen; none where nobody is."""
+    """Selected ones of these rankers; empty without a selection."""
     return [label for label in labels if any(_is(label, name) for name in selected_rankers())]
 
 
 def among(labels: Iterable[str]) -> list[str]:
     """Of the rankers of a result those that are chosen, beside them what is for comparison.
 
-    All of them where nobody is chosen, or nobody who is there.
+    All of them without a selection, or if none of the selection is there.
     """
     there = list(labels)
     chosen = selected_among(there)
@@ -126,7 +126,7 @@ def among(labels: Iterable[str]) -> list[str]:
 
 
 def baseline(labels: Iterable[str], usual: str) -> str:
-    """Whom a page compares with: the baseline chosen, where its result has it, else the usual."""
+    """Baseline of a page: the chosen one if its result has it, else the usual one."""
     pinned = st.session_state.get(AGAINST)
     return next((label for label in labels if pinned and _is(label, pinned)), usual)
 
@@ -136,7 +136,7 @@ def _is_reference(label: str) -> bool:
 
 
 def _is(label: str, name: str) -> bool:
-    """Whether a result's label is of a ranker that was chosen: at any preset, of any seed."""
+    """True if a result's label is of a selected ranker: at any preset, with any seed."""
     digits, label_digits = RankerName.of(name).digits, RankerName.of(label).digits
     if digits:
         return bool(label_digits) and (

@@ -66,7 +66,7 @@ OF_THE_FILE = frozenset(
     {b"content-length", b"etag", b"last-modified"}
 )  # not of the page made of it
 SWITCH_SECONDS = 0.0005
-"""How long a page's script keeps the interpreter: what it has drawn is sent between its steps."""
+"""Thread switch interval: pages are sent while their script runs."""
 
 MESSAGE, STATE = 32, 5
 """Megabytes of a websocket's message, and of what a browser says that a page's controls are."""
@@ -228,7 +228,7 @@ class Dashboard(st.App):
 
 
 def spool() -> Spool | None:
-    """Where uploaded files lie, once the server is up."""
+    """Spool of uploaded files, once the server is up."""
     files = get_instance().uploaded_file_mgr if exists() else None
     return files if isinstance(files, Spool) else None
 
@@ -333,7 +333,7 @@ def main(given: Sequence[str]) -> None:
 
 
 def _going_on() -> str:
-    """What is said of jobs that outlive the server; empty where none does."""
+    """Message about jobs that outlive the server; empty if there are none."""
     with suppress(JobError):  # the page Jobs tells it
         running = len(jobs_of(default_store()).list("running"))
         if running:

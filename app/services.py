@@ -35,7 +35,7 @@ def store() -> Store:
 
 
 def folder_changes(kinds: Sequence[str] = KEPT) -> StoreState:
-    """What changes whenever something is stored, removed or named.
+    """Version of the store: changes whenever something is stored, removed or named.
 
     Args:
         kinds: folders of the store, in the user's and in the shipped part.
@@ -52,8 +52,8 @@ def until_stored(
     """Remember a function's answers: manifests are read again only when something was stored.
 
     Args:
-        cache: `st.cache_resource` where sessions share the answer, which nobody changes.
-        kinds: folders of the store; what is stored or removed there makes the answers anew.
+        cache: `st.cache_resource` if sessions share the answer, which must not be changed.
+        kinds: folders of the store; a change there invalidates the answers.
         settings: of the cache.
     """
 
@@ -124,12 +124,12 @@ def trained_rankers(data: str, train: str, valid: str) -> list[TrainedRanker]:
 
 
 def arrival_order(artefact: Artefact) -> Arrival:
-    """What artefacts are sorted by as they came, the shipped ones first."""
+    """Sort key of artefacts by arrival, bundled ones first."""
     return arrival(store(), artefact)
 
 
 def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
-    """A study whose facts name its data set as it is called now, where the old name is gone."""
+    """The study with the current name of its data set in its facts, if the old name is gone."""
     if study.facts["data"] in known:
         return study
     return replace(study, facts={**study.facts, "data": data})

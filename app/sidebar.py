@@ -34,7 +34,7 @@ class NavigationPage(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its label."""
 
     @property
     def path(self) -> str:
@@ -42,11 +42,11 @@ class NavigationPage(Protocol):
 
     @property
     def about(self) -> str:
-        """What it is for."""
+        """Its purpose."""
 
     @property
     def draw(self) -> Callable[[], None]:
-        """What draws it."""
+        """Function that draws it."""
 
 
 def draw(path: str = "") -> None:
@@ -69,7 +69,7 @@ def watch() -> None:
 
 
 def place() -> Literal["sidebar", "hidden"]:
-    """Where Streamlit draws the navigation: on telephones in the sidebar, which it then closes.
+    """Position of Streamlit's navigation: on phones in the sidebar, which it then closes.
 
     Elsewhere `navigation` draws it below the head, which many pages would push out of sight.
     """

@@ -72,7 +72,7 @@ def data() -> str:
 
 
 def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
-    """What the address asks for under a name although it is not among the options.
+    """Values of a name in the address that are not among the options.
 
     Call it before the widget of that name is drawn, which takes such values out of the address;
     they are remembered until another choice is made or another page is opened.

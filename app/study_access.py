@@ -1,4 +1,4 @@
-"""Stored studies for every page: those of a data set, what is computed of one, when it was made."""
+"""Stored studies for every page: those of a data set, computed values, dates."""
 
 import hashlib
 import pickle
@@ -20,7 +20,7 @@ from shuffleproof.core.studies.result import StudyResult
 
 
 def _name(function: FunctionType) -> str:
-    """A function of a module by its name; another could stand for several.
+    """A function of a module by its name, which must be unique.
 
     Raises:
         ValueError: a lambda or a function made inside another.
@@ -80,7 +80,7 @@ def place_of_job(job: Job) -> tuple[str, dict[str, str]] | None:
 
 
 def path(key: str) -> Path:
-    """Where a stored study lies."""
+    """Folder of a stored study."""
     return Path(services.store().resolve(key, "study").path)
 
 
@@ -97,7 +97,7 @@ def compute(
     *given: CallParameters.args,
     **more: CallParameters.kwargs,
 ) -> Value:
-    """What a function says of a stored study, remembered by the study's key and the arguments."""
+    """Value of a function of a stored study, cached by the study's key and the arguments."""
     answer: Value = _computed(key, compute, given, more)
     return answer
 
@@ -114,5 +114,5 @@ def day(artefact: Artefact) -> str:
 
 
 def dated_name(artefact: Artefact, words: str) -> str:
-    """What tells a stored study from others in a narrow place: its day, and these words."""
+    """Short label of a stored study, for menus: its day, and these words."""
     return f"{day(artefact)} · {words}"

@@ -7,7 +7,7 @@ from shuffleproof.core import glossary
 
 
 def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
-    """The help of a text: what is to be said first, then every term in it.
+    """Help of a text: a lead text first, then every term in it.
 
     Args:
         text: that stands on the page.
@@ -26,11 +26,11 @@ def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | 
 
 
 MARK = "\ue000{}\ue001"
-"""Stands for a link while the text around it is escaped."""
+"""Placeholder of a link while the text around it is escaped."""
 
 
 def linked_definition(term: glossary.Term) -> str:
-    """What a term means, as Markdown: other terms in it lead to theirs on the same page.
+    """Meaning of a term, as Markdown: other terms in it link to theirs on the same page.
 
     >>> linked_definition(next(term for term in glossary.TERMS if term.name == "LambdaMART"))
     'Boosted trees trained on how much swapping two documents would change [NDCG](#ndcg).'

@@ -39,7 +39,7 @@ PRESETS = {
     "paper": "as the paper says",
     "released": "as the released code does it",
 }
-"""Every preset and what it stands for."""
+"""Presets with their meanings."""
 
 FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.learns)
 """The rankers that can be trained."""
@@ -65,7 +65,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def usual_lists(data: str) -> ListRecipe:
-    """How the lists of a data set are made where nothing else is said."""
+    """Default recipe of the lists of a data set."""
     initial = RankerName.parse(ListRecipe().initial[0])
     return ListRecipe((str(replace(initial, preset=usual_preset(data))),)).of_today()
 
@@ -76,7 +76,7 @@ def usual_preset(data: str) -> str:
 
 
 def fit_size(data: str) -> FitSize:
-    """What training on a data set needs to know of it.
+    """Facts of a data set for training.
 
     Raises:
         ShuffleproofError: there is no such data set, or it cannot be read.
@@ -107,7 +107,7 @@ def presets(names: Sequence[str]) -> list[str]:
 
 
 def initial_rankers(data: FitSize) -> list[str]:
-    """What may cut and order the lists: rankers of single documents, chance, the file, a feature.
+    """Possible initial rankers: rankers of single documents, random order, file order, a feature.
 
     Rankers that are fitted on lists need an initial ranking themselves.
     """
@@ -127,7 +127,7 @@ def _fitted_on_documents() -> tuple[str, ...]:
 
 
 def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
-    """What a job has to say about its lists: what differs from the usual ones of a data set."""
+    """Fields of a job's lists that differ from the usual ones of a data set."""
     usual = asdict(usual_lists(data))
     changed = {name: value for name, value in asdict(lists).items() if value != usual[name]}
     if "initial" in changed:
@@ -153,7 +153,7 @@ def plan_training(
 
 
 def planner(data: FitSize) -> TrainingPlanner:
-    """What compares trainings with those of the store."""
+    """Key to compare trainings with those of the store."""
     return TrainingPlanner(data, services.store(), _recorded())
 
 
@@ -174,7 +174,7 @@ def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[
 
 
 def trained_rankers(data: FitSize) -> pd.DataFrame:
-    """The rankers trained on a data set, newest first; what is not learnt is left out.
+    """Rankers trained on a data set, newest first; untrained ones are left out.
 
     Combinations with a member of this data set stand among them.
 
@@ -245,7 +245,7 @@ def _row(artefact: Artefact, name: str, recipe: str) -> dict[str, Any]:
 
 
 def _size(artefact: Artefact) -> tuple[int | None, str]:
-    """How large a ranker is, and in what: a network's numbers, else its trees or rounds."""
+    """Size of a ranker with its unit: parameters of a network, else trees or rounds."""
     recipe, network = artefact.recipe.get("ranker", {}), artefact.path / NETWORK
     for unit in ("trees", "rounds"):
         if unit in recipe:

@@ -1,9 +1,9 @@
-"""Files that a person is choosing: written to the store's disk as they arrive, gone when unused.
+"""Files that a user is choosing: written to the store's disk as they arrive, deleted if unused.
 
 A draft belongs to one browser session. Its files leave the session's memory at once; the draft
 itself goes when it is cleared, when the session ends, or, should the server die, when an upload
-is cleared an hour later. Handing it in leaves it as it is, so that a form whose files failed can be
-mended and handed in again.
+is cleared an hour later. Submitting does not change it, so that a form whose files failed can be
+corrected and submitted again.
 """
 
 import os
@@ -79,7 +79,7 @@ class DraftFile:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How the files of a draft are to be read.
+    """Options for reading the files of a draft.
 
     Attributes:
         missing: what NULL and NaN cells become.
@@ -141,7 +141,7 @@ class Draft:
         return data[0] if len(data) == 1 else None
 
     def names_parts(self) -> bool:
-        """Whether the only file chosen is a table that names the part of every row itself."""
+        """True if the only file chosen is a table that names the part of every row."""
         file = self.only_file
         try:
             if file is None:
@@ -173,7 +173,7 @@ class Draft:
         self._path(file.part, file.name).rename(path)
 
     def fault(self, file: DraftFile, missing: str, columns: str = "") -> str:
-        """What is wrong with the first lines of a file, in a sentence; empty: nothing.
+        """Fault in the first lines of a file, in a sentence; empty: none.
 
         Args:
             file: of the draft.
@@ -191,11 +191,11 @@ class Draft:
         return _fault(path, changed, file.name, (missing, columns), with_query=with_query)
 
     def path(self, file: DraftFile) -> Path:
-        """Where a file of the draft lies."""
+        """Path of a file of the draft."""
         return self._path(file.part, file.name)
 
     def keep(self) -> None:
-        """Say that somebody is still choosing."""
+        """Mark the draft as in use."""
         with suppress(FileNotFoundError):
             os.utime(self.folder)
 
@@ -205,7 +205,7 @@ class Draft:
 
     @property
     def over(self) -> bool:
-        """Whether its folder is gone, by `clear` or because it was left for an hour."""
+        """True if its folder is gone, by `clear` or after an unused hour."""
         return not self.folder.is_dir()
 
     def submitted(self, how: Sequence[str], name: str, reading: ReadingOptions) -> Job:
@@ -244,7 +244,7 @@ class Draft:
             apart: whether each part has such a folder.
 
         Returns:
-            Its name, as jobs take it; the draft stays as it is.
+            Its name, for jobs; the draft does not change.
 
         Raises:
             DataError: no file.
@@ -277,7 +277,7 @@ def check_name(name: str, store: Store) -> None:
 
 
 def files_kept(store: Store, job: Job) -> bool:
-    """Whether the files of an ingestion are still there, so that it can be tried again."""
+    """True if the files of an ingestion still exist, so that it can be tried again."""
     try:
         uploads.folder_of(store, str(job.parameters.get("upload", "")))
     except DataError:
@@ -322,7 +322,7 @@ def _by_part(chosen: Sequence[DraftFile]) -> Mapping[str, list[str]]:
 
 
 def is_group(name: str) -> bool:
-    """Whether a file of this name holds the group sizes of another."""
+    """True if a file of this name holds the group sizes of another."""
     return name.endswith(tuple(end + packed for end in GROUP_SUFFIXES for packed in PACKED))
 
 

@@ -1,8 +1,8 @@
-"""How long ago, in words."""
+"""Ages in words."""
 
 
 def age_in_words(seconds: float) -> str:
-    """How long ago, roughly.
+    """Rough age.
 
     >>> age_in_words(45), age_in_words(60 * 90), age_in_words(86400 * 3)
     ('just now', '1 hour ago', '3 days ago')

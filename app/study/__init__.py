@@ -1,1 +1,1 @@
-"""What the pages of studies share: parts, forms, the job panel, queries behind a number."""
+"""Common parts of study pages: widgets, forms, the job panel, per-query results."""

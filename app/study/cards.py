@@ -46,7 +46,7 @@ def facts(
     answers: Sequence[AnswerAndMoves],
     data: str | None = None,
 ) -> dict[str, Any]:
-    """What the cards are drawn from, as plain values.
+    """Data of the cards, as plain values.
 
     Args:
         query: whose list it is.
@@ -87,7 +87,7 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
 
 
 def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
-    """How many documents each ranker moved, and what becomes of the one that loses most."""
+    """Number of documents that each ranker moved, and the position of the one that loses most."""
     changed = any(bool(moves["moved"].any()) for _, moves in answers)
     tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)
     return Headline(verdicts([(answer.ranker, moves) for answer, moves in answers]), *tier)

@@ -41,10 +41,10 @@ PRESET, INITIAL = "preset", "initial"
 
 @dataclass(frozen=True)
 class FormState:
-    """What a form says at the moment.
+    """Current values of a form.
 
     Attributes:
-        question: what is asked.
+        question: of the study.
         data: the data set, or the stem of its folds.
         lists: how the candidate lists are made.
         preset: of rankers named without one.
@@ -59,7 +59,7 @@ class FormState:
 
     @property
     def scope(self) -> Scope:
-        """What the question is asked of, as a job says it."""
+        """Scope of the question, as a job states it."""
         lists = training.lists_asked(self.data, self.lists)
         lists["initial"] = list(self.lists.initial)
         usual = training.usual_preset(self.data)
@@ -97,13 +97,13 @@ def to_train(_data: str, _shown: Artefact | None) -> Proposal:
 
 @dataclass(frozen=True)
 class Form:
-    """What the form of one kind of study adds to its question.
+    """Declaration of the form of one kind of study.
 
     Attributes:
         kind: of the study.
         rows: the fields that stand at once, side by side; the others are a click away.
-        from_shown: fields that begin with what the shown study was asked.
-        usual: what other fields begin with where that is not the question's default.
+        from_shown: fields that start with the values of the shown study.
+        usual: start values of other fields, if they are not the question's defaults.
         proposed: rankers and lists that it begins with.
         trains: whether the study trains its rankers, by a preset that can be chosen.
         widgets: the fields that are drawn in a way of their own.
@@ -111,7 +111,7 @@ class Form:
         note: what the field of rankers says beside what may be written into it.
         list_fields: of the recipe of lists, those that can be changed; none: all.
         data: draws what is asked of where that is not the data set in use alone: its folds.
-        draw_partial: draws what a study under way has found so far.
+        draw_partial: draws the first results of a running study.
     """
 
     kind: str
@@ -179,7 +179,7 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
 class _Page:
     """A form while it is drawn.
 
-    It begins with defaults, what follows from the data, and what the study shown was asked.
+    It starts with defaults, values from the data, and those of the shown study.
     """
 
     def __init__(self, form: Form, data: str, shown: Artefact | None) -> None:
@@ -205,7 +205,7 @@ class _Page:
 
     @property
     def rest_words(self) -> str:
-        """What is a click away."""
+        """Fields behind a click."""
         labels = [forms.label_of(self.fields[name]) for name in self.rest if name in self.fields]
         labels += [PRESET] if PRESET in self.rest else []
         return ", ".join(["Candidate lists", *(label.lower() for label in labels)])
@@ -230,7 +230,7 @@ class _Page:
             self.values[name] = widget(declared, now)
 
     def asked(self, changes: Mapping[str, str]) -> FormState:
-        """What the form says.
+        """Values of the form.
 
         Args:
             changes: of how the lists are made.
@@ -273,7 +273,7 @@ class _Page:
 
 
 def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
-    """What the shown study was asked, of what the form keeps; nothing of one that does not tell."""
+    """Values of the shown study for the form's fields; empty if the study does not hold them."""
     try:
         question = question_of(shown.recipe, shown.facts)
     except UsageError:

@@ -42,7 +42,7 @@ def first_picture(study: RunningStudy) -> None:
 
 @dataclass(frozen=True)
 class Panel:
-    """What differs between the pages that run studies.
+    """Declaration of a page's job panel.
 
     Attributes:
         kind: of the jobs and of the studies.
@@ -56,7 +56,7 @@ class Panel:
 
     @property
     def session_key(self) -> str:
-        """Where the session remembers what it handed in."""
+        """Session key of the submitted job."""
         return f"{self.kind} handed in"
 
 
@@ -80,7 +80,7 @@ def progress(panel: Panel, names: Collection[str], mine: JobFilter = lambda _job
 
 
 def has_first_results(panel: Panel, names: Collection[str]) -> bool:
-    """Whether a study of the page's kind, of this data, shows first results."""
+    """True if a running study of the page's kind, of this data, shows first results."""
     mine = {job.id for job in _jobs(panel, names, lambda job: not job.ended)}
     return any(study.job in mine for study in running_studies(services.store(), panel.kind))
 
@@ -110,7 +110,7 @@ def offer(
 
 
 def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
-    """Hand work in and show it; what makes it impossible is said where the button is."""
+    """Submit work and show it; errors appear next to the button."""
     with parts.errors_shown():
         st.session_state[panel.session_key] = submit(panel.kind, parameters).id
         st.rerun()

@@ -36,7 +36,7 @@ Studies = Mapping[str, type[ListlessQuestion]]
 
 @st.fragment
 def draw(studies: Studies, data: str) -> None:
-    """Draw the form; `studies` are the kinds that can be asked of the data, a stored name."""
+    """Draw the form; `studies` are the kinds that the data, a stored name, allow."""
     kind = next(iter(studies))
     if len(studies) > 1:
         kind = str(

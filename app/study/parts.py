@@ -115,7 +115,7 @@ def headline_words(answer: Headline) -> str:
 
 
 def convention(words: str, *more: str) -> None:
-    """What the numbers are: the measure's conventions, then how many of what."""
+    """Line about the numbers: the measure's conventions, then counts."""
     st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
 
 
@@ -126,14 +126,14 @@ def select(  # noqa: PLR0913 (what Streamlit takes, named)
     label: str, key: str, options: Iterable[str], usual: str, *, of: str = "", place: Any = st,
     **more: Any,
 ) -> str:  # fmt: skip
-    """Draw a choice of one that always stands in the address.
+    """Draw a choice of one that is always in the address.
 
     Args:
-        label: what it is called.
+        label: of the widget.
         key: in the address, and the widget's.
         options: what there is, as the address says it.
-        usual: what an address that says nothing means.
-        of: what the choice belongs to; where that is another than before, it is made anew.
+        usual: meaning of an address without the key.
+        of: owner of the choice; a new owner resets it.
         place: where it is drawn.
         more: what `st.selectbox` takes beside.
     """
@@ -148,7 +148,7 @@ def segments(
     """Draw a choice of one of a few, all of them in view; the address keeps all but the usual.
 
     Args:
-        label: what it is called.
+        label: of the widget.
         key: in the address, and the widget's.
         options: what each is called on the page.
         usual: what an address that says nothing means; by default the first.
@@ -202,16 +202,16 @@ def page_at(path: str, title: str = "elsewhere") -> StreamlitPage:
 
 
 def _elsewhere() -> None:
-    """Stands for a page, which is found by its path alone."""
+    """Placeholder of a page, which Streamlit finds by its path."""
 
 
 def fold(
     label: str, key: str, icon: str | None = None, *, expanded: bool = False
 ) -> DeltaGenerator | None:
-    """Draw something folded up; the place of its content once somebody has opened it.
+    """Draw an expander; returns the place of its content once the user has opened it.
 
     Args:
-        label: what it is called.
+        label: of the widget.
         key: of the widget.
         icon: before the label.
         expanded: whether it begins open.
@@ -221,13 +221,13 @@ def fold(
 
 
 def address_here(**more: str) -> dict[str, list[str]]:
-    """What the address says now, and more: what shows the same in another browser."""
+    """Query parameters that show the same page in another browser."""
     return address.whole_address() | {name: [value] for name, value in more.items()}
 
 
 @dataclass(frozen=True)
 class ExportContent:
-    """What can be taken away from a result.
+    """Downloads of a result.
 
     Attributes:
         figures: the figure's files in a width (a name of WIDTHS, or empty: as on a screen), with

@@ -20,7 +20,7 @@ OnClick = Callable[[Sequence[Any]], None]
 def cached_figure(
     draw: Callable[Facts, go.Figure], *facts: Facts.args, **more: Facts.kwargs
 ) -> go.Figure:
-    """What a function draws, remembered by its arguments; shared by sessions and never changed."""
+    """Figure of a function, cached by its arguments; shared by sessions and never changed."""
     return _drawn(draw, facts, more)
 
 
@@ -68,7 +68,7 @@ def chooses(**kinds: Callable[[Any], object]) -> OnClick:
 
 
 def follow_click(key: str, takes: OnClick, labels: Mapping[str, str] | None = None) -> None:
-    """Do what a click on a picture asks for; nothing where no point stands for anything.
+    """Handle a click on a picture; nothing if no point has a meaning.
 
     Args:
         key: of the picture.

@@ -1,4 +1,4 @@
-"""What a study found on the sample, greyed, where there is none of one's own data yet."""
+"""Greyed result of a study on the sample, if there is none on the user's data yet."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def shipped_study(kind: str) -> Artefact | None:
 
 
 def headline(result: StudyResult) -> Headline:
-    """What a study of any kind answers."""
+    """Answer of a study of any kind."""
     return study_kind(result.recipe).telling().headline(result, View())
 
 
@@ -43,7 +43,7 @@ def draw_sample(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaG
 
     Args:
         kind: of study.
-        instead: draws what stands for the picture of a kind that has none.
+        instead: draws the replacement of a picture for a kind without one.
     """
     artefact = None if state.data() == SAMPLE else shipped_study(kind)
     if artefact is None:

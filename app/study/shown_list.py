@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class ShownList:
-    """A list as it is shown, and as it was before.
+    """A list in its current and its previous input order.
 
     Attributes:
         documents: the list.
@@ -121,7 +121,7 @@ def forget_hand() -> None:
 
 
 def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownList:
-    """Draw the controls of the order; returns the list as it is to be shown."""
+    """Draw the controls of the order; returns the list in the chosen order."""
     _unreadable()
     present = order()
     _sorting(present, data)
@@ -147,7 +147,7 @@ def _unreadable() -> None:
 
 
 def _listed(query_list: scoring.List) -> tuple[Documents, list[int], list[int]]:
-    """The documents and both orders; orders of another list are forgotten, and it is said."""
+    """Documents and both orders; orders of another list are dropped with a message."""
     texts = (str(_read("before")), str(order()))
     documents = scoring.documents(query_list, texts)
     try:
@@ -187,7 +187,7 @@ def _sort(features: tuple[int, ...]) -> None:
 
 
 def _sort_by(kind: str, key: str = "feature") -> Callable[[], None]:
-    """What happens when the number that a kind of order goes by is changed in its widget."""
+    """Callback of the number widget of a kind of order."""
     return lambda: show(ShownOrder(kind, int(st.session_state[key])))
 
 
@@ -270,11 +270,11 @@ def _move(arranged: list[int], at: int, to: int) -> None:
 
 
 def take(chart: str) -> Callable[[], None]:
-    """What happens when a mark of this chart is clicked: the hand takes its document."""
+    """Callback of a click on a mark of this chart: picks up its document."""
     return partial(follow_click, chart, chooses(document=int))
 
 
 def recipe_words(recipe: ListRecipe) -> str:
-    """How lists are made, short enough for a choice."""
+    """Short description of a recipe of lists, for a menu."""
     depth = "all documents" if recipe.depth is None else f"top {recipe.depth}"
     return with_display_names(f"{depth} by {', '.join(recipe.initial)}, {recipe.scores}")
