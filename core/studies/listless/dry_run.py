@@ -73,7 +73,7 @@ def _of_retrievers(question: Any, indexed: IndexedCollection) -> Iterator[tuple[
 
 def _of_sparsity(question: Any, indexed: IndexedCollection) -> Iterator[tuple[str, ArtefactKey]]:
     from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-    from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.studies.kinds.retrieval.sparsity import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
 
     ways = [(way, level) for way in question.penalties for level in question.strengths]
     ways += [(PRUNING, 0.0)] if question.keep else []

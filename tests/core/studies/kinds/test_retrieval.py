@@ -1,7 +1,6 @@
 """The study of retrievers: values by their definitions, folds, gates first, found again."""
 
 import json
-import shlex
 from dataclasses import replace
 from math import log2
 
@@ -21,12 +20,10 @@ from shuffleproof.core.retrieval.registry import (
     retriever_entry,
 )
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.retrieval import sections, study
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.listless.collection_study import cross_fitted_search, folds
 from shuffleproof.core.studies.listless.retrievers import dense_retrievers, names
-from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.study import recipe_of
@@ -130,11 +127,6 @@ def test_a_study_that_counted_unjudged_documents_as_judged_is_another(store):
     assert {cell.digest for cell in telling.cells()}.isdisjoint(
         cell.digest for cell in before.cells()
     )
-
-
-def test_a_query_that_finds_nothing_counts_as_nothing_found():
-    empty = RankedDocuments.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
-    assert measure_queries(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("queries", [2, 7, 48])
@@ -266,10 +258,7 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
     values = result.values.copy()
     values[np.flatnonzero(result.trials["ranker"] == "snrm@small"), at] = 5 * len(COLLECTION)
     dense = replace(result, values=values)
-    said = sections.headline(dense, View())
-    assert said.text == "SNRM small is not sparse: it fails the sparsity checks."
-    failed = sections.gates(dense).set_index("retriever")["failed"]
-    assert failed["snrm@small"] == "a query reads 5.0 postings a document"
+    assert "SNRM small is not sparse" in sections.headline(dense, View()).text
     assert dense_retrievers(sections.pruned(sections.gates(dense))) == ["snrm@small"]
     assert dense_retrievers(sections.pruned(sections.gates(result))) == []
 
@@ -296,26 +285,15 @@ def test_letters_stand_where_the_test_says_so(result):
             assert marks == "".join(letter[other] for other in better)
 
 
-def test_it_is_asked_again_by_its_own_command_and_told_in_words(result):
-    line = reproduce.study_command(result.recipe, result.facts)
-    words = shlex.split(line)
-    assert words[1:3] == ["study", "retrieval"]
-    assert words[words.index("--retrievers") + 1] == "bm25,ql,snrm@small"
-    assert "--data" not in words, "the sample's is the usual"
-    text = paragraph(result.recipe, result.facts)
-    assert "retrievers: bm25,ql,snrm@small" in text
-    assert "text collection sample" in text
-    assert any("Zamani" in source for source in references(result.recipe, result.facts))
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--retrievers bm52", "did you mean bm25"), ("--retrievers ,", "name at least one"),
-        ("--measures NDGC", "NDCG"), ("--data nothing", "nothing"),
-        ("--retrievers snrm@larg", "preset of snrm"), ("--queries 1", "queries"),
+        ("--retrievers bm52", "did you mean bm25"),
+        ("--retrievers ,", "name at least one"),
+        ("--retrievers snrm@larg", "preset of snrm"),
+        ("--queries 1", "queries"),
     ],
-)  # fmt: skip
+)
 def test_wrong_questions_are_refused(store, capsys, flags, said):
     assert main(["study", "retrieval", *flags.split(), "--store", str(store.root)]) in {1, 2}
     assert said in capsys.readouterr().err

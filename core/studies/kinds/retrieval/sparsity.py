@@ -4,25 +4,35 @@ Neither is λ steered nor anything pruned under a penalty, so that each way acts
 fitted to judgments, so every judged query is measured at every seed.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+import pandas as pd
 
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import snrm
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.studies.cells import Cell, Compute
-from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.kinds.retrieval.question import Sparsity
+from shuffleproof.core.studies.listless import retrievers
 from shuffleproof.core.studies.listless.collection_study import (
     COSTS,
+    DEPTH,
     CollectionPlan,
     JudgedQueries,
     measure_folds,
 )
 from shuffleproof.core.studies.listless.question import ListlessQuestion
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
 from shuffleproof.core.studies.study import CellResult, Trial
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import number
 
 PRUNING = "pruning"
 QUERY_SHARE = 3
@@ -79,21 +89,18 @@ class Plan(CollectionPlan):
         )
         return super().of_question(question, indexed, ways=ways, **more)
 
-    def worker(self, indexed: IndexedCollection, judged: JudgedQueries) -> Compute:
-        """Trains a way at a seed, and searches every judged query."""
-
-        def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
-            row = cell.row
-            recipe = recipe_of(self.preset, row.ranker, row.level, row.draw)
-            seeded = replace(indexed, seed=row.draw)
-            artefact = yield from snrm.training(seeded, recipe)
-            latent = snrm.load(seeded, artefact, recipe)
-            if row.ranker == PRUNING:
-                latent = prune_latent(latent, int(row.level))
-            values = measure_folds(indexed, latent, judged.places, self.parsed_measures)
-            return judged.size, {"values": values}
-
-        return compute
+    def compute(
+        self, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
+    ) -> Generator[Progress, None, CellResult]:
+        """Train a way at a seed, and search every judged query."""
+        row, seeded = cell.row, replace(indexed, seed=cell.row.draw)
+        recipe = recipe_of(self.preset, row.ranker, row.level, row.draw)
+        artefact = yield from snrm.training(seeded, recipe)
+        latent = snrm.load(seeded, artefact, recipe)
+        if row.ranker == PRUNING:
+            latent = prune_latent(latent, int(row.level))
+        values = measure_folds(indexed, latent, judged.places, self.parsed_measures)
+        return judged.size, {"values": values}
 
 
 def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe:
@@ -116,3 +123,67 @@ def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:
     recipe = latent.recipe.with_fields({"keep_query": max(1, keep // QUERY_SHARE)})
     index = SparseIndex.of(SparseVectors.of(table))
     return snrm.Latent(latent.tokens, latent.network, recipe, index)
+
+
+COLUMNS = (
+    Column("way", "Way", help="A penalty in training, or pruning after it."),
+    Column("level", "Level", tables.LEVEL, "λ; of pruning: dimensions kept of a document."),
+    *retrievers.MEANS,
+    *retrievers.GATES[:-1],
+    retrievers.MILLISECONDS,
+    retrievers.GATES[-1],
+)
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """The best index that passes the sparsity checks."""
+    measure = view.measure(result)
+    sparse = _sparse(result, measure)
+    if not len(sparse):
+        return Headline("No index passes the sparsity checks.")
+    best = sparse.iloc[0]
+    return Headline(
+        f"{_way(best)} is the best sparse index: {measure} {number(best['mean'])} at "
+        f"{best['nonzeros_document']:.0f} non-zeros a document."
+    )
+
+
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
+    """Picture, conventions, table."""
+    frame, measure = points(result), view.measure(result)
+    yield Picture("sparsity", (frame[frame["measure"] == measure], measure))
+    for text in result.measures:
+        yield Convention.of(text, len(result.query_ids), f"{DEPTH:,} documents a query")
+    yield Table(frame, COLUMNS, "Effectiveness and sparsity of each index")
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """The command's answer in JSON."""
+    return {"points": records(points(result))}
+
+
+def points(result: StudyResult) -> pd.DataFrame:
+    """COLUMNS, a row a way, level and measure."""
+    rows = []
+    for way, kind, level in result.points:
+        times = result.per_query(way, kind, level, "milliseconds")
+        row = {"way": way, "level": level, "milliseconds": known_mean(times)}
+        rows.append(row | retrievers.gates_of(result, way, kind, level))
+    means = result.summary().rename(columns={"ranker": "way"})
+    frame = means.merge(pd.DataFrame(rows), on=["way", "level"])
+    return frame.reindex(columns=tables.keys(COLUMNS))
+
+
+def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
+    """The points of a measure that pass the sparsity checks, the best first."""
+    frame = points(result)
+    frame = frame[frame["measure"] == measure]
+    sparse = frame.drop(retrievers.failing(frame).index)
+    return sparse.sort_values("mean", ascending=False, kind="stable")
+
+
+def _way(row: Any) -> str:
+    """A way and its level in words."""
+    if row["way"] == PRUNING:
+        return f"pruning to {row['level']:g}"
+    return f"{row['way']} at λ = {row['level']:g}"
