@@ -2,7 +2,7 @@
 
 Both rankings are given as scores (higher is better; pass −rank for ranks) over ragged lists, so
 both may have ties: a tie in τ-b, a random order of its block in the overlap, whose value is the
-expected one. Lists of 0 or 1 documents agree perfectly. Each list costs O(n log n).
+expected one. Lists of 0 or 1 documents agree perfectly.
 """
 
 import numpy as np

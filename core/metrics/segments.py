@@ -26,14 +26,6 @@ def sums(
     return _reduced(_SUM, offsets, values)
 
 
-def means(
-    offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " segments"]:
-    """The mean of every segment; NaN for an empty one."""
-    lengths = np.diff(offsets)
-    return np.where(lengths > 0, sums(offsets, values) / np.maximum(lengths, 1), np.nan)
-
-
 def maxima(
     offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
 ) -> Float64[np.ndarray, " segments"]:

@@ -29,8 +29,8 @@ from shuffleproof.core.studies.result import StudyResult
 COLLECTION = planted.planted_collection()
 SIZE = len(COLLECTION)
 ASKED = (
-    "study retrieval --vary documents --retrievers bm25,lsi,snrm@small --withheld 0,.1,.4 --seeds 2 "
-    "--depth 20"
+    "study retrieval --vary documents --retrievers bm25,lsi,snrm@small --withheld 0,.1,.4 "
+    "--seeds 2 --depth 20"
 )
 
 
