@@ -126,7 +126,8 @@ class RetrieverEntry:
         label: as people read it.
         summary: what it does, in a sentence.
         source: whom it is from.
-        place: `module:function` below `core.retrieval`, which makes it of `IndexedCollection`.
+        place: `module:function` below `core.retrieval`, which makes it of what it learnt, or of
+            an `IndexedCollection` where it learns nothing; empty: it is what was learnt.
         sparse: whether the sparsity gates are about it: it searches learnt dimensions.
         reranks: whether it only orders what another found.
         learns: `module:value` of the `Learner` of what it searches with; empty: it learns nothing.
@@ -147,9 +148,19 @@ class RetrieverEntry:
 
     def build(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
-        known = (self.preset or self.presets[0],) if self.presets else ()
-        retriever: Retriever = _resolve(self.place)(indexed, *known)
+        if not self.learns:
+            return self.made_of(indexed)
+        return self.made_of(self.learner.at(indexed, self.trained_preset))
+
+    def made_of(self, source: Any) -> Retriever:
+        """The retriever, of what it learnt or else of an indexed collection."""
+        retriever: Retriever = _resolve(self.place)(source) if self.place else source
         return retriever
+
+    @property
+    def trained_preset(self) -> str:
+        """The preset that is meant, the first where none is named."""
+        return self.preset or self.presets[0]
 
     @property
     def learner(self) -> "Learner[Any, Any]":
@@ -165,14 +176,12 @@ class RetrieverEntry:
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
         """Train what it needs, or find it trained."""
-        if self.presets:
-            yield from self.learner.learning(indexed, self.preset or self.presets[0])
+        if self.learns:
+            yield from self.learner.learning(indexed, self.trained_preset)
 
     def network(self, indexed: IndexedCollection) -> str:
         """Digest of what it learns on a collection; empty where it learns nothing."""
-        if not self.presets:
-            return ""
-        return self.learner.network(indexed, self.preset or self.presets[0])
+        return self.learner.network(indexed, self.trained_preset) if self.learns else ""
 
     @property
     def members(self) -> "tuple[RetrieverEntry, ...]":
@@ -314,25 +323,25 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
         "fnrm", "FNRM",
         "Reorders what query likelihood finds first, by weighted bags of embeddings "
         "(`train fnrm`).",
-        "Dehghani et al., SIGIR 2017", "rerankers:fnrm", reranks=True, learns="rerankers:FNRM",
+        "Dehghani et al., SIGIR 2017", "", reranks=True, learns="rerankers:FNRM",
         presets=RERANKER_PRESETS,
     ),
     RetrieverEntry(
         "cnrm", "CNRM",
         "Reorders what query likelihood finds first, by convolved n-grams (`train cnrm`).",
-        "Zamani et al., CIKM 2018", "rerankers:cnrm", reranks=True, learns="rerankers:CNRM",
+        "Zamani et al., CIKM 2018", "", reranks=True, learns="rerankers:CNRM",
         presets=RERANKER_PRESETS,
     ),
     RetrieverEntry(
         "snrm", "SNRM",
         "Sparse latent dimensions that a network learnt from query likelihood (`train snrm`).",
-        "Zamani et al., CIKM 2018", "snrm:snrm", sparse=True, learns="snrm:LEARNER",
+        "Zamani et al., CIKM 2018", "", sparse=True, learns="snrm:LEARNER",
         presets=SNRM_PRESETS,
     ),
     RetrieverEntry(
         "snrm-prf", "SNRM with feedback",
         "SNRM with the latent dimensions of the documents first found.",
-        "Zamani et al., CIKM 2018", "snrm:feedback", sparse=True, learns="snrm:LEARNER",
+        "Zamani et al., CIKM 2018", "snrm:LatentFeedback", sparse=True, learns="snrm:LEARNER",
         presets=SNRM_PRESETS,
     ),
 )  # fmt: skip

@@ -502,15 +502,3 @@ def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> 
 
 
 LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load)
-preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.train
-key_of_training = LEARNER.key_of_training
-
-
-def snrm(indexed: IndexedCollection, name: str = "tuned") -> Latent:
-    """SNRM of a collection at a preset, as trained."""
-    return LEARNER.at(indexed, name)
-
-
-def feedback(indexed: IndexedCollection, name: str = "tuned") -> LatentFeedback:
-    """SNRM with latent pseudo-relevance feedback."""
-    return LatentFeedback(snrm(indexed, name))

@@ -5,9 +5,7 @@ one safetensors file, written beside the old one and renamed over it: a run that
 resumed takes the same steps as one that was left alone.
 """
 
-import json
 import math
-import os
 import time
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, field, replace
@@ -17,19 +15,17 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int64
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from shuffleproof.core.data.batches import HeldLists, scoring_plan, training_plan
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import ArtefactError, DataError, DivergedError
+from shuffleproof.core.errors import DataError, DivergedError
 from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.store.manifest import checkpoint_errors
+from shuffleproof.core.training import checkpoint
 from shuffleproof.core.training.network import (
     Network,
     arithmetic,
@@ -93,9 +89,6 @@ def learning_rate(recipe: TrainingRecipe, share: float, state: ScheduleState) ->
     return recipe.learning_rate * 0.5 * (1.0 + math.cos(math.pi * left))
 
 
-FILE = "checkpoint.safetensors"
-
-
 @dataclass(frozen=True, eq=False)
 class RunState:
     """What a run knows between two epochs.
@@ -115,73 +108,29 @@ class RunState:
     schedule: ScheduleState = field(default_factory=ScheduleState)
 
 
+PLAIN = ("epoch", "best_epoch", "best_value")
+"""Numbers of a `RunState`."""
+
+
 def save(
-    workspace: Path,
-    recipe: dict[str, Any],
-    state: RunState,
-    trained: tuple[Network, torch.optim.Optimizer],
+    workspace: Path, recipe: dict[str, Any], state: RunState, trained: checkpoint.Trained
 ) -> None:
-    """Write a checkpoint over the one before.
-
-    Args:
-        workspace: a directory that outlives the process.
-        recipe: the run's recipe; a checkpoint goes on only under the same one.
-        state: the run's state.
-        trained: the network and its optimiser, as they are now.
-    """
-    network, optimiser = trained
-    tensors = {f"network/{name}": value for name, value in weights_of(network).items()}
-    tensors |= {f"best/{name}": value for name, value in state.best_weights.items()}
-    for index, moments in optimiser.state_dict()["state"].items():
-        for name, value in moments.items():
-            if isinstance(value, Tensor):
-                tensors[f"optimiser/{index}/{name}"] = value.detach().to("cpu", copy=True)
-    head = {
-        "recipe": recipe,
-        "epoch": state.epoch,
-        "best_epoch": state.best_epoch,
-        "best_value": state.best_value,
-        "schedule": asdict(state.schedule),
-    }
-    fresh = workspace / f"{FILE}.new"
-    with checkpoint_errors(workspace / FILE):
-        workspace.mkdir(parents=True, exist_ok=True)  # who did this too ended it
-        save_file(tensors, fresh, metadata={"run": json.dumps(head)})
-        with fresh.open("rb+") as written:
-            os.fsync(written.fileno())
-        fresh.replace(workspace / FILE)
+    """Write a checkpoint of a run over the one before."""
+    head = {"recipe": recipe, **{name: getattr(state, name) for name in PLAIN}}
+    head["schedule"] = asdict(state.schedule)
+    best = {f"best/{name}": value for name, value in state.best_weights.items()}
+    checkpoint.save(workspace, head, trained, best)
 
 
-def restore(
-    workspace: Path, recipe: dict[str, Any], trained: tuple[Network, torch.optim.Optimizer]
-) -> RunState:
-    """Bring a network and its optimiser to where the last checkpoint left them.
-
-    Without a checkpoint both stay as they are and the state is that of a new run.
-
-    Raises:
-        ArtefactError: the checkpoint belongs to another recipe, or cannot be read.
-    """
-    path = workspace / FILE
-    if not path.exists():
+def restore(workspace: Path, recipe: dict[str, Any], trained: checkpoint.Trained) -> RunState:
+    """The state that the last checkpoint holds, network and optimiser as they were then."""
+    found = checkpoint.restore(workspace, recipe, trained)
+    if found is None:
         return RunState()
-    groups: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "optimiser": {}}
-    with checkpoint_errors(path), safe_open(path, framework="pt") as stored:
-        head = json.loads(stored.metadata()["run"])
-        if head["recipe"] != json.loads(json.dumps(recipe)):
-            raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")
-        for name in stored.keys():  # noqa: SIM118 (not a mapping)
-            group, _, inner = name.partition("/")
-            groups[group][inner] = stored.get_tensor(name)
-    network, optimiser = trained
-    network.load_state_dict(groups["network"])
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, value in groups["optimiser"].items():
-        index, _, moment = name.partition("/")
-        moments.setdefault(int(index), {})[moment] = value
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+    head, best = found
     schedule = ScheduleState(tuple(head["schedule"]["losses"]), head["schedule"]["decays"])
-    return RunState(head["epoch"], head["best_epoch"], head["best_value"], groups["best"], schedule)
+    weights = {name.removeprefix("best/"): value for name, value in best.items()}
+    return RunState(**{name: head[name] for name in PLAIN}, best_weights=weights, schedule=schedule)
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,4 +80,4 @@ def _of_sparsity(question: Any, indexed: IndexedCollection) -> Iterator[tuple[st
     for way, level in ways:
         for seed in range(question.seeds):
             recipe = recipe_of(question.preset, way, level, seed)
-            yield "snrm", snrm.key_of_training(replace(indexed, seed=seed), recipe)
+            yield "snrm", snrm.LEARNER.key_of_training(replace(indexed, seed=seed), recipe)

@@ -70,7 +70,7 @@ def test_the_shipped_collection_is_searched_by_two_retrievers(store):
 def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     page = opened(query={"right": "snrm@small"})
     query = COLLECTION.queries[0]
-    latent = snrm.snrm(
+    latent = snrm.LEARNER.at(
         IndexedCollection(COLLECTION, Store(store.root, default_store().bundled)), "small"
     )
     documents = latent.search([query], 10).of(0)[0].tolist()

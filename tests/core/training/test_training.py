@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.fit_cache import fit_or_load
 from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.training import loop, network
+from shuffleproof.core.training import checkpoint, loop, network
 from shuffleproof.core.training.loop import (
     ScheduleState,
     TrainingData,
@@ -283,10 +283,10 @@ def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
     while next(run).part:
         pass
     run.close()
-    assert [path.name for path in tmp_path.iterdir()] == [loop.FILE]
+    assert [path.name for path in tmp_path.iterdir()] == [checkpoint.FILE]
     with pytest.raises(ArtefactError, match="another recipe"):
         fitted(small("dlcm", seed=9), tmp_path)
-    (tmp_path / loop.FILE).write_bytes(b"cut short")
+    (tmp_path / checkpoint.FILE).write_bytes(b"cut short")
     with pytest.raises(ArtefactError, match=r"cannot be read.*Remove it: the training then begins"):
         fitted(small("dlcm"), tmp_path)
 
@@ -295,7 +295,7 @@ def test_a_full_disk_under_a_checkpoint_is_told(tmp_path, monkeypatch):
     def full(*_, **__):
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(loop, "save_file", full)
+    monkeypatch.setattr(checkpoint, "save_file", full)
     with pytest.raises(ArtefactError, match="no space left to write"):
         fitted(small("dlcm"), tmp_path)
 
@@ -339,7 +339,6 @@ def test_hidden_features_are_hidden_from_whole_lists_and_the_others_grow_as_much
 
 
 def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):
-    from shuffleproof.core.training import loop
 
     shares, rate = [], loop.learning_rate
 

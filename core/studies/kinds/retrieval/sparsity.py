@@ -84,7 +84,7 @@ class Plan(CollectionPlan):
         points += [(PRUNING, float(level)) for level in asked["keep"]]
         recipes = {point: recipe_of(asked["preset"], *point, 0) for point in points}
         ways = tuple(
-            (*point, snrm.key_of_training(indexed, recipe).digest)
+            (*point, snrm.LEARNER.key_of_training(indexed, recipe).digest)
             for point, recipe in recipes.items()
         )
         return super().of_question(question, indexed, ways=ways, **more)
@@ -95,7 +95,7 @@ class Plan(CollectionPlan):
         """Train a way at a seed, and search every judged query."""
         row, seeded = cell.row, replace(indexed, seed=cell.row.draw)
         recipe = recipe_of(self.preset, row.ranker, row.level, row.draw)
-        artefact = yield from snrm.training(seeded, recipe)
+        artefact = yield from snrm.LEARNER.training(seeded, recipe)
         latent = snrm.load(seeded, artefact, recipe)
         if row.ranker == PRUNING:
             latent = prune_latent(latent, int(row.level))
@@ -114,7 +114,7 @@ def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe
         penalty = {"penalty": way, "strength": level}
     free = {"document_target": 0, "query_target": 0, "keep_document": 0, "keep_query": 0,
             "keep_share": 1.0, "seed": seed}  # fmt: skip
-    return snrm.preset(preset).with_fields({**penalty, **free})
+    return snrm.LEARNER.preset(preset).with_fields({**penalty, **free})
 
 
 def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:

@@ -88,7 +88,7 @@ def test_what_is_learnt_before_encodes_what_comes_later(store):
     early = np.setdiff1d(np.arange(SIZE), grown.late)
     entry = retriever_entry("snrm@small")
     run_to_end(entry.learning(grown.before))
-    before, after = snrm.snrm(grown.before, "small"), grown.retriever(entry)
+    before, after = snrm.LEARNER.at(grown.before, "small"), grown.retriever(entry)
     assert len(after.index.vectors) == SIZE
     old, new = before.index.vectors.matrix, after.index.vectors.matrix
     assert (new[early] != old).nnz == 0

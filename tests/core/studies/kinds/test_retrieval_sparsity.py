@@ -56,7 +56,7 @@ def test_a_heavier_penalty_leaves_fewer_dimensions_and_pruning_the_largest(store
     assert told["pruning", 5.0] <= 5
     indexed = IndexedCollection(planted.planted_collection(), store)
     recipe = study.recipe_of("small", study.PRUNING, 5.0, 0)
-    latent = snrm.load(indexed, run_to_end(snrm.training(indexed, recipe)), recipe)
+    latent = snrm.load(indexed, run_to_end(snrm.LEARNER.training(indexed, recipe)), recipe)
     whole, left = latent.index.vectors.matrix, study.prune_latent(latent, 5).index.vectors.matrix
     for row in range(0, 480, 97):
         values = whole[[row]].toarray()[0]
