@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from shuffleproof.core.losses.pairs import pairwise
+from shuffleproof.core.losses.pairs import Part, pairwise
 from shuffleproof.core.losses.weights import delta_ndcg, weights_named
 
 
@@ -118,9 +118,5 @@ def frank(
     return pairwise(scores, labels, mask, part, weights_named(pair_weights))
 
 
-def _logistic(steepness: int | float) -> partial[Tensor]:
-    return partial(_softplus, steepness)
-
-
-def _softplus(steepness: int | float, margin: Tensor) -> Tensor:
-    return -F.logsigmoid(steepness * margin)
+def _logistic(steepness: int | float) -> Part:
+    return lambda margin: -F.logsigmoid(steepness * margin)

@@ -16,7 +16,7 @@ from shuffleproof.core.data import mapped_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import RankedDocuments
-from shuffleproof.core.retrieval.sparse import SparseVectors, concatenate
+from shuffleproof.core.retrieval.sparse import SparseVectors
 
 FORMAT = "shuffleproof-sparse-index-1"
 FILE = "index.safetensors"
@@ -86,10 +86,6 @@ class SparseIndex:
         """How many postings each query reads."""
         read = np.append(0, np.cumsum(self.document_frequency[queries.dimensions]))
         return read[queries.offsets[1:]] - read[queries.offsets[:-1]]
-
-    def with_documents(self, vectors: SparseVectors) -> "SparseIndex":
-        """The index with more documents behind those that are there."""
-        return SparseIndex.of(concatenate(self.vectors, vectors))
 
     def explain(self, query: SparseVectors, document: int) -> list[Reason]:
         """Why a document has its score: what each shared dimension adds, the most first.

@@ -428,10 +428,11 @@ class Latent:
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)
-        new = SparseVectors.of(prune(table, recipe.training.keep_document))
+        new = prune(table, recipe.training.keep_document)
         early = np.setdiff1d(np.arange(len(collection)), late)
         order = np.argsort(np.concatenate([early, late]), kind="stable")
-        index = SparseIndex.of(self.index.with_documents(new).vectors.select(order))
+        every = vstack([self.index.vectors.matrix, new], format="csr")[order]
+        index = SparseIndex.of(SparseVectors.of(every))
         return Latent(self.tokens, self.network, recipe, index)
 
     def save(self, folder: Path) -> None:

@@ -261,13 +261,9 @@ class Learner(Generic[R, M]):
             DivergedError: the loss is no longer a finite number.
         """
         store, key = indexed.store, self.key_of_training(indexed, recipe)
-        artefact = store.find(key)
-        if artefact is not None:
-            return artefact
-        with store.lock(key):
-            artefact = store.find(key)
-            if artefact is not None:
-                return artefact
+        with store.found_or_locked(key) as found:
+            if found is not None:
+                return found
             workspace = store.workspace(key)
             trainer = self.trainer(indexed, recipe)
             trainer.restore(workspace)

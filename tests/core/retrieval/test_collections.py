@@ -150,24 +150,11 @@ def test_malformed_files_are_named_with_the_line(tmp_path, case):
     assert not list(Store(tmp_path / ".store").artefacts())
 
 
-def test_a_file_without_anything_is_named(tmp_path):
-    beir(tmp_path)
-    (tmp_path / "corpus.jsonl").write_text("\n")
-    with pytest.raises(DataError, match=r"corpus\.jsonl: an empty file"):
-        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
-
-
 def test_the_first_document_of_a_table_may_be_empty(tmp_path):
     tables(tmp_path)
     (tmp_path / "documents.tsv").write_text("1\t\n2\tflow\n")
     found = find(str(tmp_path), Store(tmp_path / ".store"))
     assert list(found.texts) == ["", "flow"]
-
-
-def test_a_damaged_archive_is_named_in_one_line(tmp_path):
-    (tmp_path / "all.tar.gz").write_bytes(b"no archive")
-    with pytest.raises(DataError, match=r"all.tar.gz: a damaged archive \([^\n]+\)\. Fetch"):
-        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
 
 
 def test_a_folder_without_documents_or_queries_says_what_is_wanted(tmp_path):

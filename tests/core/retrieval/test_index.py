@@ -7,7 +7,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval import index as module
 from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import SparseIndex
-from shuffleproof.core.retrieval.sparse import SparseVectors, concatenate
+from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.seeds import generator
 
 
@@ -61,22 +61,11 @@ def test_a_query_that_matches_nothing_is_counted_and_finds_nothing(index, querie
     assert Gates.of(index, asked).empty_share == len(empty) / 40
 
 
-def saved(index, path):
-    index.save(path)
-    return path.read_bytes()
-
-
-def test_documents_that_are_added_are_as_those_that_were_there(index, documents, tmp_path):
-    larger = index.with_documents(SparseVectors.of(dense(3, 25)))
-    whole = SparseIndex.of(SparseVectors.of(np.vstack([documents, dense(3, 25)])))
-    assert saved(larger, tmp_path / "larger") == saved(whole, tmp_path / "whole")
-
-
 def test_why_a_document_has_its_score(index, queries):
     asked = SparseVectors.of(queries)
     found = index.search(asked, 3)
     for query in (1, 2, 3):
-        own = asked.select(np.array([query]))
+        own = SparseVectors.of(queries[[query]])
         documents, scores = found.of(query)
         for document, score in zip(documents, scores, strict=True):
             reasons = index.explain(own, int(document))
@@ -112,8 +101,6 @@ def test_other_widths_are_refused(index):
     narrow = SparseVectors.of(np.ones((1, 3), np.float32))
     with pytest.raises(DataError, match="3 dimensions, the index has 50"):
         index.search(narrow, 1)
-    with pytest.raises(DataError, match="3 dimensions beside 50"):
-        concatenate(index.vectors, narrow)
 
 
 def test_no_documents_and_no_queries():
