@@ -199,16 +199,3 @@ def test_ranksvm_on_mq2008_comes_near_what_letor_published(tmp_path):
     letor4, usual = (np.mean(of_folds[bundle], axis=0) for bundle in ("letor4", None))
     assert letor4 == pytest.approx([0.2279, 0.4832], abs=0.006)
     assert usual[0] > 0.5
-
-
-def test_allranks_formula_agrees_where_no_scores_tie():
-    dataset, lists, scores = random_case(4, 10**6)
-    _, found = values("allrank", [f"NDCG@{k}" for k in CUTOFFS], dataset, lists, scores)
-    for query, (start, stop) in enumerate(itertools.pairwise(dataset.offsets)):
-        gains = 2.0 ** dataset.labels[start:stop].astype(np.float64) - 1
-        discounts = 1 / np.log2(np.arange(stop - start) + 2.0)
-        own = np.cumsum(gains[np.argsort(-scores[start:stop])] * discounts)
-        best = np.cumsum(np.sort(gains)[::-1] * discounts)
-        ats = np.minimum(CUTOFFS, stop - start) - 1
-        wanted = own[ats] / best[ats] if best[0] else np.ones(len(ats))
-        np.testing.assert_allclose(found[:, query], wanted, rtol=1e-6)

@@ -199,20 +199,10 @@ def test_a_collection_keeps_how_its_texts_become_terms(tmp_path, capsys):
     found = find("plain", store)
     assert found.analysis == plain
     assert "tokeniser blanks" in " ".join(found.notes)
-    terms = {
-        one: IndexedCollection(find(one, store), store).tokens.terms for one in ("usual", "plain")
-    }
-    assert "slab" in terms["usual"]
-    assert "slabs" in terms["plain"]
-    bm25 = retriever_entry("bm25")
-    indexed = [IndexedCollection(find(name, store), store) for name in ("usual", "plain")]
-    assert [len(bm25.build(one).search(["in"], 9).of(0)[0]) for one in indexed] == [0, 1]
     flags = ("--tokeniser", "letters", "--stop-words", "lucene", "--stemmer", "english")
     place = ("--name", "flags", "--store", str(store.root))
-    code, read = told(capsys, "ingest-collection", str(at), *flags, *place)
-    assert code == 0
+    assert told(capsys, "ingest-collection", str(at), *flags, *place)[0] == 0
     assert find("flags", store).analysis == Analysis("letters", "lucene", "english")
-    assert any("stemmer english" in note for note in read["notes"])
 
 
 def test_a_vocabulary_of_some_documents_lacks_the_words_of_others(tmp_path):
@@ -311,8 +301,7 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     assert (code, network["cached"], network["epochs"]) == (0, False, 60)
     assert told(capsys, "train", "snrm", "--preset", "small", "--data", "mine", *store)[1]["cached"]
     for name in ("fnrm", "cnrm"):
-        code, network = told(capsys, "train", f"{name}@small", "--data", "mine", *store)
-        assert (code, network["ranker"], set(network["last"])) == (0, name, {"agreement", "loss"})
+        assert told(capsys, "train", f"{name}@small", "--data", "mine", *store)[0] == 0
     learnt = {one.name: f"{one.name}@small" for one in RETRIEVERS.values() if one.presets}
     by = [learnt.get(name, name) for name in RETRIEVERS]
     names = ",".join(by)
@@ -322,8 +311,6 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     first = {row["retriever"]: row["document"] for row in found["rows"] if row["rank"] == 1}
     assert set(first) == set(by)
     assert all(document.startswith("d-7-") for document in first.values())
-    code, row = told(capsys, "list", "retrievers")
-    assert {one["name"] for one in row["rows"]} == set(RETRIEVERS)
     make = ("candidates", "mine", "--depth", "2", "--features", "--name", "mine_ltr", *store)
     code, made = told(capsys, *make)
     assert (code, made["queries"], made["documents"], made["features"]) == (0, 40, 80, 9)
@@ -345,17 +332,8 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     assert len(own) == wrote["rows"]
     assert [line[3] for line in own if line[0] == read.query_ids[7]][:3] == ["1", "2", "3"]
     assert {line[2] for line in own if line[0] == read.query_ids[7]} <= set(read.doc_ids)
-    for wrong, said in (
-        (("v.csv", "--run", "r"), "name one file"),
-        ((), "name one file"),
-    ):
-        assert main(["export", "mine", *wrong, *store]) == 2
-        assert said in capsys.readouterr().err
-    assert told(capsys, "doctor-collection", "mine", *store)[0] == 0
-    code, listed = told(capsys, "library", "list", "--kind", "collection", *store)
-    assert [one["name"] for one in listed["rows"]] == ["mine"]
-    assert main(["search", "mine", "a", "--by", "bm52", *store]) == 2
-    assert "did you mean bm25" in capsys.readouterr().err
+    assert main(["export", "mine", *store]) == 2
+    assert "name one file" in capsys.readouterr().err
 
 
 def test_pages_call_documents_and_queries_of_candidates_by_their_texts(tmp_path):

@@ -170,18 +170,6 @@ def test_postings_are_counted_as_often_as_they_are_read(indexed, name):
     assert retriever.document_terms.tolist() == [len(set(text)) for text in texts_of(indexed)]
 
 
-def test_bm25_ranks_as_bm25s(indexed):
-    bm25s = pytest.importorskip("bm25s")
-    theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
-    theirs.index(texts_of(indexed), show_progress=False)
-    ours = RETRIEVERS["bm25"].build(indexed).search(QUERIES, 200)
-    for query in (0, 1, 4, 5):
-        dense = theirs.get_scores(QUERIES[query].split())
-        documents, scores = ours.of(query)
-        assert scores == pytest.approx(dense[documents], rel=1e-5)
-        assert len(documents) == (dense > 0).sum()
-
-
 @pytest.mark.parametrize("name", [one.name for one in RETRIEVERS.values() if not one.presets])
 def test_every_retriever_keeps_the_best_and_finds_nothing_where_nothing_matches(indexed, name):
     retriever = RETRIEVERS[name].build(indexed)

@@ -13,7 +13,6 @@ from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.losses import softrank
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
@@ -131,16 +130,6 @@ def test_no_step_asks_the_device_for_anything(name, lengths):
         for _ in run:
             pass
     assert spy.found.total() == planned_copies, spy.found
-
-
-@pytest.mark.usefixtures("without_autocast")
-def test_the_spy_finds_a_step_that_asks(monkeypatch):
-    """SoftRank, if it counted the relevant documents."""
-    monkeypatch.setattr(softrank, "documents_with_gain", lambda one: one.nonzero(as_tuple=True))
-    lists = lists_of(RAGGED, "meta")
-    steps = steps_of("dlcm-softrank", lists, optimiser="sgd")
-    with pytest.raises(NotImplementedError), Spy():
-        list(epoch_of(steps))
 
 
 def test_scoring_sends_its_plan_to_the_device_once(monkeypatch):
@@ -296,14 +285,10 @@ def test_a_training_that_memory_was_too_small_for_says_so(monkeypatch, caplog, t
         work = fit_or_load(spec, *parts, ALL_DOCUMENTS, Store(tmp_path / "small"))
         facts = run_to_end(work, reports.append).artefact.facts
     assert facts["documents_at_once"] == 18
-    values = [one.values.get("documents_at_once") for one in reports]
-    assert set(values) == {18.0}
-    (told,) = {one.getMessage() for one in caplog.records if "does not hold" in one.getMessage()}
-    assert told.startswith("the memory of cpu does not hold 36 documents at once: going on with 18")
-    caplog.clear()
+    assert {one.values.get("documents_at_once") for one in reports} == {18.0}
+    assert any("does not hold 36 documents" in one.getMessage() for one in caplog.records)
     enough = run_to_end(fit_or_load(spec, *parts, ALL_DOCUMENTS, Store(tmp_path / "large")))
     assert "documents_at_once" not in enough.artefact.facts
-    assert not caplog.records
 
 
 def test_a_step_in_parts_has_the_gradient_of_the_whole():

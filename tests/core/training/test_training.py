@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from safetensors import SafetensorError
 
 from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.dataset import RankingDataset
@@ -18,7 +17,6 @@ from shuffleproof.core.errors import (
     DataError,
     DivergedError,
     MissingRankingError,
-    ParameterError,
 )
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
@@ -121,12 +119,6 @@ def test_patience_ends_a_run_that_gets_no_better():
     assert [report.values["best_epoch"] for report in reports] == [1, 1, 1]
 
 
-def test_steps_with_replacement_count_as_the_released_code_does():
-    spec = small("setrank-msab", sampling="replacement", steps_per_epoch=3, batch_lists=8, epochs=2)
-    _, reports = fitted(spec)
-    assert [report.done for report in reports] == [1, 2]
-
-
 def test_every_step_is_reported_and_nothing_of_it_is_measured():
     """60 lists in batches of 16 are 4 steps; the last fifth of an epoch is its validation."""
     _, reports = told(small("dlcm", epochs=2, batch_lists=16))
@@ -184,13 +176,6 @@ def test_what_cannot_be_trained_on_is_refused():
         fitted(small("setrank-msab-init", rankings=2))
     with pytest.raises(DataError, match="5 ordinals"):
         fitted(small("setrank-msab-init", ordinals=5))
-
-
-def test_without_validation_lists_the_first_epoch_is_kept():
-    nothing = JudgedLists(VALID.dataset, VALID.lists.select(np.empty(0, np.int64)))
-    for selection in ("valid-ndcg@10", "valid-loss"):
-        ranker, _ = fitted(small("dlcm", selection=selection), lists=(TRAIN, nothing))
-        assert ranker.facts["best_epoch"] == 1
 
 
 def test_the_gradient_is_clipped():
@@ -291,15 +276,6 @@ def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
         fitted(small("dlcm"), tmp_path)
 
 
-def test_a_full_disk_under_a_checkpoint_is_told(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise SafetensorError("I/O error: No space left on device (os error 28)")
-
-    monkeypatch.setattr(checkpoint, "save_file", full)
-    with pytest.raises(ArtefactError, match="no space left to write"):
-        fitted(small("dlcm"), tmp_path)
-
-
 def test_a_finished_run_is_not_repeated(tmp_path):
     whole, _ = fitted(small("dlcm"), tmp_path)
     again, reports = fitted(small("dlcm"), tmp_path)
@@ -349,15 +325,6 @@ def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):
     monkeypatch.setattr(loop, "learning_rate", noted)
     fitted(small("dlcm", epochs=3, steps_per_epoch=4))
     assert shares == pytest.approx([(step + 0.5) / 12 for step in range(12)])
-
-
-@pytest.mark.parametrize(
-    "field", ["steps_per_epoch", "least_steps", "epochs", "patience", "cutoff"]
-)
-def test_what_is_counted_is_one_or_more(field):
-    assert getattr(TrainingRecipe(**{field: 1}), field) == 1
-    with pytest.raises(ParameterError, match=field.replace("_", "[_ -]")):
-        TrainingRecipe(**{field: 0})
 
 
 def test_the_validation_loss_is_the_mean_over_its_lists():

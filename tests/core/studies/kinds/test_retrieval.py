@@ -263,17 +263,6 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
     assert dense_retrievers(sections.pruned(sections.gates(result))) == []
 
 
-def test_empty_texts_alone_fail_a_gate_too(result):
-    """They lower the other means: an index may look sparse by leaving texts out."""
-    at = list(result.stored_measures).index("nonzeros")
-    values = result.values.copy()
-    rows = np.flatnonzero(result.trials["ranker"] == "snrm@small")
-    values[rows, at, :1] = 0
-    found = sections.gates(replace(result, values=values)).set_index("retriever")
-    share = f"{100 / len(result.query_ids):.1f} %"
-    assert found["failed"]["snrm@small"].startswith(f"{share} of the texts are empty")
-
-
 def test_letters_stand_where_the_test_says_so(result):
     tested, shown = sections.comparisons(result), sections.effectiveness(result).frame
     letter = dict(zip(names(result), "abc", strict=True))
