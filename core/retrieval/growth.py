@@ -17,7 +17,6 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import MISSING, Collection, digest_of
 from shuffleproof.core.retrieval.registry import (
-    FusedEntry,
     FusedRetriever,
     IndexedCollection,
     Retriever,
@@ -120,10 +119,8 @@ class Growth:
         Raises:
             UsageError: one that only reorders what another found.
         """
-        if isinstance(entry, FusedEntry):
-            return FusedRetriever(
-                entry.fusion, [self.retriever(member) for member in entry.members]
-            )
+        if entry.fusion:
+            return FusedRetriever(entry.fusion, [self.retriever(one) for one in entry.members])
         refuse_rerankers(entry)
         if entry.sparse:  # later documents are encoded and added to the index
             learnt = entry.learner.at(self.before, entry.trained_preset)

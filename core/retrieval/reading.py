@@ -341,16 +341,12 @@ def _page(name: str, lines: Sequence[str]) -> Text:
 
 def _records(file: File) -> Iterator[Text]:
     """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
-    if file.is_table:
-        for number, row in file.rows([*ID_NAMES, *TEXT_NAMES, "title"]):
-            yield _record(file, number, str(row)[:200], row)
+    if _has_names(file):
+        for number, line, names in _objects(file, (*ID_NAMES, *TEXT_NAMES, "title"), RECORD_FORM):
+            yield _record(file, number, line, names)
         return
-    first_line = file.first_line()
     for number, line in file.lines():
         if not line.strip():
-            continue
-        if first_line.startswith("{"):
-            yield _record(file, number, line, _object(file, number, line, RECORD_FORM))
             continue
         cells = line.split("\t")
         if len(cells) not in {2, 3}:
@@ -367,18 +363,32 @@ RECORD_FORM = 'A line reads: {"_id": "1", "title": "…", "text": "…"}.'
 JUDGMENT_FORM = 'A line reads: {"query-id": "1", "corpus-id": "2", "score": 1}.'
 
 
-def _object(file: File, number: int, line: str, form: str) -> dict[str, Any]:
-    """The object of a line of JSON; of other JSON an empty one.
+def _has_names(file: File) -> bool:
+    """True for tables and JSON lines, whose values have names."""
+    return file.is_table or file.first_line().startswith("{")
+
+
+def _objects(
+    file: File, wanted: Sequence[str], form: str
+) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """(number, line, values by name) of every row or line; of JSON that is no object no values.
 
     Raises:
-        LetorError: it is no JSON.
+        LetorError: a line is no JSON.
     """
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        why = "nested too deep" if isinstance(error, RecursionError) else error
-        raise LetorError(str(file), number, line, f"no JSON ({why})", form) from error
-    return fields if isinstance(fields, dict) else {}
+    if file.is_table:
+        for number, row in file.rows(wanted):
+            yield number, str(row)[:200], row
+        return
+    for number, line in file.lines():
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            why = "nested too deep" if isinstance(error, RecursionError) else error
+            raise LetorError(str(file), number, line, f"no JSON ({why})", form) from error
+        yield number, line, fields if isinstance(fields, dict) else {}
 
 
 def _record(file: File, number: int, line: str, names: Mapping[str, Any]) -> Text:
@@ -413,22 +423,19 @@ def judgments(file: File) -> Iterator[Judgment]:
 
 
 def _judgments_in(file: File) -> Iterator[Judgment]:
-    if file.is_table:
-        for number, row in file.rows([*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES]):
-            yield _judgment_of(file, number, str(row)[:200], row)
+    if _has_names(file):
+        wanted = (*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES)
+        for number, line, names in _objects(file, wanted, JUDGMENT_FORM):
+            yield _judgment_of(file, number, line, names)
         return
     rows = [(number, line) for number, line in file.lines() if line.strip()]
-    if rows and rows[0][1].lstrip().startswith("{"):
-        for number, line in rows:
-            fields = _object(file, number, line, JUDGMENT_FORM)
-            yield _judgment_of(file, number, line, fields)
-    elif any(line.strip() == "/" for _, line in rows):
+    if any(line.strip() == "/" for _, line in rows):
         yield from _lists(file, rows)
-    else:
-        for place, (number, line) in enumerate(rows):
-            columns = _columns(line)
-            if place or columns[0].lower() not in {"query-id", "query_id", "qid"}:
-                yield _judgment(file, number, line, columns)
+        return
+    for place, (number, line) in enumerate(rows):
+        columns = _columns(line)
+        if place or columns[0].lower() not in {"query-id", "query_id", "qid"}:
+            yield _judgment(file, number, line, columns)
 
 
 def _columns(line: str) -> list[str]:
