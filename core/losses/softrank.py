@@ -13,23 +13,18 @@ from typing import Any, no_type_check
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.losses.masked import exact
+from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact
 from shuffleproof.core.losses.masked import unit_norm as normalised
 
 
 def softrank(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    deviation: float = 0.1,
-    *,
-    unit_norm: bool = False,
-) -> Float[Tensor, " lists"]:
+    scores: Lists, labels: Lists, mask: Mask, deviation: float = 0.1, *, unit_norm: bool = False
+) -> PerList:
     """1 − E[NDCG] over the whole list, gain 2^y − 1, discount 1/log2(rank + 1).
 
     Document i stands above j with probability Φ((s_i − s_j) / (σ√2)); the rank distributions
@@ -63,7 +58,7 @@ def softrank(
     return torch.where(ideal > 0, 1 - ndcg, 0)
 
 
-def documents_with_gain(relevant: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
+def documents_with_gain(relevant: Mask) -> tuple[Tensor, Tensor]:
     """Lists and places of the documents whose ranks are needed: all where counting them waits.
 
     >>> documents_with_gain(torch.tensor([[False, True], [False, False]]))
@@ -75,7 +70,7 @@ def documents_with_gain(relevant: Bool[Tensor, "lists docs"]) -> tuple[Tensor, T
     return all_documents(relevant)
 
 
-def all_documents(mask: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
+def all_documents(mask: Mask) -> tuple[Tensor, Tensor]:
     """Lists and places of all documents, pads among them.
 
     >>> all_documents(torch.tensor([[True, True]]))
