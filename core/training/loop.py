@@ -24,6 +24,7 @@ from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.training import checkpoint
 from shuffleproof.core.training.network import (
@@ -150,57 +151,13 @@ class TrainingData:
     judged: JudgedLists
 
 
-@dataclass(frozen=True)
-class EpochReport:
-    """What one epoch did.
-
-    Attributes:
-        epoch: finished epochs.
-        epochs: epochs at most.
-        loss: mean training loss of a list.
-        valid: validation NDCG@10, or the negative validation loss: larger is better.
-        best_epoch: the best epoch so far (1-based).
-        learning_rate: of the epoch's last step.
-        lists_per_second: training lists a second.
-        documents_at_once: padded documents whose gradient is computed at once, where memory ran
-            out; else None: those of a step.
-    """
-
-    epoch: int
-    epochs: int
-    loss: float
-    valid: float
-    best_epoch: int
-    learning_rate: float
-    lists_per_second: float
-    documents_at_once: int | None = None
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """How far an epoch is; nothing is measured for it, so that it costs a step nothing.
-
-    Attributes:
-        epoch: finished epochs.
-        epochs: epochs at most.
-        part: how much of this epoch is done, in (0, 1); its last share is the validation.
-        seconds: of this epoch so far; on a GPU, of handing its steps over.
-        lists_per_second: training lists a second in this epoch.
-        documents_at_once: as in `EpochReport`.
-    """
-
-    epoch: int
-    epochs: int
-    part: float
-    seconds: float
-    lists_per_second: float
-    documents_at_once: int | None = None
-
-
 def train(
     network: Network, data: TrainingData, recipe: TrainingRecipe, workspace: Path | None = None
-) -> Generator[EpochReport | StepReport, None, RunState]:
+) -> Generator[Progress, None, RunState]:
     """Train a network in place; at the end it holds the best epoch's weights.
+
+    Reports every step, and after each epoch `loss` (the mean of its lists), `valid` (NDCG@10, or
+    the negative loss: larger is better) and `best_epoch`; `documents_at_once` where memory ran out.
 
     Args:
         network: with its first weights.
@@ -233,17 +190,16 @@ def train(
         state = replace(state, schedule=state.schedule.after(recipe, loss))
         if workspace is not None:
             save(workspace, facts, state, trained)
-        yield EpochReport(
-            state.epoch, recipe.epochs, loss, valid, state.best_epoch, steps.rate, lists / seconds,
-            steps.most,
-        )  # fmt: skip
+        values = {"loss": loss, "valid": valid, "best_epoch": float(state.best_epoch)}
+        values |= {"lists_per_second": lists / seconds} | steps.reduced
+        yield Progress(state.epoch, recipe.epochs, "epochs", values)
     network.load_state_dict(state.best_weights)
     return state
 
 
 def _epoch(
     steps: Steps, plan: tuple[TrainingRecipe, RunState]
-) -> Generator[StepReport, None, tuple[Tensor, int]]:
+) -> Generator[Progress, None, tuple[Tensor, int]]:
     """One epoch of steps; the summed loss of its lists, on the device, and how many there were.
 
     Whoever waits between two steps changes none of them: their draws are the epoch's own.
@@ -262,7 +218,8 @@ def _epoch(
         total += loss * len(step.chosen)
         lists += len(step.chosen)
         part, seconds = (index + 1) / (len(drawn) + 1), time.perf_counter() - start
-        yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds, steps.most)
+        values = {"lists_per_second": lists / seconds, "epoch_seconds": seconds / part}
+        yield Progress(state.epoch, recipe.epochs, "epochs", values | steps.reduced, part)
     return total, lists
 
 

@@ -139,7 +139,6 @@ class Steps:
         optimiser: from `optimiser_of`.
         recorder: records steps; None: every step is taken as it comes.
         most: padded documents whose gradient is computed at once; None: a step's.
-        rate: learning rate of the last step.
         work: parameters times lists of a batch.
     """
 
@@ -149,7 +148,6 @@ class Steps:
     optimiser: torch.optim.Optimizer
     recorder: Recorder | None = None
     most: int | None = None
-    rate: float = 0.0
     _seen: dict[Any, int] = field(default_factory=dict)
     _recordings: dict[Any, tuple[Step, Callable[[], Tensor]]] = field(default_factory=dict)
 
@@ -159,13 +157,17 @@ class Steps:
         parameters = sum(parameter.numel() for parameter in self.network.parameters())
         self.work = parameters * self.recipe.batch_lists
 
+    @property
+    def reduced(self) -> dict[str, float]:
+        """How many documents are computed at once, where memory ran out."""
+        return {} if self.most is None else {"documents_at_once": float(self.most)}
+
     def take(self, step: Step, rate: float) -> Float[Tensor, ""]:
         """One step; the mean loss of its lists, on the device.
 
         Raises:
             DataError: there is no memory for a single list.
         """
-        self.rate = rate
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
