@@ -16,55 +16,6 @@ DATA = places.DATA / "trec_eval_testdata"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
 
 
-def random_case(seed, lists=60, longest=80, levels=1000):
-    """Lists of random lengths; few `levels` of scores make many ties."""
-    random = np.random.default_rng(seed)
-    lengths = random.integers(2, longest, size=lists)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    labels = random.choice([0, 0, 0, 1, 2, 4], size=offsets[-1]).astype(np.float32)
-    features = np.zeros((offsets[-1], 0), np.float32)
-    names = tuple(f"q{i}" for i in range(lists))
-    dataset = RankingDataset(features, labels, offsets, names, ())
-    scores = random.permutation(np.arange(offsets[-1]) % levels).astype(np.float32)
-    return dataset, CandidateLists.all_documents(dataset), scores
-
-
-def pytrec(dataset, lists, scores, names):
-    """Per query {name: value}; names chosen so that ties are broken by data set row."""
-    import pytrec_eval
-
-    qrels, run = {}, {}
-    for query, name in enumerate(dataset.query_ids):
-        inside = range(lists.offsets[query], lists.offsets[query + 1])
-        # trec_eval ranks tied documents by falling name.
-        ids = [f"d{999_999 - row}" for row in lists.rows[inside.start : inside.stop]]
-        qrels[name] = {d: int(dataset.labels[i]) for d, i in zip(ids, inside, strict=True)}
-        run[name] = {d: float(scores[i]) for d, i in zip(ids, inside, strict=True)}
-    return pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
-
-
-@pytest.mark.parametrize("levels", [10**6, 7])
-def test_pytrec_eval_agrees_with_ties_by_row(levels):
-    dataset, lists, scores = random_case(2, levels=levels)
-    pairs = [(Measure("NDCG", gain="linear", ties="row"), "ndcg")]
-    pairs += [(Measure("AP", ties="row"), "map"), (Measure("RR", ties="row"), "recip_rank")]
-    pairs += [(Measure("Bpref", ties="row"), "bpref")]
-    for k in (1, 3, 5, 10, 100):
-        pairs += [
-            (Measure("NDCG", k, gain="linear", ties="row"), f"ndcg_cut_{k}"),
-            (Measure("AP", k, ties="row"), f"map_cut_{k}"),
-            (Measure("P", k, ties="row"), f"P_{k}"),
-            (Measure("R", k, ties="row"), f"recall_{k}"),
-        ]
-    asked = {"ndcg", "map", "recip_rank", "bpref"}
-    asked |= {f"{f}.1,3,5,10,100" for f in ("ndcg_cut", "map_cut", "P", "recall")}
-    theirs = pytrec(dataset, lists, scores, asked)
-    ours = evaluate([measure for measure, _ in pairs], dataset, lists, scores)
-    for (measure, name), values in zip(pairs, ours, strict=True):
-        wanted = [theirs[query][name] for query in dataset.query_ids]
-        np.testing.assert_allclose(values, wanted, rtol=1e-6, atol=1e-7, err_msg=str(measure))
-
-
 def lines_of(name):
     with gzip.open(DATA / f"{name}.gz", "rt") as file:
         return [line.split() for line in file if line.strip()]

@@ -124,16 +124,13 @@ def test_numbers_that_fit_as_positions_alone_are_positions(tmp_path):
 
 MALFORMED = {
     "text without a field": (smart, "tiny.all", ".I 1\nwords\n", "tiny.all:2"),
-    "an id twice": (smart, "tiny.all", ".I 1\n.W\na\n.I 1\n.W\nb\n", "tiny.all:4"),
     "no end": (trec, "docs.trec.gz", "<DOC>\n<DOCNO>1</DOCNO>\n", "docs.trec.gz:1"),
     "no number": (trec, "docs.trec.gz", "\n<DOC>\nwords\n</DOC>\n", "docs.trec.gz:2"),
     "no JSON": (beir, "corpus.jsonl", '{"_id": "1", "text": "a"}\n{"_id"\n', "corpus.jsonl:2"),
-    "no text": (beir, "corpus.jsonl", '{"_id": "1"}\n', "corpus.jsonl:1"),
     "columns": (tables, "documents.tsv", "1\ta\n2\n", "documents.tsv:2"),
     "no end of a list": (slashes, "doc-text", "1\nwords\n", "doc-text:1"),
     "a grade of words": (trec, "qrels.txt", "1 0 2 good\n", "qrels.txt:1"),
     "grades apart": (trec, "qrels.txt", "1 0 2 1\n1 0 2 2\n", "qrels.txt:2"),
-    "a column short": (trec, "qrels.txt", "1 0 2 1\n1 2\n", "qrels.txt:2"),
     "a lone return": (tables, "documents.tsv", "1\ta\rb\n", "documents.tsv:1"),
     "no format that is known": (beir, "corpus.jsonl", '\n["1", "a"]\n', "corpus.jsonl:2"),
 }

@@ -56,18 +56,6 @@ def test_scores_between_0_and_1_are_weighed():
     assert told(found, 2) == pytest.approx({1: 0.75})
 
 
-def test_all_of_the_weight_is_the_retriever_alone(tmp_path):
-    indexed = IndexedCollection(COLLECTION, Store(tmp_path))
-    alone = retriever_entry("bm25").build(indexed).search(COLLECTION.queries, 20)
-    both = (
-        retriever_entry("interpolated-100:bm25+lsi").build(indexed).search(COLLECTION.queries, 20)
-    )
-    for query in range(len(COLLECTION.queries)):
-        best = [score > 0 for score in both.of(query)[1]]
-        count = sum(best)
-        assert both.of(query)[0][:count].tolist() == alone.of(query)[0][:count].tolist()
-
-
 def test_names_print_back_and_find_the_networks_of_their_members(tmp_path):
     for text in ("rrf:bm25+snrm@small", "rrf-10:bm25+lsi+ql", "interpolated-70:bm25+lsi"):
         assert str(parse_fusion(text)) == text

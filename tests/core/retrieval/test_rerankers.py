@@ -1,7 +1,6 @@
 """FNRM and CNRM: the networks and the loss against literal readings, and what is reordered."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, rerankers
 from shuffleproof.core.retrieval.name import TRAINED
 from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
-from shuffleproof.core.retrieval.rerankers import FILE
 from shuffleproof.core.retrieval.weak import take_texts
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.artefacts import Store
@@ -138,33 +136,6 @@ def test_windows_are_pooled_by_their_mean_or_their_maximum():
         values = network.filters(network.embedding(windows).flatten(1)).relu()
         found = network.vectors(windows, torch.tensor([0, 0, 1]), 2)
         assert_close(found, torch.stack([over(values[:2], 0), values[2]]))
-
-
-@pytest.mark.parametrize("preset", ["paper", "tuned", "small"])
-@NAMES
-def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(
-    indexed, tmp_path, name, preset
-):
-    learner = LEARNERS[name]
-    narrow = {"steps": 9, "queries": 60, "batch_queries": 6, "embedding": 8, "layers": "6"}
-    narrow |= {"filters": 7} if name == "cnrm" else {}
-    recipe = learner.preset(preset).with_fields(narrow)
-    whole = run_to_end(learner.training(indexed, recipe, every=4)).path / FILE
-    elsewhere = replace(indexed, store=Store(tmp_path / "other"))
-    killed = learner.training(elsewhere, recipe, every=4)
-    for progress in killed:
-        if progress.done == 6:
-            break
-    killed.close()
-    reports = [one for one in learner.training(elsewhere, recipe, every=4) if one.unit == "steps"]
-    assert [one.done for one in reports] == [5, 6, 7, 8, 9]
-    assert set(reports[-1].values) == {"loss", "agreement"}
-    again = elsewhere.store.find(learner.key_of_training(elsewhere, recipe)).path / FILE
-    assert whole.read_bytes() == again.read_bytes()
-    other = recipe.with_fields({"seed": 1})
-    assert (
-        run_to_end(learner.training(indexed, other)).path / FILE
-    ).read_bytes() != whole.read_bytes()
 
 
 @NAMES

@@ -1,6 +1,5 @@
 """Every new network trains: above the best single feature, the same twice, the same resumed."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +98,3 @@ def test_small_presets_on_the_sample_are_far_above_the_best_single_feature(name,
     sets = name.startswith(("gsf", "setrank", "dlcm"))
     reached = gain(ranker, lists, sample)
     assert reached > (0.25 if sets else 0.15)  # what was measured: .27 to .35, .15 to .17
-    judged = sample.every[2]
-    turned = replace(judged.dataset, features=-judged.dataset.features, fingerprint="")
-    singles = {**sample.singles[2], **single_features(replace(judged, dataset=turned))}
-    assert quality(ranker, lists[2])["NDCG@10"] > max(singles.values()) + 0.05

@@ -240,19 +240,6 @@ def test_an_index_of_words_fails_no_check_and_is_the_bound_of_the_learnt_ones(re
         assert learnt.loc["snrm@small", "dense_in_disguise"] == fails
 
 
-def test_another_retriever_repeats_nothing(store, result, capsys, monkeypatch):
-    seen = []
-    monkeypatch.setattr(study, "retriever_entry", lambda name: Spied(RETRIEVERS[name], seen))
-    _, answer = answered(
-        capsys,
-        store,
-        "study retrieval --retrievers bm25,ql,lsi --seeds 2 --queries 20",
-    )
-    assert len(seen) == 4, "LSI, in two folds, twice"
-    kept = {row["retriever"] for row in answer["gates"]}
-    assert kept == {"bm25", "ql"}, "LSI reads no postings"
-
-
 def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
     at = list(result.stored_measures).index("postings")
     values = result.values.copy()
