@@ -27,7 +27,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.listless.question import ListlessQuestion
-from shuffleproof.core.studies.study import CellResult
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
@@ -112,19 +112,15 @@ class CollectionPlan(CellPlan):
         """Its measures."""
         return [Measure.parse(text) for text in self.measures]
 
-    def digest_of(self, **facts: Any) -> str:
-        """The key of a cell; other cells do not enter it.
-
-        Args:
-            facts: plain values that tell the cell from others.
-        """
+    def cell(self, row: Trial, **facts: Any) -> Cell:
+        """A cell, whose key is made of the facts that tell it from others."""
         shared = {
             "kind": self.kind, "collection": self.collection, "analysis": self.analysis,
             "queries": self.queries, "measures": list(self.stored),
         }  # fmt: skip
         if self.unjudged:
             shared["unjudged"] = list(self.unjudged)
-        return key_of("trial", shared | facts).digest
+        return Cell(row, 0, key_of("trial", shared | facts).digest)
 
 
 @dataclass(frozen=True, kw_only=True)

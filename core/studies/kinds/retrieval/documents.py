@@ -60,27 +60,16 @@ class Plan(RetrieverPlan):
     depth: int
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: every retriever at a share of a seed, learnt both ways.
-
-        >>> plan = Plan(
-        ...     collection="", analysis="", seeds=1, queries=None, measures=("AP",), stored=("AP",),
-        ...     retrievers=("ql",), networks=("",), withheld=(0.0, 0.5), depth=9,
-        ... )
-        >>> [(cell.row.family, cell.row.level) for cell in plan.cells()]
-        [('with them', 0.0), ('with them', 0.5), ('before', 0.5)]
-        """
+        """All cells in the order of work: a retriever at a share of a seed, learnt both ways."""
         return tuple(
-            Cell(
+            self.cell(
                 row,
-                0,
-                self.digest_of(
-                    retriever=name,
-                    network=network,
-                    learnt=row.family,
-                    share=share,
-                    seed=seed,
-                    depth=self.depth,
-                ),
+                retriever=name,
+                network=network,
+                learnt=row.family,
+                share=share,
+                seed=seed,
+                depth=self.depth,
             )
             for seed in range(self.seeds)
             for share in self.withheld

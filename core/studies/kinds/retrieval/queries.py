@@ -54,21 +54,16 @@ class Plan(RetrieverPlan):
     levels: tuple[float, ...]
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: a retriever of a seed, undisturbed first.
-
-        >>> plan = Plan(
-        ...     collection="", analysis="", seeds=2, queries=None, measures=("AP",), stored=("AP",),
-        ...     retrievers=("ql",), networks=("",), noise=("drop",), levels=(0.5,),
-        ... )
-        >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
-        [('none', 0.0, 0), ('drop', 0.5, 0), ('none', 0.0, 1), ('drop', 0.5, 1)]
-        """
+        """All cells in the order of work: a retriever of a seed, undisturbed first."""
         points = [(CLEAN, 0.0), *((kind, level) for kind in self.noise for level in self.levels)]
         return tuple(
-            Cell(
+            self.cell(
                 Trial(name, kind, level, seed),
-                0,
-                self.digest_of(retriever=name, network=network, noise=kind, level=level, seed=seed),
+                retriever=name,
+                network=network,
+                noise=kind,
+                level=level,
+                seed=seed,
             )
             for seed in range(self.seeds)
             for name, network in zip(self.retrievers, self.networks, strict=True)

@@ -65,10 +65,8 @@ class Plan(CollectionPlan):
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: every way at the first seed, then the others."""
         return tuple(
-            Cell(
-                Trial(way, self.kind, level, seed),
-                0,
-                self.digest_of(way=way, level=level, network=network, seed=seed),
+            self.cell(
+                Trial(way, self.kind, level, seed), way=way, level=level, network=network, seed=seed
             )
             for seed in range(self.seeds)
             for way, level, network in self.ways

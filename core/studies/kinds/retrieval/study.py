@@ -60,11 +60,7 @@ class Plan(RetrieverPlan):
         [('ql', 0), ('bm25', 0), ('ql', 1), ('bm25', 1)]
         """
         return tuple(
-            Cell(
-                Trial(name, self.kind, 0.0, seed),
-                0,
-                self.digest_of(retriever=name, network=network, seed=seed),
-            )
+            self.cell(Trial(name, self.kind, 0.0, seed), retriever=name, network=network, seed=seed)
             for seed in range(self.seeds)
             for name, network in zip(self.retrievers, self.networks, strict=True)
         )
