@@ -40,48 +40,20 @@ from shuffleproof.core.training.recording import steps_of
 from shuffleproof.core.training.step import Steps, plan_step
 
 
-@dataclass(frozen=True)
-class ScheduleState:
-    """What the stall schedule remembers.
-
-    Attributes:
-        losses: training losses of the epochs before, as many as the recipe compares with.
-        decays: how often the rate was lowered.
-    """
-
-    losses: tuple[float, ...] = ()
-    decays: int = 0
-
-    def after(self, recipe: TrainingRecipe, loss: float) -> "ScheduleState":
-        """The state after an epoch with this training loss.
-
-        >>> recipe = TrainingRecipe(schedule="stall", stall_epochs=2)
-        >>> state = ScheduleState()
-        >>> for loss in (1.0, 0.5, 0.7, 1.2):
-        ...     state = state.after(recipe, loss)
-        >>> state
-        ScheduleState(losses=(0.7, 1.2), decays=1)
-        """
-        full = len(self.losses) == recipe.stall_epochs
-        stalled = full and loss > max(self.losses)
-        losses = (*self.losses, loss)[-recipe.stall_epochs :]
-        return replace(self, losses=losses, decays=self.decays + int(stalled))
-
-
-def learning_rate(recipe: TrainingRecipe, share: float, state: ScheduleState) -> float:
+def learning_rate(recipe: TrainingRecipe, share: float, decays: int = 0) -> float:
     """The learning rate of one step.
 
     Args:
         recipe: names the schedule.
         share: how much of the run is over, in [0, 1).
-        state: what the stall schedule remembers.
+        decays: how often the stall schedule lowered the rate.
 
     >>> recipe = TrainingRecipe(learning_rate=1.0, schedule="cosine", warm_up=0.5)
-    >>> [round(learning_rate(recipe, share, ScheduleState()), 3) for share in (0.1, 0.5, 0.75)]
+    >>> [round(learning_rate(recipe, share), 3) for share in (0.1, 0.5, 0.75)]
     [0.2, 1.0, 0.5]
     """
     if recipe.schedule == "stall":
-        return recipe.learning_rate * recipe.decay**state.decays
+        return recipe.learning_rate * recipe.decay**decays
     if recipe.schedule == "constant":
         return recipe.learning_rate
     if share < recipe.warm_up:
@@ -99,14 +71,30 @@ class RunState:
         best_epoch: the epoch (1-based) that the selection likes best; 0 before the first.
         best_value: its value; larger is better.
         best_weights: its weights.
-        schedule: what the learning rate depends on.
+        losses: training losses of the epochs before, as many as the stall schedule looks at.
+        decays: how often it lowered the rate.
     """
 
     epoch: int = 0
     best_epoch: int = 0
     best_value: float = float("-inf")
     best_weights: dict[str, Tensor] = field(default_factory=dict)
-    schedule: ScheduleState = field(default_factory=ScheduleState)
+    losses: tuple[float, ...] = ()
+    decays: int = 0
+
+    def after_loss(self, recipe: TrainingRecipe, loss: float) -> "RunState":
+        """The state after an epoch with this training loss.
+
+        >>> recipe, state = TrainingRecipe(schedule="stall", stall_epochs=2), RunState()
+        >>> for loss in (1.0, 0.5, 0.7, 1.2):
+        ...     state = state.after_loss(recipe, loss)
+        >>> state.losses, state.decays
+        ((0.7, 1.2), 1)
+        """
+        full = len(self.losses) == recipe.stall_epochs
+        stalled = full and loss > max(self.losses)
+        losses = (*self.losses, loss)[-recipe.stall_epochs :]
+        return replace(self, losses=losses, decays=self.decays + int(stalled))
 
 
 PLAIN = ("epoch", "best_epoch", "best_value")
@@ -118,7 +106,7 @@ def save(
 ) -> None:
     """Write a checkpoint of a run over the one before."""
     head = {"recipe": recipe, **{name: getattr(state, name) for name in PLAIN}}
-    head["schedule"] = asdict(state.schedule)
+    head["schedule"] = {"losses": state.losses, "decays": state.decays}
     best = {f"best/{name}": value for name, value in state.best_weights.items()}
     checkpoint.save(workspace, head, trained, best)
 
@@ -129,9 +117,11 @@ def restore(workspace: Path, recipe: dict[str, Any], trained: checkpoint.Trained
     if found is None:
         return RunState()
     head, best = found
-    schedule = ScheduleState(tuple(head["schedule"]["losses"]), head["schedule"]["decays"])
+    losses, decays = tuple(head["schedule"]["losses"]), head["schedule"]["decays"]
     weights = {name.removeprefix("best/"): value for name, value in best.items()}
-    return RunState(**{name: head[name] for name in PLAIN}, best_weights=weights, schedule=schedule)
+    return RunState(
+        **{name: head[name] for name in PLAIN}, best_weights=weights, losses=losses, decays=decays
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +176,7 @@ def train(
             raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
         with threads_worth(steps.work):  # a validation that sums otherwise may choose another epoch
             valid = _selection_value(network, data, recipe)
-        state = _after(state, network, valid)
-        state = replace(state, schedule=state.schedule.after(recipe, loss))
+        state = _after(state, network, valid).after_loss(recipe, loss)
         if workspace is not None:
             save(workspace, facts, state, trained)
         values = {"loss": loss, "valid": valid, "best_epoch": float(state.best_epoch)}
@@ -214,7 +203,7 @@ def _epoch(
     network.train()
     for index, step in enumerate(drawn):
         share = (state.epoch + (index + 0.5) / len(drawn)) / recipe.epochs
-        loss = steps.take(step, learning_rate(recipe, share, state.schedule))
+        loss = steps.take(step, learning_rate(recipe, share, state.decays))
         total += loss * len(step.chosen)
         lists += len(step.chosen)
         part, seconds = (index + 1) / (len(drawn) + 1), time.perf_counter() - start

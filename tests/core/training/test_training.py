@@ -19,7 +19,7 @@ from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.training import checkpoint, loop, network
 from shuffleproof.core.training.loop import (
-    ScheduleState,
+    RunState,
     TrainingData,
     _batches,
     learning_rate,
@@ -184,12 +184,12 @@ def test_relative_sampling_stays_within_the_table():
 
 def test_the_stall_schedule_lowers_the_rate_when_the_loss_exceeds_those_before():
     recipe = TrainingRecipe(learning_rate=0.5, schedule="stall", decay=0.8, stall_epochs=3)
-    state, rates = ScheduleState(), []
+    state, rates = RunState(), []
     for loss in (3.0, 2.0, 1.0, 2.5, 3.5, 3.4, 9.0):
-        rates.append(learning_rate(recipe, 0.0, state))
-        state = state.after(recipe, loss)
+        rates.append(learning_rate(recipe, 0.0, state.decays))
+        state = state.after_loss(recipe, loss)
     assert rates == pytest.approx([0.5, 0.5, 0.5, 0.5, 0.5, 0.4, 0.4])
-    assert learning_rate(recipe, 0.0, state) == pytest.approx(0.32)
+    assert learning_rate(recipe, 0.0, state.decays) == pytest.approx(0.32)
 
 
 EPOCHS = 9
