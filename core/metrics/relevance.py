@@ -134,6 +134,9 @@ def evaluate_many(
     values = np.empty((len(runs), len(measures), len(queries)), dtype=np.float32)
     if not measures:
         return values
+    for run, (lists, _) in enumerate(runs):
+        if not np.array_equal(lists.queries, queries):
+            raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
     functions = np.array([measure.is_function for measure in measures])
     if functions.any():
         in_kernels = [measure for measure in measures if not measure.is_function]
@@ -152,8 +155,6 @@ def evaluate_many(
     blanks = np.array([EMPTY_VALUES[measure.empty] for measure in measures], dtype=np.float32)
     by_name = np.array([measure.ties == "trec" for measure in measures])
     for run, (lists, scores) in enumerate(runs):
-        if not np.array_equal(lists.queries, queries):
-            raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
         if over_shown.any():
             labels, bounds = dataset.labels[lists.rows], lists.offsets
             normalisers[over_shown] = blocks.normalised_by(
@@ -181,29 +182,17 @@ def _of_functions(
     runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
 ) -> Float32[np.ndarray, "runs chosen lists"]:
     """Values of those measures that are functions of one ranked list."""
-    evaluators = [
-        user_measures.EvaluatedMeasure(measure) for measure in measures if measure.is_function
-    ]
+    chosen = [measure for measure in measures if measure.is_function]
     queries = runs[0][0].queries
-    spans, values = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
+    spans = dataset.offsets[queries], dataset.offsets[queries + 1]
     names = [dataset.query_ids[query] for query in queries]
-    for lists, scores in runs:
-        if not np.array_equal(lists.queries, queries):
-            raise ShapeError("runs", "one answers other queries", "the same in every run")
-        orders = {evaluator.measure.ties == "trec" for evaluator in evaluators}
-        ranked = {
-            by_name: _ranked(
-                dataset, (lists, scores), spans, document_order(dataset) if by_name else None
-            )
-            for by_name in orders
-        }
-        values.append(
-            [
-                evaluator.values(*ranked[evaluator.measure.ties == "trec"], names)
-                for evaluator in evaluators
-            ]
-        )
-    return np.array(values, dtype=np.float32).reshape(len(runs), len(evaluators), len(queries))
+    values = np.empty((len(runs), len(chosen), len(queries)), dtype=np.float32)
+    for place, measure in enumerate(chosen):
+        evaluator = user_measures.EvaluatedMeasure(measure)
+        order = document_order(dataset) if measure.ties == "trec" else None
+        for at, run in enumerate(runs):
+            values[at, place] = evaluator.values(*_ranked(dataset, run, spans, order), names)
+    return values
 
 
 def convert_empty(

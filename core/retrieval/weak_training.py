@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
-from shuffleproof.core.parameters import check, parameter, parameters, with_changes
+from shuffleproof.core.parameters import check, parameter, replaced_in
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.weak import (
@@ -80,17 +80,9 @@ class WeakLearning:
             UnknownNameError: a field that none of them has.
             ParameterError: a value that a field does not take.
         """
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        owners = {
-            setting.name: name for name, part in parts.items() for setting in parameters(part)
-        }
-        for name in changes:
-            if name not in owners:
-                raise UnknownNameError("field", name, owners)
-        return type(self)(**{
-            name: with_changes(part, {f: v for f, v in changes.items() if owners[f] == name})
-            for name, part in parts.items()
-        })  # fmt: skip
+        parts = [part.name for part in fields(self)]
+        changed = replaced_in([getattr(self, name) for name in parts], changes)
+        return type(self)(**dict(zip(parts, changed, strict=True)))
 
 
 class WeakTrainer:

@@ -15,11 +15,14 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store.manifest import checkpoint_errors
 
 FILE = "checkpoint.safetensors"
-Trained = tuple[nn.Module, torch.optim.Optimizer]
+NetworkAndOptimiser = tuple[nn.Module, torch.optim.Optimizer]
 
 
 def save(
-    workspace: Path, head: Mapping[str, Any], trained: Trained, more: Mapping[str, Tensor]
+    workspace: Path,
+    head: Mapping[str, Any],
+    trained: NetworkAndOptimiser,
+    more: Mapping[str, Tensor],
 ) -> None:
     """Write a checkpoint over the one before.
 
@@ -49,7 +52,7 @@ def save(
 
 
 def restore(
-    workspace: Path, recipe: Mapping[str, Any], trained: Trained
+    workspace: Path, recipe: Mapping[str, Any], trained: NetworkAndOptimiser
 ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """Bring a network and its optimiser to where the last checkpoint left them.
 

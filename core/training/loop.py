@@ -102,7 +102,10 @@ PLAIN = ("epoch", "best_epoch", "best_value")
 
 
 def save(
-    workspace: Path, recipe: dict[str, Any], state: RunState, trained: checkpoint.Trained
+    workspace: Path,
+    recipe: dict[str, Any],
+    state: RunState,
+    trained: checkpoint.NetworkAndOptimiser,
 ) -> None:
     """Write a checkpoint of a run over the one before."""
     head = {"recipe": recipe, **{name: getattr(state, name) for name in PLAIN}}
@@ -111,7 +114,9 @@ def save(
     checkpoint.save(workspace, head, trained, best)
 
 
-def restore(workspace: Path, recipe: dict[str, Any], trained: checkpoint.Trained) -> RunState:
+def restore(
+    workspace: Path, recipe: dict[str, Any], trained: checkpoint.NetworkAndOptimiser
+) -> RunState:
     """The state that the last checkpoint holds, network and optimiser as they were then."""
     found = checkpoint.restore(workspace, recipe, trained)
     if found is None:

@@ -19,7 +19,7 @@ from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.mlp import UnivariateNet
-from shuffleproof.core.training.graphs import Recorder
+from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.network import Network, arithmetic, sampled_starts, scores_of
 from shuffleproof.core.training.optimisers import without_compiler
 from shuffleproof.core.training.recipe import TrainingRecipe
@@ -146,7 +146,7 @@ class Steps:
     lists: HeldLists
     recipe: TrainingRecipe
     optimiser: torch.optim.Optimizer
-    recorder: Recorder | None = None
+    recorder: Graphs | None = None
     most: int | None = None
     _seen: dict[Any, int] = field(default_factory=dict)
     _recordings: dict[Any, tuple[Step, Callable[[], Tensor]]] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class Steps:
                     return loss
             return self._in_parts(step)
 
-    def _recorded(self, step: Step, recorder: Recorder) -> Tensor | None:
+    def _recorded(self, step: Step, recorder: Graphs) -> Tensor | None:
         """The step by a recording; None: it is to be taken otherwise, and nothing was done."""
         shape = self._shape(step)
         if shape not in self._recordings:
@@ -197,7 +197,7 @@ class Steps:
         twin.copied(step)
         return replay()
 
-    def _warmed(self, step: Step, recorder: Recorder) -> Tensor | None:
+    def _warmed(self, step: Step, recorder: Graphs) -> Tensor | None:
         try:
             return recorder.warmed(lambda: self._whole(step))
         except torch.OutOfMemoryError:

@@ -142,7 +142,7 @@ def test_scoring_sends_its_plan_to_the_device_once(monkeypatch):
     assert spy.found.total() <= 2, spy.found
 
 
-class Replayed:
+class Replayed(Graphs):
     """Stands in for CUDA graphs: what is recorded is called again."""
 
     def __init__(self):
