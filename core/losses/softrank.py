@@ -46,7 +46,8 @@ def softrank(
     values = normalised(values, mask) if unit_norm else values.masked_fill(~mask, 0)
     gains = torch.exp2(labels.to(values.dtype).masked_fill(~mask, 0)) - 1
     owner, document = documents_with_gain(mask & (gains > 0))
-    above = _above_probability(values, owner, document, deviation)
+    gaps = values[owner] - values[owner, document][:, None]
+    above = torch.special.ndtr(gaps / (deviation * math.sqrt(2)))
     other_documents = mask[owner].scatter(1, document[:, None], value=False)
     places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)
     discounts = 1 / torch.log2(places + 2)
@@ -79,12 +80,6 @@ def all_documents(mask: Mask) -> tuple[Tensor, Tensor]:
     lists, docs = mask.shape
     every = torch.arange(lists * docs, device=mask.device)
     return every // docs, every % docs
-
-
-def _above_probability(values: Tensor, owner: Tensor, document: Tensor, deviation: float) -> Tensor:
-    """Probability [relevant, docs] that each document of the list stands above the relevant."""
-    gaps = values[owner] - values[owner, document][:, None]
-    return torch.special.ndtr(gaps / (deviation * math.sqrt(2)))
 
 
 PIECE = 1 << 24  # numbers kept of one piece of documents: 64 MiB of float32

@@ -12,12 +12,6 @@ from shuffleproof.core.losses.masked import Lists, Mask
 from shuffleproof.core.losses.pairs import PairWeighting, pair_mask
 
 
-def ones(scores: Lists, grades: Lists, mask: Mask) -> Float[Tensor, "lists #docs #docs"]:
-    """1: a list weighs as much as it has pairs."""
-    del grades, mask
-    return scores.new_ones(len(scores), 1, 1)
-
-
 def by_query(scores: Lists, grades: Lists, mask: Mask) -> Float[Tensor, "lists #docs #docs"]:
     """1 / pairs of the list: every list weighs alike.
 
@@ -83,8 +77,13 @@ def discount(like: Lists, cutoff: int | None = None) -> Float[Tensor, " docs"]:
 
 
 def weights_named(name: str) -> PairWeighting:
-    """The weights that a recipe calls queries, pairs or grades."""
-    return {"queries": by_query, "pairs": ones, "grades": by_grade}[name]
+    """The weights that a recipe calls queries, pairs (each weighs 1) or grades."""
+    weights: dict[str, PairWeighting] = {
+        "queries": by_query,
+        "pairs": lambda scores, *_: scores.new_ones(len(scores), 1, 1),
+        "grades": by_grade,
+    }
+    return weights[name]
 
 
 def _gains(grades: Tensor) -> Tensor:
