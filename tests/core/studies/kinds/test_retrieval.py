@@ -17,6 +17,7 @@ from shuffleproof.core.retrieval.registry import (
     IndexedCollection,
     InvertedRetriever,
     RankedDocuments,
+    RetrieverEntry,
     retriever_entry,
 )
 from shuffleproof.core.store.artefacts import Store, default_store
@@ -137,26 +138,20 @@ def test_folds_share_no_query_and_seeds_split_anew(queries):
     assert queries == 2 or len({tuple(split) for split in splits}) > 1
 
 
-class Spied:
-    """An entry that notes what it is made of."""
+def spied(seen):
+    """Entries by name that note what they build a retriever of."""
 
-    def __init__(self, entry, seen):
-        self.entry, self.seen = entry, seen
+    class Spied(RetrieverEntry):
+        def build(self, indexed):
+            seen.append(indexed)
+            return super().build(indexed)
 
-    def network(self, indexed):
-        return self.entry.network(indexed)
-
-    def learning(self, indexed):
-        yield from self.entry.learning(indexed)
-
-    def build(self, indexed):
-        self.seen.append(indexed)
-        return self.entry.build(indexed)
+    return lambda name: Spied(**vars(RETRIEVERS[name]))
 
 
 def test_what_is_fitted_is_fitted_to_the_other_fold(store, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(study, "retriever_entry", lambda name: Spied(RETRIEVERS[name], seen))
+    monkeypatch.setattr(study, "retriever_entry", spied(seen))
     line = "study retrieval --retrievers ql --seeds 2 --queries 12"
     code, answer = answered(capsys, store, line)
     assert (code, {row["n"] for row in answer["summary"]}) == (0, {12})
