@@ -150,6 +150,8 @@ def test_listnet_is_the_cross_entropy_of_two_softmaxes():
 def test_mse_is_the_mean_square_of_errors():
     due = np.mean((np.array(SCORES) - np.array(GRADES)) ** 2)
     assert mse(*tensors()).item() == pytest.approx(due, rel=1e-12)
+    scores, labels, mask = tensors()
+    assert mse(scores, labels, ~mask).tolist() == [0.0]
 
 
 def test_approx_ndcg_puts_approximate_ranks_into_ndcg():

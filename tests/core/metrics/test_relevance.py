@@ -218,15 +218,6 @@ def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, 
         assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7, nan_ok=True), str(measure)
 
 
-def test_seven_tied_documents_by_all_5040_orders():
-    judged, scores = [4, 0, 2, 0, 1, 3, 0], [0.0] * 7
-    dataset = dataset_of(judged)
-    measures = [Measure(name, 4) for name in KERNELS]
-    found = evaluate(measures, dataset, lists_of(dataset, range(7)), np.array(scores, np.float32))
-    for measure, value in zip(measures, found[:, 0], strict=True):
-        assert value == pytest.approx(expected(judged, range(7), scores, measure), rel=2e-6)
-
-
 def random_case(seed=0, longest=60, highest=5):
     random = np.random.default_rng(seed)
     queries = [random.integers(0, highest, size=random.integers(1, longest)) for _ in range(40)]

@@ -154,12 +154,6 @@ def test_the_first_document_of_a_table_may_be_empty(tmp_path):
     assert list(found.texts) == ["", "flow"]
 
 
-def test_a_folder_without_documents_or_queries_says_what_is_wanted(tmp_path):
-    (tmp_path / "notes.txt").write_text("hello\n")
-    with pytest.raises(DataError, match="a file of documents and one of queries"):
-        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
-
-
 def test_terms_are_those_of_the_analysis_and_unknown_words_are_counted(tmp_path):
     smart(tmp_path)
     store = Store(tmp_path / ".store")

@@ -262,10 +262,6 @@ def test_what_is_not_trained_is_refused_with_the_command(indexed):
     with pytest.raises(DataError, match="shuffleproof train snrm --data generated"):
         retriever_entry("snrm").build(indexed)
     with pytest.raises(UnknownNameError):
-        LEARNER.preset("tunde")
-    with pytest.raises(UnknownNameError):
         QUICK.with_fields({"windows": 3})
     with pytest.raises(ParameterError):
         SNRMConfig(pooling="padded")
-    with pytest.raises(ParameterError):
-        SNRMConfig(first_weights="collection", layers=(7,))
