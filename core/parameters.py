@@ -6,7 +6,7 @@ all come from the fields of its frozen dataclass, written with `parameter`.
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cache
 from math import isfinite
@@ -164,6 +164,23 @@ def with_changes(recipe: Any, changes: Mapping[str, Any]) -> Any:
                 raise UnknownNameError("field", name, known)
             values[name] = value_of(known[name], value)
     return dataclasses.replace(recipe, **values)
+
+
+def replaced_in(parts: Sequence[Any], changes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Copies of several recipes with fields replaced, each in the one that has it.
+
+    Raises:
+        UnknownNameError: a field that none of them has.
+        ParameterError: a value that a field does not take.
+    """
+    owners = {setting.name: at for at, part in enumerate(parts) for setting in parameters(part)}
+    for name in changes:
+        if name not in owners:
+            raise UnknownNameError("field", name, owners)
+    return tuple(
+        with_changes(part, {name: v for name, v in changes.items() if owners[name] == at})
+        for at, part in enumerate(parts)
+    )
 
 
 def choice_named(choices: Iterable[str], text: str) -> str:

@@ -22,6 +22,17 @@ ROW, FRAME, SPREAD = 42, 90, 380
 """Pixels of a row, of axis and margins, and of a picture of postings."""
 
 
+THIN = {"thickness": 1, "width": 3}
+
+
+def _interval(rows: pd.DataFrame, middle: str) -> dict[str, object]:
+    """Error bars from `low` to `high` around a column."""
+    return {
+        "type": "data", "symmetric": False, "array": rows["high"] - rows[middle],
+        "arrayminus": rows[middle] - rows["low"],
+    }  # fmt: skip
+
+
 @plain_text
 def means(frame: pd.DataFrame, measure: str) -> go.Figure:
     """A mark a retriever, the best on top, with its 95 % interval over queries.
@@ -37,10 +48,7 @@ def means(frame: pd.DataFrame, measure: str) -> go.Figure:
             y=rows["retriever"],
             mode="markers",
             marker={"size": 11, "color": PALETTE[0]},
-            error_x={
-                "type": "data", "symmetric": False, "array": rows["high"] - rows["mean"],
-                "arrayminus": rows["mean"] - rows["low"],
-            },
+            error_x=_interval(rows, "mean"),
             customdata=rows[["low", "high"]],
             hovertemplate="<b>%{y}</b><br>%{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]"
             "<extra></extra>",
@@ -109,10 +117,7 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
                     "size": 10,
                     "symbol": ["circle-open" if is_dense else "circle" for is_dense in dense],
                 },
-                error_y={
-                    "type": "data", "symmetric": False, "array": points["high"] - points["mean"],
-                    "arrayminus": points["mean"] - points["low"], "thickness": 1, "width": 3,
-                },
+                error_y=_interval(points, "mean") | THIN,
                 customdata=points[["level", "postings_per_query_over_n"]],
                 hovertemplate=f"<b>{way}</b> %{{customdata[0]:g}}<br>{measure} %{{y:.3f}}<br>"
                 "%{x:.1f} non-zeros a document<br>%{customdata[1]:.2f} N postings a query"
@@ -179,10 +184,7 @@ def _line(points: pd.DataFrame, name: str, number: int, *, shown: bool) -> go.Sc
         mode="lines+markers",
         line=numbered_line(number),
         marker={"size": 7},
-        error_y={
-            "type": "data", "symmetric": False, "array": points["high"] - points["change"],
-            "arrayminus": points["change"] - points["low"], "thickness": 1, "width": 3,
-        },
+        error_y=_interval(points, "change") | THIN,
         customdata=points[["low", "high", "condition"]],
         hovertemplate=f"<b>{name}</b><br>%{{customdata[2]}} %{{x:.0%}}<br>%{{y:+.3f}} "
         "[%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",

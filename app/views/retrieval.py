@@ -1,20 +1,18 @@
 """Retrievers of a text collection: what a query finds by two of them, and the stored study."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import scoring, services, state
-from shuffleproof.app.plain import escaped, refusal
+from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.page import StudyPage, draw_listless
-from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import ingest, planted
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.name import parse_fusion, parse_name
+from shuffleproof.core.retrieval.name import parse_fusion
 from shuffleproof.core.retrieval.registry import (
     RETRIEVERS,
     IndexedCollection,
@@ -124,42 +122,9 @@ def _document(collection: Collection, document: int, facts: Sequence[str]) -> st
 
 
 def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:
-    """Draw the choice of one retriever, or of several made one; those typed in are offered too."""
+    """Draw the choice of one retriever, or of several made one."""
     options = [*here, *COMBINED]
-    for held in (st.query_params, st.session_state):
-        text = held.get(side)
-        if text and text not in options:
-            try:
-                held[side] = combined_name(str(text), here)
-                options.append(held[side])
-            except UsageError as error:
-                place.warning(refusal(error))
-    return parts.select(
-        LABELS[side], side, options, SIDES[side], place=place, format_func=label,
-        accept_new_options=True,
-        help="Type several made one: `rrf:bm25+lsi` (reciprocal ranks), "
-        "`interpolated-70:bm25+lsi` (70 percent BM25).",
-    )  # fmt: skip
-
-
-def combined_name(text: str, here: Sequence[str]) -> str:
-    """The name of several retrievers made one, each as it is here.
-
-    >>> combined_name("RRF:bm25+snrm", ["bm25", "snrm@small"])
-    'rrf:bm25+snrm@small'
-
-    Raises:
-        UsageError: it is no such name, or one of them is not here.
-    """
-    fusion = parse_fusion(text)
-    if fusion is None:
-        raise UnknownNameError("retriever", text, here)
-    whole = {parse_name(name)[0]: name for name in reversed(here)}
-    parts = tuple(whole.get(part, part) for part in fusion.parts)
-    for part in parts:
-        if part not in here:
-            raise UnknownNameError("retriever", part, here)
-    return str(replace(fusion, parts=parts))
+    return parts.select(LABELS[side], side, options, SIDES[side], place=place, format_func=label)
 
 
 def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
@@ -178,12 +143,7 @@ def _grades(indexed: IndexedCollection, text: str) -> dict[int, int]:
     collection = indexed.collection
     if text not in collection.queries:
         return {}
-    query = collection.queries.index(text)
-    of_query = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
-    judged = zip(
-        collection.judged[of_query].tolist(), collection.grades[of_query].tolist(), strict=True
-    )
-    return {place: grade for place, grade in judged if place >= 0}
+    return collection.judgments(collection.queries.index(text))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the collection …")

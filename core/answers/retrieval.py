@@ -59,14 +59,11 @@ def find_documents(item: Mapping[str, Any]) -> dict[str, Any]:
         query = retriever.vectors([item["text"]])
         for document in documents[:BEST]:
             reasons = retriever.index.explain(query, document)
-            total = sum(reason.contribution for reason in reasons)
+            total = sum(added for _, added in reasons)
             why.append(
                 [
-                    {
-                        "terms": retriever.terms_of(reason.dimension),
-                        "share": reason.contribution / total,
-                    }
-                    for reason in reasons[:REASONS]
+                    {"terms": retriever.terms_of(dimension), "share": added / total}
+                    for dimension, added in reasons[:REASONS]
                 ]
             )
     return {"documents": documents, "why": why}

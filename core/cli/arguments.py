@@ -18,7 +18,7 @@ from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
-from shuffleproof.core.studies.registry import EVERY, kind_of
+from shuffleproof.core.studies.registry import EVERY, kind_of, with_kind
 from shuffleproof.core.user_code import import_module_of_user
 
 LIBRARY = "Install this library of the system; OpenMP's, libgomp.so.1, is Debian's libgomp1."
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     words = list(arguments)
     if words[:1] == ["study"]:
-        words[1:2] = map(kind_of, words[1:2])
+        words[1:] = with_kind(words[1:])
     chosen = parser().parse_args(words)
     try:
         for module in getattr(chosen, "modules", None) or ():

@@ -254,6 +254,11 @@ study card check:card
     $ study card --rankers dlcm
     $ study card --rankers dlcm --out card.json
 
+study retrieval studies:listless
+    --vary documents|queries|sparsity : vary these, by other flags: `--vary queries --help`
+    $ study retrieval
+    $ study retrieval --data cranfield --seeds 4
+    $ study retrieval --vary queries --data cranfield
 study preferences studies:listless
     $ study preferences
     $ study preferences --data judged --disturbances noise,calls --aggregators goa,quicksort

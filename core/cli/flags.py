@@ -151,9 +151,11 @@ def add_commands(root: Commands) -> None:
 
 def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentParser:
     """Add a command with the flags that all have, and its own."""
+    kind = EVERY.get(name.rpartition(" ")[2])
+    is_alias = kind is not None and kind.command_words() != (kind.kind,)
+    shown: dict[str, Any] = {} if is_alias else {"help": command.summary}
     added = commands.add_parser(
-        name.rpartition(" ")[2], help=command.summary, description=command.summary,
-        formatter_class=FoldedHelp,
+        name.rpartition(" ")[2], description=command.summary, formatter_class=FoldedHelp, **shown,
     )  # fmt: skip
     lines = "\n".join(["examples:", *(f"  shuffleproof {line}" for line in examples_of(name))])
     status = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE)

@@ -28,7 +28,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
 from shuffleproof.core.studies.kinds.preferences.sections import label as aggregator
-from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
+from shuffleproof.core.studies.kinds.retrieval.question import Sparsity
 from shuffleproof.core.studies.listless.retrievers import label as retriever
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.result import TIMES

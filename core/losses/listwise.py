@@ -6,22 +6,25 @@ A list with nothing to learn from contributes exactly 0 and gradients of exactly
 """
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
 from shuffleproof.core.kernels.triton_here import compiles_for
-from shuffleproof.core.losses.masked import attention_of_labels, exact, grades_differ, without_pads
+from shuffleproof.core.losses.masked import (
+    Lists,
+    Mask,
+    PerList,
+    attention_of_labels,
+    exact,
+    grades_differ,
+    without_pads,
+)
 from shuffleproof.core.losses.masked import unit_norm as normalised
 
 LONGEST_IN_ONE = 4096
 """Documents of the longest list that a program of a kernel has at once."""
 
 
-def attention_rank(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-) -> Float[Tensor, " lists"]:
+def attention_rank(scores: Lists, labels: Lists, mask: Mask) -> PerList:
     """Cross entropy of two attention distributions, both terms.
 
     −Σ a^y log a^s + (1 − a^y) log(1 − a^s), with a^s = softmax(s). Lists of one document and
@@ -46,12 +49,7 @@ def attention_rank(
     return -torch.where(mask & taught[:, None], terms, 0).sum(-1)
 
 
-def softmax_ce(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    temper: float = 1.0,
-) -> Float[Tensor, " lists"]:
+def softmax_ce(scores: Lists, labels: Lists, mask: Mask, temper: float = 1.0) -> PerList:
     """−Σ a^y log a^s with a^y ∝ exp(temper · y) where y > 0: what was released for SetRank.
 
     >>> ones = torch.ones(1, 2)
@@ -63,11 +61,7 @@ def softmax_ce(
     return -torch.where(target > 0, target * logits.log_softmax(-1), 0).sum(-1)
 
 
-def listnet(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-) -> Float[Tensor, " lists"]:
+def listnet(scores: Lists, labels: Lists, mask: Mask) -> PerList:
     """−Σ p^y log p^s of the top document: p = softmax of labels, softmax of scores.
 
     ListNet with k = 1 (Cao et al., ICML 2007). Unlike `softmax_ce` documents of grade 0 keep the
@@ -84,13 +78,7 @@ def listnet(
     return -torch.where(mask & taught[:, None], target * logits.log_softmax(-1), 0).sum(-1)
 
 
-def list_mle(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    *,
-    unit_norm: bool = False,
-) -> Float[Tensor, " lists"]:
+def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = False) -> PerList:
     """Negative log-likelihood of the ranking by labels under Plackett and Luce.
 
     Documents of equal label have no order; drawing one would make the loss depend on a seed or
@@ -124,16 +112,14 @@ def list_mle(
     return torch.where(real & taught[:, None], terms, 0).sum(-1)
 
 
-def _has_kernel(scores: Float[Tensor, "lists docs"]) -> bool:
+def _has_kernel(scores: Lists) -> bool:
     """Whether some seventy kernels of PyTorch are one of ours on these scores' device."""
     lists, docs = scores.shape
     fits = scores.dtype != torch.float64 and lists > 0 and 0 < docs <= LONGEST_IN_ONE
     return fits and compiles_for(scores.device)
 
 
-def _log_complement(
-    logits: Float[Tensor, "lists docs"], attention: Float[Tensor, "lists docs"]
-) -> Float[Tensor, "lists docs"]:
+def _log_complement(logits: Lists, attention: Lists) -> Lists:
     """log(1 − a): by the sum over the others for the top document, by log1p for the rest.
 
     Whatever is not the top has a ≤ 1/2, where log1p(−a) is exact and its gradient bounded.
@@ -145,7 +131,7 @@ def _log_complement(
     return torch.where(top, of_top, torch.log1p(-attention.masked_fill(top, -1.0).exp()))
 
 
-def _levels(grades: Float[Tensor, "lists docs"]) -> tuple[Tensor, Tensor, Tensor]:
+def _levels(grades: Lists) -> tuple[Tensor, Tensor, Tensor]:
     """Of rising grades: the level of each, its 0-based place in the level, the level's size."""
     opens = torch.zeros_like(grades, dtype=torch.long)
     opens[:, 1:] = grades[:, 1:] != grades[:, :-1]
@@ -156,9 +142,7 @@ def _levels(grades: Float[Tensor, "lists docs"]) -> tuple[Tensor, Tensor, Tensor
     return level, position - start.gather(-1, level), sizes.gather(-1, level)
 
 
-def _log_sum_by_level(
-    values: Float[Tensor, "lists docs"], level: Tensor
-) -> Float[Tensor, "lists docs"]:
+def _log_sum_by_level(values: Lists, level: Tensor) -> Lists:
     """Log-sum-exp of the values of each level; very low where a slot has no level."""
     low = torch.finfo(values.dtype).min / 2
     highest = torch.full_like(values, low).scatter_reduce(-1, level, values.detach(), "amax")

@@ -4,22 +4,27 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+Lists = Float[Tensor, "lists docs"]
+"""A number a document of every list: scores, grades."""
 
-def exact(scores: Float[Tensor, "lists docs"]) -> Float[Tensor, "lists docs"]:
+Mask = Bool[Tensor, "lists docs"]
+"""True for documents, False for padding."""
+
+PerList = Float[Tensor, " lists"]
+"""A loss a list."""
+
+
+def exact(scores: Lists) -> Lists:
     """Scores in a type that losses may be computed in: float32, or float64 where it is given."""
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
-def without_pads(
-    values: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
-) -> Float[Tensor, "lists docs"]:
+def without_pads(values: Lists, mask: Mask) -> Lists:
     """Logits with half of the type's lowest value at pads: weight 0 in any softmax, never NaN."""
     return values.masked_fill(~mask, torch.finfo(values.dtype).min / 2)
 
 
-def grades_differ(
-    grades: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
-) -> Bool[Tensor, " lists"]:
+def grades_differ(grades: Lists, mask: Mask) -> Bool[Tensor, " lists"]:
     """Whether a list's real documents have two different grades: else every order is as good.
 
     >>> grades_differ(torch.tensor([[1.0, 1.0], [1.0, 0.0]]), torch.ones(2, 2).bool()).tolist()
@@ -29,9 +34,7 @@ def grades_differ(
     return (mask & (grades != highest)).any(-1)
 
 
-def attention_of_labels(
-    labels: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"], temper: float = 1.0
-) -> Float[Tensor, "lists docs"]:
+def attention_of_labels(labels: Lists, mask: Mask, temper: float = 1.0) -> Lists:
     """The best attention a^y: τ(y) = exp(temper · y) where y > 0, else 0, normalised in the list.
 
     All zeros in a list without relevant documents (Pang et al., SIGIR 2020, section 4.5).
@@ -44,9 +47,7 @@ def attention_of_labels(
     return torch.where(relevant, without_pads(labels * temper, relevant).softmax(-1), 0)
 
 
-def unit_norm(
-    scores: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
-) -> Float[Tensor, "lists docs"]:
+def unit_norm(scores: Lists, mask: Mask) -> Lists:
     """Scores divided by the Euclidean norm of their list, as in DLCM's released code."""
     real = scores.masked_fill(~mask, 0)
     return real * real.square().sum(-1, keepdim=True).clamp(min=1e-12).rsqrt()

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from shuffleproof.core.losses.masked import exact
+from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact
 
 SQUARE = 1 << 22  # pairs whose squares are held at once, padding included: 16 MiB of float32
 
@@ -25,9 +25,7 @@ PairWeighting = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(scores, grades, mask), padding 0 → weights that spread over the square; constants."""
 
 
-def pair_mask(
-    grades: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
-) -> Bool[Tensor, "lists docs docs"]:
+def pair_mask(grades: Lists, mask: Mask) -> Bool[Tensor, "lists docs docs"]:
     """True at [i, j] where both documents are real and i has the higher grade.
 
     >>> pair_mask(torch.tensor([[1.0, 0.0]]), torch.ones(1, 2).bool()).tolist()
@@ -37,13 +35,7 @@ def pair_mask(
     return higher & mask[:, :, None] & mask[:, None, :]
 
 
-def pairwise(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    part: Part,
-    weigh: PairWeighting,
-) -> Float[Tensor, " lists"]:
+def pairwise(scores: Lists, labels: Lists, mask: Mask, part: Part, weigh: PairWeighting) -> PerList:
     """Σ w_ij · part(s_i − s_j) over the pairs with y_i > y_j; 0 where a list has none.
 
     Args:
@@ -63,11 +55,8 @@ def pairwise(
 
 
 def in_pieces(
-    function: Callable[[Tensor, Tensor, Tensor], Tensor],
-    scores: Float[Tensor, "lists docs"],
-    grades: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-) -> Float[Tensor, " lists"]:
+    function: Callable[[Tensor, Tensor, Tensor], Tensor], scores: Lists, grades: Lists, mask: Mask
+) -> PerList:
     """A loss over lists whose squares need not be held at once.
 
     Lists that fit the budget are computed together; the others piece by piece, and each piece is

@@ -10,19 +10,14 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
-from jaxtyping import Bool, Float
 from torch import Tensor
 
-from shuffleproof.core.losses.pairs import pairwise
+from shuffleproof.core.losses.masked import Lists, Mask, PerList
+from shuffleproof.core.losses.pairs import Part, pairwise
 from shuffleproof.core.losses.weights import delta_ndcg, weights_named
 
 
-def hinge(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    pair_weights: str = "queries",
-) -> Float[Tensor, " lists"]:
+def hinge(scores: Lists, labels: Lists, mask: Mask, pair_weights: str = "queries") -> PerList:
     """max(0, 1 − (s_i − s_j)) over the pairs: RankSVM's loss (Joachims, KDD 2002).
 
     >>> s, y = torch.tensor([[0.25, 0.0]]), torch.tensor([[1.0, 0.0]])
@@ -35,12 +30,12 @@ def hinge(
 
 
 def ranknet(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
+    scores: Lists,
+    labels: Lists,
+    mask: Mask,
     pair_weights: str = "queries",
     steepness: int | float = 1.0,
-) -> Float[Tensor, " lists"]:
+) -> PerList:
     """log(1 + exp(−σ (s_i − s_j))) over the pairs (Burges et al., ICML 2005).
 
     The cross entropy of P_ij = 1 / (1 + exp(−σ (s_i − s_j))) against the target 1. Pairs of equal
@@ -61,12 +56,8 @@ def ranknet(
 
 
 def lambdarank(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    cutoff: int | None = 10,
-    steepness: int | float = 1.0,
-) -> Float[Tensor, " lists"]:
+    scores: Lists, labels: Lists, mask: Mask, cutoff: int | None = 10, steepness: int | float = 1.0
+) -> PerList:
     """RankNet's loss, every pair weighed by |ΔNDCG@cutoff| of the ranking as it stands.
 
     The weights are constants, so the gradient of s_i is the sum of λ_ij = −σ |ΔZ_ij| / (1 +
@@ -89,12 +80,12 @@ def lambdarank(
 
 
 def frank(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
+    scores: Lists,
+    labels: Lists,
+    mask: Mask,
     pair_weights: str = "queries",
     steepness: int | float = 1.0,
-) -> Float[Tensor, " lists"]:
+) -> PerList:
     """The fidelity loss 1 − √P_ij over the pairs (Tsai et al., SIGIR 2007).
 
     F = 1 − √(P̄ P) − √((1 − P̄)(1 − P)) with the target P̄ = 1 of a pair of different grades:
@@ -118,9 +109,5 @@ def frank(
     return pairwise(scores, labels, mask, part, weights_named(pair_weights))
 
 
-def _logistic(steepness: int | float) -> partial[Tensor]:
-    return partial(_softplus, steepness)
-
-
-def _softplus(steepness: int | float, margin: Tensor) -> Tensor:
-    return -F.logsigmoid(steepness * margin)
+def _logistic(steepness: int | float) -> Part:
+    return lambda margin: -F.logsigmoid(steepness * margin)

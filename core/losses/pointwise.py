@@ -1,17 +1,11 @@
 """Pointwise loss: regression on the grades. It teaches absolute values, not an order alone."""
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
 
-from shuffleproof.core.losses.masked import exact
+from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact
 
 
-def mse(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-) -> Float[Tensor, " lists"]:
+def mse(scores: Lists, labels: Lists, mask: Mask) -> PerList:
     """The mean of (s − y)² over a list's documents; 0 without any.
 
     >>> s, y = torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 1.0]])

@@ -16,11 +16,10 @@ class LossEntry:
     """A loss that can be chosen.
 
     Attributes:
-        name: what a recipe calls it.
+        name: what a recipe calls it; its function has underscores for hyphens.
         summary: what it compares, in one line.
         source: paper and equation.
-        module: where its function lives.
-        function: the function's name there.
+        module: of `core.losses` that has its function.
         options: keyword arguments it takes, with their defaults.
         absolute: it teaches the grades themselves, so equal grades have something to learn from.
     """
@@ -29,13 +28,10 @@ class LossEntry:
     summary: str
     source: str
     module: str
-    function: str
     options: tuple[tuple[str, Option], ...] = ()
     absolute: bool = False
 
 
-_PAIRWISE = "shuffleproof.core.losses.pairwise"
-_SMOOTH = "shuffleproof.core.losses.smooth_ndcg"
 _PAIRS: tuple[tuple[str, Option], ...] = (("pair_weights", "queries"),)
 
 
@@ -46,30 +42,26 @@ LOSSES: dict[str, LossEntry] = {
             "attention-rank",
             "attention by scores against attention by labels, both terms of the cross entropy",
             "Ai et al., SIGIR 2018, Eq. 11; Pang et al., SIGIR 2020, section 4.5",
-            "shuffleproof.core.losses.listwise",
-            "attention_rank",
+            "listwise",
         ),
         LossEntry(
             "softmax-ce",
             "softmax cross entropy with rectified exponential targets, as released for SetRank",
             "Pang et al., SIGIR 2020, released code",
-            "shuffleproof.core.losses.listwise",
-            "softmax_ce",
+            "listwise",
             (("temper", 1.0),),
         ),
         LossEntry(
             "list-mle",
             "negative log-likelihood of the label order, Efron's terms for tied labels",
             "Xia et al., ICML 2008; Efron, JASA 1977 (ties)",
-            "shuffleproof.core.losses.listwise",
-            "list_mle",
+            "listwise",
             (("unit_norm", False),),
         ),
         LossEntry(
             "softrank",
             "1 − expected NDCG when every score carries Gaussian noise",
             "Taylor et al., WSDM 2008; Ai et al., SIGIR 2018, Eq. 8",
-            "shuffleproof.core.losses.softrank",
             "softrank",
             (("deviation", 0.1), ("unit_norm", False)),
         ),
@@ -77,63 +69,55 @@ LOSSES: dict[str, LossEntry] = {
             "listnet",
             "cross entropy of the top document: softmax of labels against softmax of scores",
             "Cao et al., ICML 2007, with k = 1",
-            "shuffleproof.core.losses.listwise",
-            "listnet",
+            "listwise",
         ),
         LossEntry(
             "approx-ndcg",
             "1 − NDCG at ranks that are sums of sigmoids",
             "Qin, Liu & Li, Information Retrieval 13, 2010",
-            _SMOOTH,
-            "approx_ndcg",
+            "smooth_ndcg",
             (("temperature", 0.1),),
         ),
         LossEntry(
             "neural-ndcg",
             "1 − NDCG of gains sorted by NeuralSort, doubly stochastic",
             "Pobrotyn & Białobrzeski, arXiv 2102.07831; Grover et al., ICLR 2019",
-            _SMOOTH,
-            "neural_ndcg",
+            "smooth_ndcg",
             (("temperature", 0.1),),
         ),
         LossEntry(
             "hinge",
             "pairs of different grades should be one apart",
             "Joachims, KDD 2002; weights by Cao et al., SIGIR 2006",
-            _PAIRWISE,
-            "hinge",
+            "pairwise",
             _PAIRS,
         ),
         LossEntry(
             "ranknet",
             "logistic loss of pairs of different grades",
             "Burges et al., ICML 2005",
-            _PAIRWISE,
-            "ranknet",
+            "pairwise",
             (*_PAIRS, ("steepness", 1.0)),
         ),
         LossEntry(
             "lambdarank",
             "logistic loss of pairs, weighed by what their exchange changes of NDCG",
             "Burges et al., NIPS 2006, sign mended",
-            _PAIRWISE,
-            "lambdarank",
+            "pairwise",
             (("cutoff", 10), ("steepness", 1.0)),
         ),
         LossEntry(
             "frank",
             "fidelity of pairs of different grades, bounded by 1 a pair",
             "Tsai et al., SIGIR 2007",
-            _PAIRWISE,
-            "frank",
+            "pairwise",
             (*_PAIRS, ("steepness", 1.0)),
         ),
         LossEntry(
             "mse",
             "squared error of the grades, document by document",
             "Cossock & Zhang, COLT 2006",
-            "shuffleproof.core.losses.pointwise",
-            "mse",
+            "pointwise",
             absolute=True,
         ),
     )
@@ -157,5 +141,7 @@ def loss(name: str, **options: Option) -> Callable[..., Any]:
     for option in options:
         if option not in declared:
             raise UnknownNameError(f"option of {name}", option, declared)
-    function: Callable[..., Any] = getattr(import_module(entry.module), entry.function)
+    function: Callable[..., Any] = getattr(
+        import_module(f"shuffleproof.core.losses.{entry.module}"), name.replace("-", "_")
+    )
     return partial(function, **options) if options else function

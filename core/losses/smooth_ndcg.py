@@ -14,17 +14,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from shuffleproof.core.losses.masked import exact, grades_differ
+from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact, grades_differ
 from shuffleproof.core.losses.pairs import in_pieces
 from shuffleproof.core.losses.weights import discount
 
 
 def approx_ndcg(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    temperature: int | float = 0.1,
-) -> Float[Tensor, " lists"]:
+    scores: Lists, labels: Lists, mask: Mask, temperature: int | float = 0.1
+) -> PerList:
     """1 − NDCG at the ranks 1 + Σ_j≠i sigmoid((s_j − s_i) / T) (Qin, Liu & Li, IR 13, 2010).
 
     Args:
@@ -41,11 +38,8 @@ def approx_ndcg(
 
 
 def neural_ndcg(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    temperature: int | float = 0.1,
-) -> Float[Tensor, " lists"]:
+    scores: Lists, labels: Lists, mask: Mask, temperature: int | float = 0.1
+) -> PerList:
     """1 − NDCG of gains sorted by NeuralSort, its matrix scaled to be doubly stochastic.
 
     Row i of the matrix is softmax_j(((n + 1 − 2i) s_j − Σ_k |s_j − s_k|) / T) (Grover et al., ICLR
@@ -65,7 +59,7 @@ def neural_ndcg(
 
 
 def relaxed_sort(
-    values: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"], temperature: int | float
+    values: Lists, mask: Mask, temperature: int | float
 ) -> Float[Tensor, "lists ranks docs"]:
     """NeuralSort: how much of each document stands at each rank; rows and columns of pads are 0.
 
@@ -87,7 +81,7 @@ def relaxed_sort(
 
 def _losses_of_lists(
     function: partial[Tensor], scores: Tensor, labels: Tensor, mask: Tensor
-) -> Float[Tensor, " lists"]:
+) -> PerList:
     values = exact(scores).masked_fill(~mask, 0)
     grades = labels.to(values.dtype).masked_fill(~mask, 0)
     losses = in_pieces(function, values, grades, mask)
@@ -132,9 +126,7 @@ ROUNDS = 50
 
 
 def doubly_stochastic(
-    matrix: Float[Tensor, "lists ranks docs"],
-    filled: Bool[Tensor, "lists ranks"],
-    mask: Bool[Tensor, "lists docs"],
+    matrix: Float[Tensor, "lists ranks docs"], filled: Bool[Tensor, "lists ranks"], mask: Mask
 ) -> Float[Tensor, "lists ranks docs"]:
     """Rows and columns scaled until both sum to 1 (Sinkhorn, 1964); differentiable once.
 

@@ -13,23 +13,18 @@ from typing import Any, no_type_check
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.losses.masked import exact
+from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact
 from shuffleproof.core.losses.masked import unit_norm as normalised
 
 
 def softrank(
-    scores: Float[Tensor, "lists docs"],
-    labels: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    deviation: float = 0.1,
-    *,
-    unit_norm: bool = False,
-) -> Float[Tensor, " lists"]:
+    scores: Lists, labels: Lists, mask: Mask, deviation: float = 0.1, *, unit_norm: bool = False
+) -> PerList:
     """1 − E[NDCG] over the whole list, gain 2^y − 1, discount 1/log2(rank + 1).
 
     Document i stands above j with probability Φ((s_i − s_j) / (σ√2)); the rank distributions
@@ -51,7 +46,8 @@ def softrank(
     values = normalised(values, mask) if unit_norm else values.masked_fill(~mask, 0)
     gains = torch.exp2(labels.to(values.dtype).masked_fill(~mask, 0)) - 1
     owner, document = documents_with_gain(mask & (gains > 0))
-    above = _above_probability(values, owner, document, deviation)
+    gaps = values[owner] - values[owner, document][:, None]
+    above = torch.special.ndtr(gaps / (deviation * math.sqrt(2)))
     other_documents = mask[owner].scatter(1, document[:, None], value=False)
     places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)
     discounts = 1 / torch.log2(places + 2)
@@ -63,7 +59,7 @@ def softrank(
     return torch.where(ideal > 0, 1 - ndcg, 0)
 
 
-def documents_with_gain(relevant: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
+def documents_with_gain(relevant: Mask) -> tuple[Tensor, Tensor]:
     """Lists and places of the documents whose ranks are needed: all where counting them waits.
 
     >>> documents_with_gain(torch.tensor([[False, True], [False, False]]))
@@ -75,7 +71,7 @@ def documents_with_gain(relevant: Bool[Tensor, "lists docs"]) -> tuple[Tensor, T
     return all_documents(relevant)
 
 
-def all_documents(mask: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
+def all_documents(mask: Mask) -> tuple[Tensor, Tensor]:
     """Lists and places of all documents, pads among them.
 
     >>> all_documents(torch.tensor([[True, True]]))
@@ -84,12 +80,6 @@ def all_documents(mask: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
     lists, docs = mask.shape
     every = torch.arange(lists * docs, device=mask.device)
     return every // docs, every % docs
-
-
-def _above_probability(values: Tensor, owner: Tensor, document: Tensor, deviation: float) -> Tensor:
-    """Probability [relevant, docs] that each document of the list stands above the relevant."""
-    gaps = values[owner] - values[owner, document][:, None]
-    return torch.special.ndtr(gaps / (deviation * math.sqrt(2)))
 
 
 PIECE = 1 << 24  # numbers kept of one piece of documents: 64 MiB of float32

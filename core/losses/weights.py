@@ -5,27 +5,14 @@ weights that spread over the squares [lists, docs, docs] of pairs (see `core.los
 """
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
+from shuffleproof.core.losses.masked import Lists, Mask
 from shuffleproof.core.losses.pairs import PairWeighting, pair_mask
 
 
-def ones(
-    scores: Float[Tensor, "lists docs"],
-    grades: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-) -> Float[Tensor, "lists #docs #docs"]:
-    """1: a list weighs as much as it has pairs."""
-    del grades, mask
-    return scores.new_ones(len(scores), 1, 1)
-
-
-def by_query(
-    scores: Float[Tensor, "lists docs"],
-    grades: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-) -> Float[Tensor, "lists #docs #docs"]:
+def by_query(scores: Lists, grades: Lists, mask: Mask) -> Float[Tensor, "lists #docs #docs"]:
     """1 / pairs of the list: every list weighs alike.
 
     IR-SVM's μ without its constant factor, the most pairs of any list (Cao et al., SIGIR 2006).
@@ -39,10 +26,7 @@ def by_query(
 
 
 def by_grade(
-    scores: Float[Tensor, "lists docs"],
-    grades: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    cutoff: int = 10,
+    scores: Lists, grades: Lists, mask: Mask, cutoff: int = 10
 ) -> Float[Tensor, "lists docs docs"]:
     """IR-SVM's τ of a pair's grades, of this list, scaled so that the list's weights sum to 1.
 
@@ -60,10 +44,7 @@ def by_grade(
 
 
 def delta_ndcg(
-    scores: Float[Tensor, "lists docs"],
-    grades: Float[Tensor, "lists docs"],
-    mask: Bool[Tensor, "lists docs"],
-    cutoff: int | None = None,
+    scores: Lists, grades: Lists, mask: Mask, cutoff: int | None = None
 ) -> Float[Tensor, "lists docs docs"]:
     """|ΔNDCG@cutoff|: what exchanging two documents in the ranking by scores changes.
 
@@ -88,9 +69,7 @@ def delta_ndcg(
     return _exchange_effects(grades, discounts).abs() / ideal.clamp(min=tiny)[:, None, None]
 
 
-def discount(
-    like: Float[Tensor, "lists docs"], cutoff: int | None = None
-) -> Float[Tensor, " docs"]:
+def discount(like: Lists, cutoff: int | None = None) -> Float[Tensor, " docs"]:
     """1 / log2(rank + 2) of every 0-based rank, 0 from the cutoff on."""
     ranks = torch.arange(like.shape[1], dtype=like.dtype, device=like.device)
     discounts = 1 / torch.log2(ranks + 2)
@@ -98,8 +77,13 @@ def discount(
 
 
 def weights_named(name: str) -> PairWeighting:
-    """The weights that a recipe calls queries, pairs or grades."""
-    return {"queries": by_query, "pairs": ones, "grades": by_grade}[name]
+    """The weights that a recipe calls queries, pairs (each weighs 1) or grades."""
+    weights: dict[str, PairWeighting] = {
+        "queries": by_query,
+        "pairs": lambda scores, *_: scores.new_ones(len(scores), 1, 1),
+        "grades": by_grade,
+    }
+    return weights[name]
 
 
 def _gains(grades: Tensor) -> Tensor:

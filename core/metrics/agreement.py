@@ -2,20 +2,17 @@
 
 Both rankings are given as scores (higher is better; pass −rank for ranks) over ragged lists, so
 both may have ties: a tie in τ-b, a random order of its block in the overlap, whose value is the
-expected one. Lists of 0 or 1 documents agree perfectly. Each list costs O(n log n).
+expected one. Lists of 0 or 1 documents agree perfectly.
 """
 
 import numpy as np
-from jaxtyping import Float64, Int64, Real
+from jaxtyping import Int64
 
 from shuffleproof.core.metrics import pairs, segments
-
-Scores = Real[np.ndarray, " elements"]
-Bounds = Int64[np.ndarray, " bounds"]
-PerList = Float64[np.ndarray, " segments"]
+from shuffleproof.core.metrics.segments import Bounds, Elements, PerSegment
 
 
-def kendall_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerList:
+def kendall_tau(offsets: Bounds, scores: Elements, other_scores: Elements) -> PerSegment:
     """Kendall's τ-b: (concordant − discordant) / √(pairs untied in one · untied in the other).
 
     NaN where all documents of a list (of two or more) tie in one of the rankings: no pair is
@@ -27,7 +24,9 @@ def kendall_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerLis
     return pairs.correlations(offsets, _ranks(offsets, scores, other_scores))
 
 
-def overlap(offsets: Bounds, scores: Scores, other_scores: Scores, depth: int = 10) -> PerList:
+def overlap(
+    offsets: Bounds, scores: Elements, other_scores: Elements, depth: int = 10
+) -> PerSegment:
     """The share of the first `depth` documents (all of a shorter list) that both rankings have.
 
     Expected over independent random orders of tied blocks.
@@ -39,7 +38,7 @@ def overlap(offsets: Bounds, scores: Scores, other_scores: Scores, depth: int = 
 
 
 def positions(
-    offsets: Bounds, scores: Scores, rows: Int64[np.ndarray, " elements"] | None = None
+    offsets: Bounds, scores: Elements, rows: Int64[np.ndarray, " elements"] | None = None
 ) -> Int64[np.ndarray, " elements"]:
     """The 0-based position of every document in its list, by falling score, ties by `rows`.
 
@@ -57,7 +56,7 @@ def positions(
 
 
 def _ranks(
-    offsets: Bounds, scores: Scores, other_scores: Scores
+    offsets: Bounds, scores: Elements, other_scores: Elements
 ) -> Int64[np.ndarray, "ranks_and_sizes elements"]:
     """Best rank and size of the tied block of every document, under each of two rankings."""
     ranks = np.empty((4, len(scores)), dtype=np.int64)

@@ -46,11 +46,6 @@ def _r_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> fl
     return float(_relevant(measure, grades[:cut]).sum() / cut) if cut else 0.0
 
 
-def _success(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del judged
-    return float(_relevant(measure, grades[: measure.cutoff]).any())
-
-
 def _relative_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
     possible = min(measure.cutoff or len(grades), _total(measure, judged))
     found = _relevant(measure, grades[: measure.cutoff]).sum()
@@ -66,10 +61,6 @@ def _interpolated(measure: Measure, grades: np.ndarray, judged: np.ndarray, reca
     if needed > len(hits) or not len(hits):
         return 0.0
     return float(precisions[max(needed - 1, 0) :].max())
-
-
-def _interpolated_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    return _interpolated(measure, grades, judged, measure.recall)
 
 
 def _eleven_points(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
@@ -98,12 +89,6 @@ def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float
     values = (1 + (right + wrong + pooled) * share) / (before + 1)
     values[:1] = 1.0
     return float(values[hits].sum() / max(_total(measure, judged), 1))
-
-
-def _utility(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del judged
-    found = int(_relevant(measure, grades).sum())
-    return float(found - (len(grades) - found))
 
 
 def _binary_gain(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
@@ -178,58 +163,30 @@ def _rbp_residual(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> f
     return float(measure.p ** len(grades) + (1 - measure.p) * missing) if missing else 0.0
 
 
-def _unjudged(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del judged
-    return float((grades[: measure.cutoff] < 0).sum() / (measure.cutoff or max(len(grades), 1)))
-
-
-def _one(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del measure, grades, judged
-    return 1.0
-
-
-def _retrieved(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del measure, judged
-    return float(len(grades))
-
-
-def _judged_relevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del grades
-    return float(_total(measure, judged))
-
-
-def _found(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del judged
-    return float(_relevant(measure, grades).sum())
-
-
-def _found_nonrelevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    del judged
-    return float(((grades >= 0) & ~_relevant(measure, grades)).sum())
-
-
 FUNCTIONS: Mapping[str, ListFunction] = {
     "Rprec": _r_precision,
-    "Success": _success,
+    "Success": lambda m, grades, _: float(_relevant(m, grades[: m.cutoff]).any()),
     "RelP": _relative_precision,
-    "IPrec": _interpolated_precision,
+    "IPrec": lambda m, grades, judged: _interpolated(m, grades, judged, m.recall),
     "AP11": _eleven_points,
     "SetF": _set_f,
     "SetAP": _set_average_precision,
     "InfAP": _inferred,
-    "Utility": _utility,
+    "Utility": lambda m, grades, _: float(2 * _relevant(m, grades).sum() - len(grades)),
     "BinG": _binary_gain,
     "G": _graded_gain,
     "NDCGRel": _ndcg_at_relevant,
     "RNDCG": _ndcg_at_levels,
     "NormRBP": _rbp,
     "RBPResidual": _rbp_residual,
-    "Unjudged": _unjudged,
-    "NumQ": _one,
-    "NumRet": _retrieved,
-    "NumRel": _judged_relevant,
-    "NumRelRet": _found,
-    "NumNonrelRet": _found_nonrelevant,
+    "Unjudged": lambda m, grades, _: float(
+        (grades[: m.cutoff] < 0).sum() / (m.cutoff or max(len(grades), 1))
+    ),
+    "NumQ": lambda *_: 1.0,
+    "NumRet": lambda _, grades, __: float(len(grades)),
+    "NumRel": lambda m, _, judged: float(_total(m, judged)),
+    "NumRelRet": lambda m, grades, _: float(_relevant(m, grades).sum()),
+    "NumNonrelRet": lambda m, grades, _: float(((grades >= 0) & ~_relevant(m, grades)).sum()),
 }
 """By the name of the measure."""
 

@@ -1,8 +1,7 @@
 """Compiled comparisons of two rankings with ties, list by list, behind `agreement`.
 
 A ranking of a list is two integers a document: the best rank of its tied block (0, 1, 1, 3) and
-the size of the block. A prefix-sum tree over ranks (Fenwick 1994) makes every comparison of all
-pairs O(n log n).
+the size of the block.
 """
 
 from typing import no_type_check
@@ -66,69 +65,22 @@ def positions_by_score(
 
 @no_type_check
 @compiled()
-def _add(tree: np.ndarray, rank: int, amount: float) -> None:
-    place = rank + 1
-    while place < len(tree):
-        tree[place] += amount
-        place += place & -place
-
-
-@no_type_check
-@compiled()
-def _below(tree: np.ndarray, rank: int) -> float:
-    """The sum of what was added at ranks < `rank`."""
-    total, place = 0.0, rank
-    while place > 0:
-        total += tree[place]
-        place -= place & -place
-    return total
-
-
-@no_type_check
-@compiled()
-def _by_rank(starts: np.ndarray) -> np.ndarray:
-    """Documents of one list by rising rank: a counting sort, ranks being places already."""
-    order = np.empty(len(starts), dtype=np.int64)
-    filled = np.zeros(len(starts), dtype=np.int64)
-    for i in range(len(starts)):
-        order[starts[i] + filled[starts[i]]] = i
-        filled[starts[i]] += 1
-    return order
-
-
-@no_type_check
-@compiled()
-def _tau(ranks: np.ndarray) -> float:
-    """τ-b of one list."""
-    starts, other_starts, size = ranks[FIRST], ranks[SECOND], ranks.shape[1]
-    ordered, other_ordered = 0.0, 0.0  # pairs that each ranking tells apart, counted twice
-    for i in range(size):
-        ordered += size - ranks[FIRST_SIZE, i]
-        other_ordered += size - ranks[SECOND_SIZE, i]
-    if ordered * other_ordered == 0.0:
-        return np.nan
-    signed, i = 0.0, 0
-    order, counts = _by_rank(starts), np.zeros(size + 1)
-    while i < size:
-        end = i + ranks[FIRST_SIZE, order[i]]
-        for member in order[i:end]:  # the tree holds the documents of better blocks
-            past = other_starts[member] + ranks[SECOND_SIZE, member]
-            signed += _below(counts, other_starts[member]) - (i - _below(counts, past))
-        for member in order[i:end]:
-            _add(counts, other_starts[member], 1.0)
-        i = end
-    return 2.0 * signed / np.sqrt(ordered * other_ordered)
-
-
-@no_type_check
-@compiled()
 def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """τ-b of every list."""
     taus = np.ones(len(offsets) - 1)
     for index in range(len(taus)):
         inside = ranks[:, offsets[index] : offsets[index + 1]]
+        signed, ordered, other_ordered = 0, 0, 0  # the latter: pairs that each ranking tells apart
+        for i in range(inside.shape[1]):
+            for j in range(i):
+                first = inside[FIRST, i] - inside[FIRST, j]
+                second = inside[SECOND, i] - inside[SECOND, j]
+                signed += (first * second > 0) - (first * second < 0)
+                ordered += first != 0
+                other_ordered += second != 0
         if inside.shape[1] > 1:
-            taus[index] = _tau(inside)
+            untied = np.sqrt(float(ordered) * float(other_ordered))
+            taus[index] = signed / untied if untied > 0 else np.nan
     return taus
 
 

@@ -7,17 +7,18 @@ if it changed places with a document whose score lay further away than arithmeti
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, Real
+from jaxtyping import Bool, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.segments import Bounds, Elements, Floors, PerSegment
 
 
 def documents_passed(
-    offsets: Int64[np.ndarray, " bounds"],
-    before: Real[np.ndarray, " elements"],
-    after: Real[np.ndarray, " elements"],
-    floor: Float64[np.ndarray, " elements"],
+    offsets: Bounds,
+    before: Elements,
+    after: Elements,
+    floor: Floors,
     kinds: Int64[np.ndarray, " elements"] | None = None,
 ) -> Bool[np.ndarray, " elements"]:
     """The documents that changed places with one further away than the floors of the two.
@@ -40,11 +41,7 @@ def documents_passed(
     )
 
 
-def pairs_within(
-    offsets: Int64[np.ndarray, " bounds"],
-    scores: Real[np.ndarray, " elements"],
-    floor: Float64[np.ndarray, " elements"],
-) -> Float64[np.ndarray, " segments"]:
+def pairs_within(offsets: Bounds, scores: Elements, floor: Floors) -> PerSegment:
     """The share of each list's pairs of unequal scores that are as near as their floors together.
 
     1 where all scores of two or more documents are equal: nothing tells them apart. NaN for lists
@@ -57,9 +54,7 @@ def pairs_within(
     return _near_tie_shares(offsets, scores.astype(np.float64), floor)
 
 
-def smallest_gap(
-    offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " segments"]:
+def smallest_gap(offsets: Bounds, scores: Elements) -> PerSegment:
     """The smallest positive difference of two scores in each list; infinite where there is none."""
     ordered = scores[segments.falling_order(offsets, scores)].astype(np.float64)
     gaps = np.full(len(ordered), np.inf)

@@ -134,6 +134,9 @@ def evaluate_many(
     values = np.empty((len(runs), len(measures), len(queries)), dtype=np.float32)
     if not measures:
         return values
+    for run, (lists, _) in enumerate(runs):
+        if not np.array_equal(lists.queries, queries):
+            raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
     functions = np.array([measure.is_function for measure in measures])
     if functions.any():
         in_kernels = [measure for measure in measures if not measure.is_function]
@@ -144,13 +147,19 @@ def evaluate_many(
     codes = _codes(measures)
     discounts = _discounts(measures, dataset, [lists for lists, _ in runs])
     starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
-    judged = _over_judged(measures, dataset, queries, discounts)
+    normalisers = np.empty((len(measures), len(queries)))
+    over_shown = np.array([measure.ideal == "shown" for measure in measures])
+    normalisers[~over_shown] = blocks.normalised_by(
+        codes[~over_shown], dataset.labels, starts, stops, discounts
+    )
     blanks = np.array([EMPTY_VALUES[measure.empty] for measure in measures], dtype=np.float32)
     by_name = np.array([measure.ties == "trec" for measure in measures])
     for run, (lists, scores) in enumerate(runs):
-        if not np.array_equal(lists.queries, queries):
-            raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
-        normalisers = _with_shown(judged, measures, dataset, lists, discounts)
+        if over_shown.any():
+            labels, bounds = dataset.labels[lists.rows], lists.offsets
+            normalisers[over_shown] = blocks.normalised_by(
+                codes[over_shown], labels, bounds[:-1], bounds[1:], discounts
+            )
         measured = np.empty_like(values[run])
         for selected in (~by_name, by_name):
             if selected.any():
@@ -173,29 +182,17 @@ def _of_functions(
     runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
 ) -> Float32[np.ndarray, "runs chosen lists"]:
     """Values of those measures that are functions of one ranked list."""
-    evaluators = [
-        user_measures.EvaluatedMeasure(measure) for measure in measures if measure.is_function
-    ]
+    chosen = [measure for measure in measures if measure.is_function]
     queries = runs[0][0].queries
-    spans, values = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
+    spans = dataset.offsets[queries], dataset.offsets[queries + 1]
     names = [dataset.query_ids[query] for query in queries]
-    for lists, scores in runs:
-        if not np.array_equal(lists.queries, queries):
-            raise ShapeError("runs", "one answers other queries", "the same in every run")
-        orders = {evaluator.measure.ties == "trec" for evaluator in evaluators}
-        ranked = {
-            by_name: _ranked(
-                dataset, (lists, scores), spans, document_order(dataset) if by_name else None
-            )
-            for by_name in orders
-        }
-        values.append(
-            [
-                evaluator.values(*ranked[evaluator.measure.ties == "trec"], names)
-                for evaluator in evaluators
-            ]
-        )
-    return np.array(values, dtype=np.float32).reshape(len(runs), len(evaluators), len(queries))
+    values = np.empty((len(runs), len(chosen), len(queries)), dtype=np.float32)
+    for place, measure in enumerate(chosen):
+        evaluator = user_measures.EvaluatedMeasure(measure)
+        order = document_order(dataset) if measure.ties == "trec" else None
+        for at, run in enumerate(runs):
+            values[at, place] = evaluator.values(*_ranked(dataset, run, spans, order), names)
+    return values
 
 
 def convert_empty(
@@ -284,41 +281,6 @@ def _discounts(
     letor = np.concatenate([[1.0], log2])[:longest]
     sums = [np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor, np.ones(longest))]
     return np.stack([*sums, *(1.0 - p ** np.arange(longest + 1) for p in _persistences(measures))])
-
-
-def _over_judged(
-    measures: Sequence[Measure],
-    dataset: RankingDataset,
-    queries: Int64[np.ndarray, " lists"],
-    discounts: Float64[np.ndarray, "kinds bounds"],
-) -> Float64[np.ndarray, "measures lists"]:
-    """The normalisers of measures over judged documents; NaN rows for those over shown ones."""
-    normalisers = np.full((len(measures), len(queries)), np.nan)
-    over = np.array([measure.ideal == "judged" for measure in measures])
-    if over.any():
-        starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
-        codes = _codes(measures)[over]
-        normalisers[over] = blocks.normalised_by(codes, dataset.labels, starts, stops, discounts)
-    return normalisers
-
-
-def _with_shown(
-    judged: Float64[np.ndarray, "measures lists"],
-    measures: Sequence[Measure],
-    dataset: RankingDataset,
-    lists: CandidateLists,
-    discounts: Float64[np.ndarray, "kinds bounds"],
-) -> Float64[np.ndarray, "measures lists"]:
-    """The normalisers of all measures, those over shown documents filled in."""
-    over = np.array([measure.ideal == "shown" for measure in measures])
-    if not over.any():
-        return judged
-    labels, bounds = dataset.labels[lists.rows], lists.offsets
-    normalisers = judged.copy()
-    normalisers[over] = blocks.normalised_by(
-        _codes(measures)[over], labels, bounds[:-1], bounds[1:], discounts
-    )
-    return normalisers
 
 
 _Spans: TypeAlias = tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists"]]

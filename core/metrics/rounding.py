@@ -7,9 +7,10 @@ the same when all scores of a list are multiplied by a positive number.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int64, Real
+from jaxtyping import Int64
 
 from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.segments import Bounds, Elements, Floors, PerSegment
 
 STEPS = 4.0
 """Neighbouring float32 numbers that two summations of the same few terms end apart."""
@@ -33,11 +34,11 @@ class Scales:
             are equal. A few outliers change neither.
     """
 
-    magnitude: Float64[np.ndarray, " segments"]
-    spread: Float64[np.ndarray, " segments"]
+    magnitude: PerSegment
+    spread: PerSegment
 
 
-def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]) -> Scales:
+def scales(offsets: Bounds, scores: Elements) -> Scales:
     """Magnitude and spread of every list; scores that are not finite are left out.
 
     >>> sizes = scales(np.array([0, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1e8]))
@@ -53,7 +54,7 @@ def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " ele
     )
 
 
-def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, " elements"]:
+def representable(scores: Elements) -> Floors:
     """STEPS times the float32 spacing at each score.
 
     >>> steps = representable(np.array([1.0, 1.0, 1e8])) / STEPS
@@ -65,7 +66,7 @@ def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, 
     return STEPS * np.spacing(finite.astype(np.float32)).astype(np.float64)
 
 
-def half_precision(scores: Real[np.ndarray, " elements"]) -> str:
+def half_precision(scores: Elements) -> str:
     """The half-precision type whose grid all scores lie on and use; empty where there is none.
 
     >>> half_precision(1 + np.arange(40) / 128), half_precision(np.arange(40)), half_precision(
@@ -83,9 +84,7 @@ def half_precision(scores: Real[np.ndarray, " elements"]) -> str:
     return ""
 
 
-def half_step(
-    scores: Real[np.ndarray, " elements"], precision: str
-) -> Float64[np.ndarray, " elements"]:
+def half_step(scores: Elements, precision: str) -> Floors:
     """The distance of neighbouring numbers of a half-precision type at each score.
 
     >>> half_step(np.array([1.0, -3.0]), "bfloat16").tolist()
@@ -95,9 +94,7 @@ def half_step(
     return np.ldexp(1.0, np.frexp(size)[1] - HALF_PRECISION[precision]) * (size > 0)
 
 
-def _medians(
-    lists: Int64[np.ndarray, " elements"], values: Float64[np.ndarray, " elements"], count: int
-) -> Float64[np.ndarray, " segments"]:
+def _medians(lists: Int64[np.ndarray, " elements"], values: Floors, count: int) -> PerSegment:
     """The median of the values of each list; 0 of a list without values."""
     lengths = np.bincount(lists, minlength=count)
     offsets = np.concatenate([[0], np.cumsum(lengths)])

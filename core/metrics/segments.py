@@ -12,12 +12,17 @@ from jaxtyping import Float64, Int64, Real
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.sort_within import same_length
 
+Bounds = Int64[np.ndarray, " bounds"]
+"""Offsets of segments: those of segment i begin at `bounds[i]`."""
+
+Elements = Real[np.ndarray, " elements"]
+Floors = Float64[np.ndarray, " elements"]
+PerSegment = Float64[np.ndarray, " segments"]
+
 _SUM, _MAXIMUM = 0, 1
 
 
-def sums(
-    offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " segments"]:
+def sums(offsets: Bounds, values: Elements) -> PerSegment:
     """The sum of every segment; 0 for an empty one.
 
     >>> sums(np.array([0, 2, 2, 3]), np.array([1.0, 2.0, 5.0]))
@@ -26,17 +31,7 @@ def sums(
     return _reduced(_SUM, offsets, values)
 
 
-def means(
-    offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " segments"]:
-    """The mean of every segment; NaN for an empty one."""
-    lengths = np.diff(offsets)
-    return np.where(lengths > 0, sums(offsets, values) / np.maximum(lengths, 1), np.nan)
-
-
-def maxima(
-    offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " segments"]:
+def maxima(offsets: Bounds, values: Elements) -> PerSegment:
     """The largest value of every segment; −inf for an empty one, NaN where there is a NaN.
 
     >>> maxima(np.array([0, 2, 3]), np.array([1.0, 2.0, -5.0]))
@@ -45,11 +40,7 @@ def maxima(
     return _reduced(_MAXIMUM, offsets, values)
 
 
-def largest_deviations(
-    offsets: Int64[np.ndarray, " bounds"],
-    values: Real[np.ndarray, " elements"],
-    other_values: Real[np.ndarray, " elements"],
-) -> Float64[np.ndarray, " segments"]:
+def largest_deviations(offsets: Bounds, values: Elements, other_values: Elements) -> PerSegment:
     """The largest |value − other value| of every segment; 0 for an empty one.
 
     >>> largest_deviations(np.array([0, 2]), np.array([1.0, 2.0]), np.array([1.0, -2.0]))
@@ -59,9 +50,7 @@ def largest_deviations(
     return np.maximum(_reduced(_MAXIMUM, offsets, difference), 0.0)
 
 
-def falling_order(
-    offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
-) -> Int64[np.ndarray, " elements"]:
+def falling_order(offsets: Bounds, values: Elements) -> Int64[np.ndarray, " elements"]:
     """Element indexes that sort every segment by falling value; the order of ties is not defined.
 
     >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 2.0, 0.0, 4.0]))
@@ -78,11 +67,7 @@ def falling_order(
     return order
 
 
-def _reduced(
-    kind: int,
-    offsets: Int64[np.ndarray, " bounds"],
-    values: Real[np.ndarray, " elements"],
-) -> Float64[np.ndarray, " segments"]:
+def _reduced(kind: int, offsets: Bounds, values: Elements) -> PerSegment:
     return _reduce(kind, offsets, values.astype(np.float64, copy=False))
 
 

@@ -9,7 +9,6 @@ file nor the order shown has a say. Only positions that the function is shown co
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
@@ -124,8 +123,10 @@ class EvaluatedMeasure:
         self._of_set = measure.name in OF_SETS and measure.cutoff is None
         self._known: dict[tuple[bytes, bytes, bytes], float] = {}
         if not measure.is_user_code:
-            function = partial(FUNCTIONS[measure.name], measure)
-            self._of = UserMeasure(function, measure.entry.summary, ("judged",))
+            of_list = FUNCTIONS[measure.name]
+            self._of = UserMeasure(
+                lambda labels, judged: of_list(measure, labels, judged), "", ("judged",)
+            )
             return
         registration = user_code.registered_code("measure", measure.name)
         if registration is None:

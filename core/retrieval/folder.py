@@ -96,11 +96,6 @@ class File:
                 at += 1
                 yield at, dict(zip(batch, row, strict=True))
 
-    @property
-    def size(self) -> int:
-        """Bytes as stored."""
-        return self.path.stat().st_size if self.member is None else self.member.size
-
     def lines(self) -> Iterator[tuple[int, str]]:
         """Every line with its number, from 1 on; what is no UTF-8 is read as Latin-1.
 

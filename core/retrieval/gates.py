@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.retrieval.index import SparseIndex
-from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
-from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.retrieval.registry import (
+    IndexedCollection,
+    InvertedRetriever,
+    retriever_entry,
+)
 from shuffleproof.core.words import percent
 
 POSTINGS, FREQUENCY, MATCHED, EMPTY = 2.0, 0.5, 0.9, 0.01
@@ -44,34 +46,20 @@ class Gates:
     nonzeros_query: float
 
     @classmethod
-    def of(cls, index: SparseIndex, queries: SparseVectors) -> "Gates":
-        """The gates of an index under these queries.
+    def of(
+        cls, retriever: InvertedRetriever, query_texts: Sequence[str], documents: int
+    ) -> "Gates":
+        """The gates of a retriever's index under these queries.
 
-        >>> rows = np.eye(4, dtype=np.float32)
-        >>> gates = Gates.of(SparseIndex.of(SparseVectors.of(rows)), SparseVectors.of(rows[:2]))
-        >>> gates.matched_share, gates.failures()
-        (0.25, ())
+        Args:
+            retriever: of all documents.
+            query_texts: the queries.
+            documents: how many documents there are.
         """
-        size = max(1, len(index.vectors))
-        ranked = index.search(queries, size)
-        empty = [_mean(vectors.nonzeros == 0) for vectors in (index.vectors, queries)]
-        return cls(
-            _mean(index.postings_read(queries)) / size,
-            float(index.document_frequency.max(initial=0)) / size,
-            _mean(np.diff(ranked.offsets)) / size,
-            max(empty),
-            _mean(index.vectors.nonzeros),
-            _mean(queries.nonzeros),
-        )
-
-    @classmethod
-    def of_words(cls, indexed: IndexedCollection, query_texts: Sequence[str]) -> "Gates":
-        """The same of the collection's inverted index of words, the reference."""
-        retriever: Any = retriever_entry("bm25").build(indexed)
-        frequencies, size = retriever.frequencies, max(1, len(indexed.collection))
-        read = retriever.dimensions(query_texts)
-        ranked = retriever.search(query_texts, size)
-        terms = retriever.document_terms
+        searched: Any = retriever
+        frequencies, terms = searched.frequencies, searched.document_terms
+        read, size = searched.dimensions(query_texts), max(1, documents)
+        ranked = searched.search(query_texts, size)
         counts = np.array([len(np.unique(dimensions)) for dimensions in read])
         return cls(
             _mean(np.array([frequencies[one].sum(dtype=np.int64) for one in read])) / size,
@@ -81,6 +69,12 @@ class Gates:
             _mean(terms),
             _mean(counts),
         )
+
+    @classmethod
+    def of_words(cls, indexed: IndexedCollection, query_texts: Sequence[str]) -> "Gates":
+        """The same of the collection's inverted index of words, the reference."""
+        words: Any = retriever_entry("bm25").build(indexed)
+        return cls.of(words, query_texts, len(indexed.collection))
 
     def failures(self, words: "Gates | None" = None) -> tuple[str, ...]:
         """The failed checks, in words.

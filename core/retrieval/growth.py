@@ -6,7 +6,6 @@ index; words that no earlier document has stay unknown. Counts of words are take
 inverted index of words takes them.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,11 +13,10 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import MISSING, Collection, digest_of
 from shuffleproof.core.retrieval.registry import (
-    FusedEntry,
     FusedRetriever,
     IndexedCollection,
     Retriever,
@@ -115,36 +113,24 @@ class Growth:
         known, unknown = documents.lengths[self.late].sum(), documents.unknown[self.late].sum()
         return float(unknown / max(1, known + unknown))
 
-    def learning(self, entry: RetrieverEntry) -> Generator[Progress]:
-        """Learn what a retriever needs from the documents that were there."""
-        yield from entry.learning(self.before)
-
     def retriever(self, entry: RetrieverEntry) -> Retriever:
         """The retriever of all documents, by what was learnt before.
 
         Raises:
             UsageError: one that only reorders what another found.
         """
-        if isinstance(entry, FusedEntry):
-            return FusedRetriever(
-                entry.fusion, [self.retriever(member) for member in entry.members]
-            )
+        if entry.fusion:
+            return FusedRetriever(entry.fusion, [self.retriever(one) for one in entry.members])
         refuse_rerankers(entry)
-        if entry.sparse:
-            return self._latent(entry)
+        if entry.sparse:  # later documents are encoded and added to the index
+            learnt = entry.learner.at(self.before, entry.trained_preset)
+            latent: Retriever = learnt.with_documents(self.after.collection, self.late)
+            return entry.made_of(latent)
         if entry.name == "lsi":
             from shuffleproof.core.retrieval.lsi import lsi  # noqa: PLC0415 (SciPy: only who asks)
 
             return lsi(self.before).over(self.after.collection.documents())
         return entry.build(self.after)
-
-    def _latent(self, entry: RetrieverEntry) -> Retriever:
-        """Learnt dimensions: later documents are encoded and added to the index."""
-        from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-
-        preset = entry.preset or entry.presets[0]
-        latent = snrm.snrm(self.before, preset).with_documents(self.after.collection, self.late)
-        return latent if entry.place == "snrm:snrm" else snrm.LatentFeedback(latent)
 
 
 def refuse_rerankers(entry: RetrieverEntry) -> None:

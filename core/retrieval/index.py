@@ -7,7 +7,6 @@ query's dimensions is read and nothing is approximated, so scores are those of t
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
@@ -16,29 +15,10 @@ from shuffleproof.core.data import mapped_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import RankedDocuments
-from shuffleproof.core.retrieval.sparse import SparseVectors, concatenate
+from shuffleproof.core.retrieval.sparse import SparseVectors
 
 FORMAT = "shuffleproof-sparse-index-1"
 FILE = "index.safetensors"
-
-
-class Reason(NamedTuple):
-    """What one dimension adds to a score.
-
-    Attributes:
-        dimension: which.
-        query: its weight in the query.
-        document: its weight in the document.
-    """
-
-    dimension: int
-    query: float
-    document: float
-
-    @property
-    def contribution(self) -> float:
-        """What it adds to the score."""
-        return self.query * self.document
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,29 +62,17 @@ class SparseIndex:
         weights = queries.weights.astype(np.float64)
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)
 
-    def postings_read(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
-        """How many postings each query reads."""
-        read = np.append(0, np.cumsum(self.document_frequency[queries.dimensions]))
-        return read[queries.offsets[1:]] - read[queries.offsets[:-1]]
-
-    def with_documents(self, vectors: SparseVectors) -> "SparseIndex":
-        """The index with more documents behind those that are there."""
-        return SparseIndex.of(concatenate(self.vectors, vectors))
-
-    def explain(self, query: SparseVectors, document: int) -> list[Reason]:
-        """Why a document has its score: what each shared dimension adds, the most first.
+    def explain(self, query: SparseVectors, document: int) -> list[tuple[int, float]]:
+        """What each dimension that query and document share adds to the score, the most first.
 
         Args:
             query: one query.
             document: its place.
         """
         query_weights, document_weights = query.text(0), self.vectors.text(document)
-        shared = [
-            Reason(dimension, query_weights[dimension], document_weights[dimension])
-            for dimension in query_weights
-            if dimension in document_weights
-        ]
-        return sorted(shared, key=lambda reason: (-reason.contribution, reason.dimension))
+        shared = query_weights.keys() & document_weights.keys()
+        added = [(one, query_weights[one] * document_weights[one]) for one in shared]
+        return sorted(added, key=lambda pair: (-pair[1], pair[0]))
 
     def save(self, path: Path) -> None:
         """Write it to a file; whole or not at all."""

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from shuffleproof.core.data.trec import HIGHEST_GRADE, WHOLE_AS_DECIMAL
 from shuffleproof.core.errors import DataError, LetorError, quoted
@@ -67,11 +67,6 @@ class Files:
     queries: Sequence[File]
     judgments: Sequence[File]
 
-    @property
-    def all(self) -> tuple[File, ...]:
-        """Every file."""
-        return (*self.documents, *self.queries, *self.judgments)
-
 
 def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
     """The files of a collection among those of a folder, and what was decided, in sentences.
@@ -84,62 +79,56 @@ def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files
     Raises:
         DataError: there is no collection of that form, or a file that should be of one is no text.
     """
-    kinds: dict[str, list[File]] = {name: [] for name in FORMATS}
+    kinds: dict[str, list[File]] = {name: [] for name in ("", *FORMATS)}
     for file in files:
         if file.role in {"documents", "queries"}:
-            kinds.setdefault(_form_of(file), []).append(file)
-    forms = [form] if form else list(FORMATS)
-    complete = [name for name in forms if {"documents", "queries"} <= _roles(kinds[name])]
+            kinds[_form_of(file)].append(file)
+    roles = {name: {file.role for file in kinds[name]} for name in FORMATS}
+    complete = [name for name in ([form] if form else FORMATS) if len(roles[name]) == 2]
     if not complete:
-        known = _roles(file for name in FORMATS for file in kinds[name])
-        named = any(file.role == "queries" for file in files)
-        for file in kinds.get("", ()):
-            if file.role not in known and (named or not file.first_line()):
-                _refuse(file)
+        _refuse_unknown(files, kinds[""], set().union(*roles.values()))
         seen = ", ".join(sorted(file.name for file in files)[:8]) or "nothing"
         remedy = (
             "Wanted: a file of documents and one of queries (its name holds `quer`, `qry` or "
             "`topic`), best with one of judgments (`qrel`, `.rel`)."
         )
         raise DataError(place, f"no {form or 'text'} collection ({seen})", remedy)
-    chosen = complete[0]
-    text_files = kinds[chosen]
-    notes = []
+    chosen, notes = complete[0], []
     if complete[1:]:
         others = ", ".join(complete[1:])
         notes.append(f"Read as {chosen}; files of {others} are there too (--format).")
-    parts = {
-        role: [file for file in text_files if file.role == role]
-        for role in ("documents", "queries")
-    }
     judged = _judgments_beside(
-        [file for file in files if file.role == "judgments"], text_files, chosen
+        [file for file in files if file.role == "judgments"], kinds[chosen], chosen
     )
     if len(judged) > 1:
         names = ", ".join(file.name for file in judged)
-        test = [file for file in judged if "test" in file.name] or judged[:1]
+        test = [file for file in judged if "test" in file.name] or judged
         notes.append(f"Several files of judgments ({names}); read: {test[0].name}.")
         judged = test[:1]
-    return Files(chosen, parts["documents"], parts["queries"], judged), tuple(notes)
+    documents, queries = (
+        [file for file in kinds[chosen] if file.role == role] for role in ("documents", "queries")
+    )
+    return Files(chosen, documents, queries, judged), tuple(notes)
 
 
-def _refuse(file: File) -> NoReturn:
-    """Say why a file is none of documents or queries.
+def _refuse_unknown(files: Sequence[File], unknown: Sequence[File], known: set[str]) -> None:
+    """Say why a file is none of documents or queries, where a role lacks a file.
 
     Raises:
         LetorError: its first line is of no format that is known.
         DataError: it is empty, or what cannot be read says why.
     """
-    for number, line in file.lines():
-        if line.strip():
-            wanted = "`.I 1`, `<DOC>` or `<top>`, a JSON object, or an id, a tab and a text"
-            found_ = "neither documents nor queries of a format that is known"
-            raise LetorError(str(file), number, line, found_, f"Begin it with {wanted}.")
-    raise DataError(str(file), "an empty file", "Put documents or queries into it, or remove it.")
-
-
-def _roles(files: Iterable[File]) -> set[str]:
-    return {file.role for file in files}
+    named = any(file.role == "queries" for file in files)
+    for file in unknown:
+        if file.role in known or not (named or not file.first_line()):
+            continue
+        for number, line in file.lines():
+            if line.strip():
+                wanted = "`.I 1`, `<DOC>` or `<top>`, a JSON object, or an id, a tab and a text"
+                finding = "neither documents nor queries of a format that is known"
+                raise LetorError(str(file), number, line, finding, f"Begin it with {wanted}.")
+        remedy = "Put documents or queries into it, or remove it."
+        raise DataError(str(file), "an empty file", remedy)
 
 
 def _judgments_beside(judged: list[File], text_files: list[File], form: str) -> list[File]:
@@ -352,16 +341,12 @@ def _page(name: str, lines: Sequence[str]) -> Text:
 
 def _records(file: File) -> Iterator[Text]:
     """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
-    if file.is_table:
-        for number, row in file.rows([*ID_NAMES, *TEXT_NAMES, "title"]):
-            yield _record(file, number, str(row)[:200], row)
+    if _has_names(file):
+        for number, line, names in _objects(file, (*ID_NAMES, *TEXT_NAMES, "title"), RECORD_FORM):
+            yield _record(file, number, line, names)
         return
-    first_line = file.first_line()
     for number, line in file.lines():
         if not line.strip():
-            continue
-        if first_line.startswith("{"):
-            yield _record(file, number, line, _object(file, number, line, RECORD_FORM))
             continue
         cells = line.split("\t")
         if len(cells) not in {2, 3}:
@@ -378,18 +363,32 @@ RECORD_FORM = 'A line reads: {"_id": "1", "title": "…", "text": "…"}.'
 JUDGMENT_FORM = 'A line reads: {"query-id": "1", "corpus-id": "2", "score": 1}.'
 
 
-def _object(file: File, number: int, line: str, form: str) -> dict[str, Any]:
-    """The object of a line of JSON; of other JSON an empty one.
+def _has_names(file: File) -> bool:
+    """True for tables and JSON lines, whose values have names."""
+    return file.is_table or file.first_line().startswith("{")
+
+
+def _objects(
+    file: File, wanted: Sequence[str], form: str
+) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """(number, line, values by name) of every row or line; of JSON that is no object no values.
 
     Raises:
-        LetorError: it is no JSON.
+        LetorError: a line is no JSON.
     """
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        why = "nested too deep" if isinstance(error, RecursionError) else error
-        raise LetorError(str(file), number, line, f"no JSON ({why})", form) from error
-    return fields if isinstance(fields, dict) else {}
+    if file.is_table:
+        for number, row in file.rows(wanted):
+            yield number, str(row)[:200], row
+        return
+    for number, line in file.lines():
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            why = "nested too deep" if isinstance(error, RecursionError) else error
+            raise LetorError(str(file), number, line, f"no JSON ({why})", form) from error
+        yield number, line, fields if isinstance(fields, dict) else {}
 
 
 def _record(file: File, number: int, line: str, names: Mapping[str, Any]) -> Text:
@@ -424,22 +423,19 @@ def judgments(file: File) -> Iterator[Judgment]:
 
 
 def _judgments_in(file: File) -> Iterator[Judgment]:
-    if file.is_table:
-        for number, row in file.rows([*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES]):
-            yield _judgment_of(file, number, str(row)[:200], row)
+    if _has_names(file):
+        wanted = (*QUERY_NAMES, *DOCUMENT_NAMES, *GRADE_NAMES)
+        for number, line, names in _objects(file, wanted, JUDGMENT_FORM):
+            yield _judgment_of(file, number, line, names)
         return
     rows = [(number, line) for number, line in file.lines() if line.strip()]
-    if rows and rows[0][1].lstrip().startswith("{"):
-        for number, line in rows:
-            fields = _object(file, number, line, JUDGMENT_FORM)
-            yield _judgment_of(file, number, line, fields)
-    elif any(line.strip() == "/" for _, line in rows):
+    if any(line.strip() == "/" for _, line in rows):
         yield from _lists(file, rows)
-    else:
-        for place, (number, line) in enumerate(rows):
-            columns = _columns(line)
-            if place or columns[0].lower() not in {"query-id", "query_id", "qid"}:
-                yield _judgment(file, number, line, columns)
+        return
+    for place, (number, line) in enumerate(rows):
+        columns = _columns(line)
+        if place or columns[0].lower() not in {"query-id", "query_id", "qid"}:
+            yield _judgment(file, number, line, columns)
 
 
 def _columns(line: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -126,12 +126,14 @@ class RetrieverEntry:
         label: as people read it.
         summary: what it does, in a sentence.
         source: whom it is from.
-        place: `module:function` below `core.retrieval`, which makes it of `IndexedCollection`.
+        place: `module:function` below `core.retrieval`, which makes it of what it learnt, or of
+            an `IndexedCollection` where it learns nothing; empty: it is what was learnt.
         sparse: whether the sparsity gates are about it: it searches learnt dimensions.
         reranks: whether it only orders what another found.
         learns: `module:value` of the `Learner` of what it searches with; empty: it learns nothing.
         presets: of what it learnt; `name@preset` says which, `name` alone the first.
         preset: the one that is meant.
+        fusion: how several retrievers are made one; None: it is one.
     """
 
     name: str
@@ -144,12 +146,25 @@ class RetrieverEntry:
     learns: str = ""
     presets: tuple[str, ...] = ()
     preset: str = ""
+    fusion: FusedName | None = None
 
     def build(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
-        known = (self.preset or self.presets[0],) if self.presets else ()
-        retriever: Retriever = _resolve(self.place)(indexed, *known)
+        if self.fusion:
+            return FusedRetriever(self.fusion, [one.build(indexed) for one in self.members])
+        if not self.learns:
+            return self.made_of(indexed)
+        return self.made_of(self.learner.at(indexed, self.trained_preset))
+
+    def made_of(self, source: Any) -> Retriever:
+        """The retriever, of what it learnt or else of an indexed collection."""
+        retriever: Retriever = _resolve(self.place)(source) if self.place else source
         return retriever
+
+    @property
+    def trained_preset(self) -> str:
+        """The preset that is meant, the first where none is named."""
+        return self.preset or self.presets[0]
 
     @property
     def learner(self) -> "Learner[Any, Any]":
@@ -164,20 +179,20 @@ class RetrieverEntry:
         return learner
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
-        """Train what it needs, or find it trained."""
-        if self.presets:
-            yield from self.learner.learning(indexed, self.preset or self.presets[0])
+        """Train what its members need, or find it trained."""
+        for one in self.members:
+            if one.learns:
+                yield from one.learner.learning(indexed, one.trained_preset)
 
     def network(self, indexed: IndexedCollection) -> str:
-        """Digest of what it learns on a collection; empty where it learns nothing."""
-        if not self.presets:
-            return ""
-        return self.learner.network(indexed, self.preset or self.presets[0])
+        """Digests of what its members learn on a collection; empty where none learns anything."""
+        learning = (one for one in self.members if one.learns)
+        return "+".join(one.learner.network(indexed, one.trained_preset) for one in learning)
 
     @property
     def members(self) -> "tuple[RetrieverEntry, ...]":
         """The retrievers that it is made of; itself, unless it is a combination."""
-        return (self,)
+        return tuple(map(retriever_entry, self.fusion.parts)) if self.fusion else (self,)
 
 
 def _resolve(place: str) -> Any:
@@ -239,51 +254,21 @@ def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
     return (scores.astype(np.float64) - low) / spread if spread > 0 else np.ones(len(scores))
 
 
-@dataclass(frozen=True)
-class FusedEntry(RetrieverEntry):
-    """Several retrievers made one.
+def _fused_entry(fusion: FusedName) -> RetrieverEntry:
+    """The entry of a combination.
 
-    Attributes:
-        fusion: how, and their names.
+    Raises:
+        UnknownNameError: no retriever is called so.
     """
-
-    fusion: FusedName = field(default_factory=lambda: FusedName("rrf", 60, ()))
-
-    @classmethod
-    def of(cls, fusion: FusedName) -> "FusedEntry":
-        """The entry of a combination.
-
-        Raises:
-            UnknownNameError: no retriever is called so.
-        """
-        labels = ", ".join(retriever_entry(part).label for part in fusion.parts)
-        rrf = fusion.method == "rrf"
-        prefix = fusion.prefix.replace("rrf", "RRF").replace("interp", "Interp")
-        return cls(
-            str(fusion), f"{prefix}({labels})",
-            "Sums of reciprocal ranks." if rrf else "A weighted mean of scores between 0 and 1.",
-            "Cormack, Clarke & Büttcher, SIGIR 2009" if rrf else "Fox & Shaw, TREC 1994",
-            "registry:FusedRetriever", fusion=fusion,
-        )  # fmt: skip
-
-    @property
-    def members(self) -> tuple[RetrieverEntry, ...]:
-        """The retrievers that it is made of."""
-        return tuple(retriever_entry(part) for part in self.fusion.parts)
-
-    def build(self, indexed: IndexedCollection) -> Retriever:
-        """The retriever of a collection."""
-        parts = [member.build(indexed) for member in self.members]
-        return FusedRetriever(self.fusion, parts)
-
-    def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
-        """Train what its members need, or find it trained."""
-        for member in self.members:
-            yield from member.learning(indexed)
-
-    def network(self, indexed: IndexedCollection) -> str:
-        """Digests of what its members learn; empty where nobody learns anything."""
-        return "+".join(filter(None, (member.network(indexed) for member in self.members)))
+    labels = ", ".join(retriever_entry(part).label for part in fusion.parts)
+    rrf = fusion.method == "rrf"
+    prefix = fusion.prefix.replace("rrf", "RRF").replace("interp", "Interp")
+    return RetrieverEntry(
+        str(fusion), f"{prefix}({labels})",
+        "Sums of reciprocal ranks." if rrf else "A weighted mean of scores between 0 and 1.",
+        "Cormack, Clarke & Büttcher, SIGIR 2009" if rrf else "Fox & Shaw, TREC 1994",
+        "", fusion=fusion,
+    )  # fmt: skip
 
 
 SNRM_PRESETS = ("tuned", "small", "paper", "released")
@@ -314,25 +299,25 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
         "fnrm", "FNRM",
         "Reorders what query likelihood finds first, by weighted bags of embeddings "
         "(`train fnrm`).",
-        "Dehghani et al., SIGIR 2017", "rerankers:fnrm", reranks=True, learns="rerankers:FNRM",
+        "Dehghani et al., SIGIR 2017", "", reranks=True, learns="rerankers:FNRM",
         presets=RERANKER_PRESETS,
     ),
     RetrieverEntry(
         "cnrm", "CNRM",
         "Reorders what query likelihood finds first, by convolved n-grams (`train cnrm`).",
-        "Zamani et al., CIKM 2018", "rerankers:cnrm", reranks=True, learns="rerankers:CNRM",
+        "Zamani et al., CIKM 2018", "", reranks=True, learns="rerankers:CNRM",
         presets=RERANKER_PRESETS,
     ),
     RetrieverEntry(
         "snrm", "SNRM",
         "Sparse latent dimensions that a network learnt from query likelihood (`train snrm`).",
-        "Zamani et al., CIKM 2018", "snrm:snrm", sparse=True, learns="snrm:LEARNER",
+        "Zamani et al., CIKM 2018", "", sparse=True, learns="snrm:LEARNER",
         presets=SNRM_PRESETS,
     ),
     RetrieverEntry(
         "snrm-prf", "SNRM with feedback",
         "SNRM with the latent dimensions of the documents first found.",
-        "Zamani et al., CIKM 2018", "snrm:feedback", sparse=True, learns="snrm:LEARNER",
+        "Zamani et al., CIKM 2018", "snrm:LatentFeedback", sparse=True, learns="snrm:LEARNER",
         presets=SNRM_PRESETS,
     ),
 )  # fmt: skip
@@ -355,7 +340,7 @@ def retriever_entry(name: str) -> RetrieverEntry:
     """
     combination = parse_fusion(name)
     if combination is not None:
-        return FusedEntry.of(combination)
+        return _fused_entry(combination)
     base, preset = parse_name(name)
     if base not in RETRIEVERS:
         raise UnknownNameError("retriever", base, RETRIEVERS)

@@ -50,18 +50,10 @@ class RerankerTraining(WeakTraining):
 
 
 @dataclass(frozen=True)
-class FNRMRecipe(WeakLearning):
-    """Network, weak queries, and training of FNRM."""
+class RerankerRecipe(WeakLearning):
+    """Network, weak queries, and training of FNRM or CNRM."""
 
-    model: FNRMConfig = field(default_factory=FNRMConfig)
-    training: RerankerTraining = field(default_factory=RerankerTraining)
-
-
-@dataclass(frozen=True)
-class CNRMRecipe(WeakLearning):
-    """Network, weak queries, and training of CNRM."""
-
-    model: CNRMConfig = field(default_factory=CNRMConfig)
+    model: FNRMConfig | CNRMConfig
     training: RerankerTraining = field(default_factory=RerankerTraining)
 
 
@@ -71,16 +63,16 @@ _TUNED = RerankerTraining(
 _SMALL = RerankerTraining(
     loss="listwise", batch_queries=16, steps=60, learning_rate=3e-3, first_stage_depth=20
 )
-FNRM_PRESETS: Mapping[str, FNRMRecipe] = {
-    "paper": FNRMRecipe(),
-    "tuned": FNRMRecipe(
+FNRM_PRESETS: Mapping[str, RerankerRecipe] = {
+    "paper": RerankerRecipe(FNRMConfig()),
+    "tuned": RerankerRecipe(
         FNRMConfig(
             embedding=256, embeddings="ppmi", layers=(128,), inputs="product", output="none",
             word_weights="learnt-from-idf",
         ),
         WeakRecipe(), _TUNED,
     ),
-    "small": FNRMRecipe(
+    "small": RerankerRecipe(
         FNRMConfig(
             embedding=32, embeddings="ppmi", layers=(16,), inputs="product", output="none",
             word_weights="learnt-from-idf",
@@ -88,16 +80,16 @@ FNRM_PRESETS: Mapping[str, FNRMRecipe] = {
         WeakRecipe(queries=500, depth=20), _SMALL,
     ),
 }  # fmt: skip
-CNRM_PRESETS: Mapping[str, CNRMRecipe] = {
-    "paper": CNRMRecipe(),
-    "tuned": CNRMRecipe(
+CNRM_PRESETS: Mapping[str, RerankerRecipe] = {
+    "paper": RerankerRecipe(CNRMConfig()),
+    "tuned": RerankerRecipe(
         CNRMConfig(
             embedding=256, embeddings="ppmi", layers=(128,), inputs="product", output="none",
             window=2, filters=256, pooling="mean",
         ),
         WeakRecipe(), replace(_TUNED, steps=300, windows_per_text=16),
     ),
-    "small": CNRMRecipe(
+    "small": RerankerRecipe(
         CNRMConfig(
             embedding=32, embeddings="ppmi", layers=(16,), inputs="product", output="none",
             window=2, filters=64, pooling="mean",
@@ -112,8 +104,9 @@ class Trainer(WeakTrainer):
 
     network: Reranker
 
-    def __init__(self, indexed: IndexedCollection, recipe: FNRMRecipe | CNRMRecipe) -> None:
+    def __init__(self, indexed: IndexedCollection, recipe: RerankerRecipe) -> None:
         """Draw weak queries and first weights."""
+        self.kind = "cnrm" if isinstance(recipe.model, CNRMConfig) else "fnrm"
         super().__init__(indexed, recipe)
         network = _network(recipe.model, len(self.tokens.terms), self.draws)
         self.windows = _windows(self.tokens, recipe)
@@ -168,18 +161,6 @@ class Trainer(WeakTrainer):
         return save, {}
 
 
-class FNRMTrainer(Trainer):
-    """FNRM on its way."""
-
-    kind = "fnrm"
-
-
-class CNRMTrainer(Trainer):
-    """CNRM on its way."""
-
-    kind = "cnrm"
-
-
 def vectors_of(
     network: Reranker, windows: Windows, texts: EncodedTexts
 ) -> Generator[Progress, None, Float32[np.ndarray, "texts width"]]:
@@ -207,7 +188,7 @@ class RerankedRetriever:
         first_stage: Retriever,
         tokens: TokenisedCollection,
         network: Reranker,
-        recipe: FNRMRecipe | CNRMRecipe,
+        recipe: RerankerRecipe,
         documents: Float32[np.ndarray, "documents width"],
     ) -> None:
         """Keep what finds, and what orders."""
@@ -254,12 +235,12 @@ def _network(
     return networks.FNRM(config, terms, draws)
 
 
-def _windows(tokens: TokenisedCollection, recipe: FNRMRecipe | CNRMRecipe) -> Windows:
+def _windows(tokens: TokenisedCollection, recipe: RerankerRecipe) -> Windows:
     return Windows.over(tokens, recipe.model.window, recipe.training.minimum_frequency)
 
 
 def load(
-    indexed: IndexedCollection, artefact: Artefact, recipe: FNRMRecipe | CNRMRecipe
+    indexed: IndexedCollection, artefact: Artefact, recipe: RerankerRecipe
 ) -> RerankedRetriever:
     """A stored training, ready to rerank.
 
@@ -274,15 +255,5 @@ def load(
     )
 
 
-FNRM: Learner[FNRMRecipe, RerankedRetriever] = Learner("fnrm", FNRM_PRESETS, FNRMTrainer, load)
-CNRM: Learner[CNRMRecipe, RerankedRetriever] = Learner("cnrm", CNRM_PRESETS, CNRMTrainer, load)
-
-
-def fnrm(indexed: IndexedCollection, name: str = "tuned") -> RerankedRetriever:
-    """FNRM of a collection at a preset, as trained."""
-    return FNRM.at(indexed, name)
-
-
-def cnrm(indexed: IndexedCollection, name: str = "tuned") -> RerankedRetriever:
-    """CNRM of a collection at a preset, as trained."""
-    return CNRM.at(indexed, name)
+FNRM: Learner[RerankerRecipe, RerankedRetriever] = Learner("fnrm", FNRM_PRESETS, Trainer, load)
+CNRM: Learner[RerankerRecipe, RerankedRetriever] = Learner("cnrm", CNRM_PRESETS, Trainer, load)

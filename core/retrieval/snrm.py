@@ -7,6 +7,7 @@ Literature: Zamani et al., CIKM 2018. What its preset `released` says differs in
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ from shuffleproof.core.retrieval.weak_training import (
     with_weights,
 )
 from shuffleproof.core.retrieval.windows import Windows, batch_bounds
-from shuffleproof.core.retrieval.words import FeedbackRecipe
+from shuffleproof.core.retrieval.words import FEEDBACK_DOCUMENTS, FEEDBACK_TERMS, ORIGINAL
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.manifest import Artefact
 
@@ -253,11 +254,11 @@ class Trainer(WeakTrainer):
             indexed.tokens, self.network, self.recipe.with_fields({"keep_query": 0}),
             SparseIndex.of(SparseVectors.of(table)),
         )  # fmt: skip
-        before = Gates.of(whole.index, whole.vectors(queries))
+        before = Gates.of(whole, queries, len(indexed.collection))
         left = prune(table, training.keep_document, training.keep_share)
         index = SparseIndex.of(SparseVectors.of(left))
         latent = Latent(indexed.tokens, self.network, self.recipe, index)
-        gates = Gates.of(index, latent.vectors(queries))
+        gates = Gates.of(latent, queries, len(indexed.collection))
         failed = list(gates.failures(words))
         return latent.save, {
             "gates": asdict(gates) | {"dense_in_disguise": bool(failed)},
@@ -372,7 +373,7 @@ class Latent:
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """The dimensions of each query."""
         vectors = self.vectors(query_texts)
-        return np.split(vectors.dimensions, vectors.offsets[1:-1])
+        return [vectors.dimensions[start:end] for start, end in pairwise(vectors.offsets.tolist())]
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that share a dimension with it."""
@@ -428,10 +429,11 @@ class Latent:
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)
-        new = SparseVectors.of(prune(table, recipe.training.keep_document))
+        new = prune(table, recipe.training.keep_document)
         early = np.setdiff1d(np.arange(len(collection)), late)
         order = np.argsort(np.concatenate([early, late]), kind="stable")
-        index = SparseIndex.of(self.index.with_documents(new).vectors.select(order))
+        every = vstack([self.index.vectors.matrix, new], format="csr")[order]
+        index = SparseIndex.of(SparseVectors.of(every))
         return Latent(self.tokens, self.network, recipe, index)
 
     def save(self, folder: Path) -> None:
@@ -446,9 +448,9 @@ class LatentFeedback:
     Source: Zamani et al., CIKM 2018, section 3.6, after Lavrenko & Croft, SIGIR 2001.
     """
 
-    def __init__(self, latent: Latent, recipe: FeedbackRecipe | None = None) -> None:
+    def __init__(self, latent: Latent) -> None:
         """Keep what finds the first documents."""
-        self._latent, self._recipe = latent, recipe or FeedbackRecipe()
+        self._latent = latent
         self.frequencies, self.document_terms = latent.frequencies, latent.document_terms
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
@@ -466,8 +468,8 @@ class LatentFeedback:
 
     def _mixed(self, vectors: SparseVectors) -> SparseVectors:
         """Vectors of queries, with those of the documents that each finds first."""
-        latent, recipe = self._latent, self._recipe
-        ranked = latent.of_vectors(vectors, recipe.documents)
+        latent = self._latent
+        ranked = latent.of_vectors(vectors, FEEDBACK_DOCUMENTS)
         query_table, document_table = vectors.matrix, latent.index.vectors.matrix
         rows = []
         for query in range(len(vectors)):
@@ -475,8 +477,8 @@ class LatentFeedback:
             documents, scores = ranked.of(query)
             if len(documents):
                 weights = csr_array(scores[None, :] / max(float(scores.sum()), 1e-12))
-                new = _shares(prune(csr_array(weights @ document_table[documents]), recipe.terms))
-                shares = csr_array(recipe.original * shares + (1 - recipe.original) * new)
+                new = _shares(prune(csr_array(weights @ document_table[documents]), FEEDBACK_TERMS))
+                shares = csr_array(ORIGINAL * shares + (1 - ORIGINAL) * new)
             rows.append(shares)
         return SparseVectors.of(vstack(rows, format="csr") if rows else query_table)
 
@@ -502,15 +504,3 @@ def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> 
 
 
 LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load)
-preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.train
-key_of_training = LEARNER.key_of_training
-
-
-def snrm(indexed: IndexedCollection, name: str = "tuned") -> Latent:
-    """SNRM of a collection at a preset, as trained."""
-    return LEARNER.at(indexed, name)
-
-
-def feedback(indexed: IndexedCollection, name: str = "tuned") -> LatentFeedback:
-    """SNRM with latent pseudo-relevance feedback."""
-    return LatentFeedback(snrm(indexed, name))

@@ -1,14 +1,12 @@
 """Learnt sparse vectors: of documents, and of queries."""
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 from scipy.sparse import csr_array
 
-from shuffleproof.core.data.ragged import elements_of, offsets_of
 from shuffleproof.core.errors import DataError
 
 KEEP = "Keep what is above 0: a dimension that says nothing of a text has no entry."
@@ -71,37 +69,7 @@ class SparseVectors:
         parts = (self.weights.copy(), self.dimensions.copy(), self.offsets.copy())
         return csr_array(parts, shape=(len(self), self.width))
 
-    @property
-    def digest(self) -> str:
-        """What tells these vectors from any others."""
-        digest = sha256(f"{self.width} {len(self)} ".encode())
-        for array in (self.offsets, self.dimensions, self.weights):
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
-
     def text(self, place: int) -> dict[int, float]:
         """The vector of one text, weight by dimension."""
         span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
         return dict(zip(self.dimensions[span].tolist(), self.weights[span].tolist(), strict=True))
-
-    def select(self, places: Int64[np.ndarray, " chosen"]) -> "SparseVectors":
-        """The vectors of some texts, in this order."""
-        entries, offsets = elements_of(self.offsets, places), offsets_of(self.nonzeros[places])
-        return SparseVectors(offsets, self.dimensions[entries], self.weights[entries], self.width)
-
-
-def concatenate(left: SparseVectors, right: SparseVectors) -> SparseVectors:
-    """The texts of one after those of another.
-
-    Raises:
-        DataError: they have other numbers of dimensions.
-    """
-    if left.width != right.width:
-        finding = f"{right.width} dimensions beside {left.width}"
-        raise DataError("the vectors", finding, "Encode all texts with one network.")
-    return SparseVectors(
-        np.append(left.offsets, left.offsets[-1] + right.offsets[1:]),
-        np.append(left.dimensions, right.dimensions),
-        np.append(left.weights, right.weights),
-        left.width,
-    )

@@ -55,25 +55,6 @@ class WeakRecipe:
             raise ParameterError("longest", self.longest, f"at least shortest ({self.shortest})")
 
 
-@dataclass(frozen=True, eq=False)
-class Triples:
-    """Weak queries with two documents each and what the labeller says of them.
-
-    Attributes:
-        queries: places among the weak queries.
-        first_documents: one each of the labeller's list.
-        second_documents: another one each.
-        first_scores: the labeller's scores of the first documents.
-        second_scores: of the second ones.
-    """
-
-    queries: Int64[np.ndarray, " batch"]
-    first_documents: Int32[np.ndarray, " batch"]
-    second_documents: Int32[np.ndarray, " batch"]
-    first_scores: Float32[np.ndarray, " batch"]
-    second_scores: Float32[np.ndarray, " batch"]
-
-
 class Labeller:
     """Query likelihood of any query and any document, matching or not, as one table."""
 
@@ -131,22 +112,19 @@ class WeakSupervision:
         """The terms of some of the queries."""
         return take_texts(self.queries, queries)
 
-    def triples(self, step: int, batch: int) -> Triples:
-        """The triples of a step, drawn by (seed, step): alike whenever they are asked for."""
+    def triples(
+        self, step: int, batch: int
+    ) -> tuple[
+        Int64[np.ndarray, " batch"], Int32[np.ndarray, " batch"], Int32[np.ndarray, " batch"]
+    ]:
+        """Queries of a step, a document of each one's list, and another; drawn by (seed, step)."""
         draw = generator(self.seed, "weak", "triples", step)
         queries = draw.integers(0, len(self), batch)
         first_documents = self._listed(queries, draw)
         if self.recipe.negatives == "list":
-            second_documents = self._listed(queries, draw)
-        else:
-            second_documents = draw.integers(0, self.labeller.documents, batch).astype(np.int32)
-        table = self.labeller.scores(
-            self.terms_of(queries), np.concatenate([first_documents, second_documents])
-        )
-        rows = np.arange(batch)
-        return Triples(
-            queries, first_documents, second_documents, table[rows, rows], table[rows, batch + rows]
-        )
+            return queries, first_documents, self._listed(queries, draw)
+        others = draw.integers(0, self.labeller.documents, batch)
+        return queries, first_documents, others.astype(np.int32)
 
     def _listed(
         self, queries: Int64[np.ndarray, " batch"], draw: np.random.Generator

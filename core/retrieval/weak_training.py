@@ -1,22 +1,18 @@
 """Networks that learn from weak labels: recipes, training that resumes, where they are stored."""
 
-import json
-import os
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
+from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
-from shuffleproof.core.parameters import check, parameter, parameters, with_changes
+from shuffleproof.core.parameters import check, parameter, replaced_in
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.weak import (
@@ -28,10 +24,10 @@ from shuffleproof.core.retrieval.weak import (
 from shuffleproof.core.retrieval.windows import Windows
 from shuffleproof.core.seeds import derived_seed, generator
 from shuffleproof.core.store.keys import ArtefactKey, key_of
-from shuffleproof.core.store.manifest import Artefact, checkpoint_errors
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.training import checkpoint
 from shuffleproof.core.training.optimisers import without_compiler
 
-CHECKPOINT = "checkpoint.safetensors"
 Product = tuple[Callable[[Path], None], dict[str, Any]]
 """What writes what was learnt into a folder, and facts about it."""
 R = TypeVar("R", bound="WeakLearning")
@@ -84,23 +80,15 @@ class WeakLearning:
             UnknownNameError: a field that none of them has.
             ParameterError: a value that a field does not take.
         """
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        owners = {
-            setting.name: name for name, part in parts.items() for setting in parameters(part)
-        }
-        for name in changes:
-            if name not in owners:
-                raise UnknownNameError("field", name, owners)
-        return type(self)(**{
-            name: with_changes(part, {f: v for f, v in changes.items() if owners[f] == name})
-            for name, part in parts.items()
-        })  # fmt: skip
+        parts = [part.name for part in fields(self)]
+        changed = replaced_in([getattr(self, name) for name in parts], changes)
+        return type(self)(**dict(zip(parts, changed, strict=True)))
 
 
 class WeakTrainer:
     """A network on its way: what a step reads and changes, and what a checkpoint holds."""
 
-    kind: ClassVar[str]
+    kind: str
     network: Any
     windows: Windows
     padded_lengths: tuple[int, int] = (0, 0)
@@ -146,11 +134,8 @@ class WeakTrainer:
             any_ = weak.lists.documents[starts + draw.integers(0, lengths)]
             documents = np.unique(np.concatenate([near, any_]))
         else:
-            triples = weak.triples(step, training.batch_queries)
-            chosen, documents = (
-                triples.queries,
-                np.concatenate([triples.first_documents, triples.second_documents]),
-            )
+            chosen, *both = weak.triples(step, training.batch_queries)
+            documents = np.concatenate(both)
         queries = weak.terms_of(chosen)
         labels = weak.labeller.scores(queries, documents)
         texts = take_texts(self.tokens.documents, documents.astype(np.int64))
@@ -209,43 +194,16 @@ class WeakTrainer:
     def save(self, workspace: Path) -> None:
         """Write a checkpoint over the one before."""
         more, plain = self.state()
-        tensors = {f"network/{k}": v for k, v in self.network.state_dict().items()} | more
-        for index, moments in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser/{index}/{name}": value for name, value in moments.items()}
         head = {"recipe": asdict(self.recipe), "step": self.step, **plain}
-        fresh = workspace / f"{CHECKPOINT}.new"
-        whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        with checkpoint_errors(workspace / CHECKPOINT):
-            workspace.mkdir(parents=True, exist_ok=True)
-            save_file(whole, fresh, metadata={"run": json.dumps(head)})
-            with fresh.open("rb+") as written:
-                os.fsync(written.fileno())
-            fresh.replace(workspace / CHECKPOINT)
+        checkpoint.save(workspace, head, (self.network, self.optimiser), more)
 
     def restore(self, workspace: Path) -> None:
-        """Go on where the last checkpoint stopped; without one nothing changes.
-
-        Raises:
-            ArtefactError: the checkpoint belongs to another recipe, or cannot be read.
-        """
-        path = workspace / CHECKPOINT
-        if not path.exists():
-            return
-        with checkpoint_errors(path), safe_open(path, framework="pt") as checkpoint:
-            head = json.loads(checkpoint.metadata()["run"])
-            if head["recipe"] != json.loads(json.dumps(asdict(self.recipe))):
-                raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")
-            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118 (not a mapping)
-        of_network = {k[8:]: v for k, v in tensors.items() if k.startswith("network/")}
-        self.network.load_state_dict(of_network)
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            if name.startswith("optimiser/"):
-                _, index, moment = name.split("/")
-                moments.setdefault(int(index), {})[moment] = value
-        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
-        self.step = head["step"]
-        self.take(tensors, head)
+        """Go on where the last checkpoint stopped; without one nothing changes."""
+        trained = self.network, self.optimiser
+        if found := checkpoint.restore(workspace, asdict(self.recipe), trained):
+            head, tensors = found
+            self.step = head["step"]
+            self.take(tensors, head)
 
 
 @dataclass(frozen=True)
@@ -295,13 +253,9 @@ class Learner(Generic[R, M]):
             DivergedError: the loss is no longer a finite number.
         """
         store, key = indexed.store, self.key_of_training(indexed, recipe)
-        artefact = store.find(key)
-        if artefact is not None:
-            return artefact
-        with store.lock(key):
-            artefact = store.find(key)
-            if artefact is not None:
-                return artefact
+        with store.found_or_locked(key) as found:
+            if found is not None:
+                return found
             workspace = store.workspace(key)
             trainer = self.trainer(indexed, recipe)
             trainer.restore(workspace)

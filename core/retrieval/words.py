@@ -5,13 +5,12 @@ Lucene (BM25); Metzler & Croft, SIGIR 2005 (SDM); Abdul-Jaleel et al., TREC 2004
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
-from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
 from shuffleproof.core.retrieval.word_index import WordIndex
@@ -21,43 +20,16 @@ MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Of the mean document length: the μ among which the training queries choose."""
 
 
-class _Recipe:
-    """Parameters within bounds."""
+K1, B = 1.2, 0.75
+"""Of BM25: how soon more occurrences add nothing, and how much long documents lose."""
 
-    def __post_init__(self) -> None:
-        """Check the bounds.
+TERMS, ORDERED, UNORDERED, WINDOW = 0.85, 0.10, 0.05, 8
+"""Of sequential dependence: weights of single terms, of neighbours in order and of neighbours
+within a window, and the words of that window."""
 
-        Raises:
-            ParameterError: a value outside of them.
-        """
-        check(self)
-
-
-@dataclass(frozen=True)
-class Bm25Recipe(_Recipe):
-    """What BM25 leaves open."""
-
-    k1: float = parameter(1.2, "how soon more occurrences add nothing", low=0.0, high=10.0)
-    b: float = parameter(0.75, "how much long documents lose", low=0.0, high=1.0)
-
-
-@dataclass(frozen=True)
-class DependenceRecipe(_Recipe):
-    """What sequential dependence leaves open."""
-
-    terms: float = parameter(0.85, "weight of single terms", low=0.0, high=1.0)
-    ordered: float = parameter(0.10, "weight of neighbours in order", low=0.0, high=1.0)
-    unordered: float = parameter(0.05, "weight of neighbours in a window", low=0.0, high=1.0)
-    window: int = parameter(8, "words of that window", low=2, high=100)
-
-
-@dataclass(frozen=True)
-class FeedbackRecipe(_Recipe):
-    """What relevance feedback leaves open."""
-
-    documents: int = parameter(10, "documents taken for relevant", low=1, high=1000)
-    terms: int = parameter(20, "terms that the query gets", low=1, high=1000)
-    original: float = parameter(0.5, "weight of the query as it was", low=0.0, high=1.0)
+FEEDBACK_DOCUMENTS, FEEDBACK_TERMS, ORIGINAL = 10, 20, 0.5
+"""Of relevance feedback: documents taken for relevant, terms that the query gets, and the weight of
+the query as it was."""
 
 
 class _OverWords:
@@ -88,15 +60,14 @@ class _OverWords:
 class Bm25(_OverWords):
     """Σ idf(t) · tf / (tf + k1 (1 − b + b · length / mean length)), idf = ln(1 + (N − df + ½)/(df + ½))."""  # noqa: E501 (a formula)
 
-    def __init__(self, index: WordIndex, recipe: Bm25Recipe | None = None) -> None:
+    def __init__(self, index: WordIndex) -> None:
         """Weigh every posting."""
-        recipe = recipe or Bm25Recipe()
         df = index.tokens.document_frequency.astype(np.float64)
         lengths = index.lengths
         idf = np.log1p((len(lengths) - df + 0.5) / (df + 0.5))
-        of_length = 1 - recipe.b + recipe.b * lengths / max(float(lengths.mean()), 1e-12)
+        of_length = 1 - B + B * lengths / max(float(lengths.mean()), 1e-12)
         tf = index.counts.astype(np.float64)
-        saturated = tf / (tf + recipe.k1 * of_length[index.documents])
+        saturated = tf / (tf + K1 * of_length[index.documents])
         self.index = index
         self._postings = index.postings((idf[index.terms] * saturated).astype(np.float32))
 
@@ -148,10 +119,9 @@ class QueryLikelihood(_OverWords):
 class SequentialDependence(_OverWords):
     """Query likelihood of terms, of neighbours in order, and of neighbours within a window."""
 
-    def __init__(self, words: QueryLikelihood, recipe: DependenceRecipe | None = None) -> None:
+    def __init__(self, words: QueryLikelihood) -> None:
         """Keep the likelihood of words."""
-        self._words, self._recipe = words, recipe or DependenceRecipe()
-        self.index = words.index
+        self._words, self.index = words, words.index
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
@@ -166,17 +136,16 @@ class SequentialDependence(_OverWords):
         return [np.concatenate([terms, *2 * [terms[:-1], terms[1:]]]) for terms in every]
 
     def _search_one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        index, recipe, mu = self.index, self._recipe, self._words.mu
+        index, mu = self.index, self._words.mu
         documents, values, weights, constant = [], [], [], 0.0
         for term in terms.tolist():
             span = slice(index.starts[term], index.starts[term + 1])
             documents.append(index.documents[span])
             values.append(self._words.values[span])
-            weights.append(recipe.terms)
-            constant += recipe.terms * float(np.log(mu * index.probability[term]))
+            weights.append(TERMS)
+            constant += TERMS * float(np.log(mu * index.probability[term]))
         for left, right in pairwise(terms.tolist()):
-            windows = ((2, True, recipe.ordered), (recipe.window, False, recipe.unordered))
-            for width, ordered, weight in windows:
+            for width, ordered, weight in ((2, True, ORDERED), (WINDOW, False, UNORDERED)):
                 matches, counts = index.pair(left, right, width, ordered=ordered)
                 if len(matches):
                     prior = mu * counts.sum() / len(index.places)
@@ -199,10 +168,9 @@ class SequentialDependence(_OverWords):
 class RelevanceFeedback(_OverWords):
     """RM3: the query, and the terms of what query likelihood finds for it, weighed by its share."""
 
-    def __init__(self, words: QueryLikelihood, recipe: FeedbackRecipe | None = None) -> None:
+    def __init__(self, words: QueryLikelihood) -> None:
         """Keep the likelihood of words."""
-        self._words, self._recipe = words, recipe or FeedbackRecipe()
-        self.index = words.index
+        self._words, self.index = words, words.index
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
@@ -224,7 +192,7 @@ class RelevanceFeedback(_OverWords):
 
     def _mixed(self, query_texts: Sequence[str]) -> list[dict[int, float]]:
         """Of each query the weights of its terms and of those that it gets."""
-        ranked = self._words.search(query_texts, self._recipe.documents)
+        ranked = self._words.search(query_texts, FEEDBACK_DOCUMENTS)
         encoded = self.index.tokens.encode(query_texts).in_order
         return [
             self._expanded(encoded.of(query), *ranked.of(query)) for query in range(len(encoded))
@@ -234,7 +202,7 @@ class RelevanceFeedback(_OverWords):
         self, terms: np.ndarray, documents: np.ndarray, scores: np.ndarray
     ) -> dict[int, float]:
         """The weight of each term of a query and of the documents found for it."""
-        share = self._recipe.original if len(documents) else 1.0
+        share = ORIGINAL if len(documents) else 1.0
         weight: dict[int, float] = {}
         for term in terms.tolist():
             weight[term] = weight.get(term, 0.0) + share / len(terms)
@@ -248,7 +216,7 @@ class RelevanceFeedback(_OverWords):
             document_terms, counts = np.unique(encoded.of(document), return_counts=True)
             for term, count in zip(document_terms.tolist(), counts.tolist(), strict=True):
                 new[term] = new.get(term, 0.0) + probability * count / counts.sum()
-        chosen = sorted(new, key=lambda term: (-round(new[term], 9), term))[: self._recipe.terms]
+        chosen = sorted(new, key=lambda term: (-round(new[term], 9), term))[:FEEDBACK_TERMS]
         total = sum(new[term] for term in chosen)
         for term in chosen:
             weight[term] = weight.get(term, 0.0) + (1 - share) * new[term] / total

@@ -250,7 +250,17 @@ class Question:
     @classmethod
     def module(cls, name: str) -> Any:
         """A module of the kind's folder, loaded when it is needed: `study` or `sections`."""
-        return import_module(f"{cls.__module__.rpartition('.')[0]}.{name}")
+        return import_module(cls.place(name))
+
+    @classmethod
+    def command_words(cls) -> tuple[str, ...]:
+        """The words behind `study` that name the kind."""
+        return (cls.kind,)
+
+    @classmethod
+    def place(cls, name: str) -> str:
+        """The full name of that module."""
+        return f"{cls.__module__.rpartition('.')[0]}.{name}"
 
     def names(self) -> "Names":
         """What is looked up before anything is made; `refuse` looks up what else it names."""
@@ -397,7 +407,8 @@ class OwnFlag:
         """The flag, with its default in its help."""
         default = "" if field.default in (None, ()) or field.is_required else text_of(field.default)
         words = f"{field.help} (default {default})" if default else field.help
-        yield Flag(flag_of(field), words, field.is_required, field.choices)
+        choices = () if field.several else field.choices
+        yield Flag(flag_of(field), words, field.is_required, choices)
 
     def value(self, field: Parameter, given: GivenFlags, _preset: str) -> Any:
         """The value of its text; the default where the flag is not given."""

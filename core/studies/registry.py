@@ -1,6 +1,6 @@
 """The studies by name: what each is asked, and the figure or table that it answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
@@ -8,16 +8,19 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
-from shuffleproof.core.studies.kinds.growth.question import Growth
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
-from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.kinds.retrieval.question import (
+    CollectionQuestion,
+    Growth,
+    QueryNoise,
+    Retrieval,
+    Sparsity,
+)
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
-from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.question import Question
@@ -39,10 +42,10 @@ STUDIES: Mapping[str, type[Question]] = {
 }
 """Of rankers, on a data set's candidate lists."""
 
-COLLECTION_STUDIES: Mapping[str, type[ListlessQuestion]] = {
+COLLECTION_STUDIES: Mapping[str, type[CollectionQuestion]] = {
     question.kind: question for question in (Retrieval, QueryNoise, Sparsity, Growth)
 }
-"""Of retrievers, on a text collection."""
+"""Of retrievers, on a text collection; all but the first are `study retrieval --vary …`."""
 
 PREFERENCE_STUDIES: Mapping[str, type[ListlessQuestion]] = {
     question.kind: question for question in (PreferenceAggregation,)
@@ -85,6 +88,27 @@ def kind_of(word: str) -> str:
     >>> kind_of("ranking-degradation"), kind_of("set_size"), kind_of("crad")
     ('initial-ranking', 'set-size', 'crad')
     """
-    rooms = {question.__module__.split(".")[-2]: kind for kind, question in EVERY.items()}
+    rooms = {
+        question.__module__.split(".")[-2]: kind
+        for kind, question in EVERY.items()
+        if question.command_words() == (kind,)
+    }
     resolved = rooms.get(word.replace("-", "_"), word.replace("_", "-"))
     return resolved if resolved in EVERY else word
+
+
+def with_kind(words: Sequence[str]) -> list[str]:
+    """The words behind `study`, the kind that they mean first.
+
+    >>> with_kind(["retrieval", "--json", "--vary", "queries"]), with_kind(["set_size"])
+    (['query-noise', '--json'], ['set-size'])
+    """
+    said = [*map(kind_of, words[:1])]
+    for word in words[1:]:
+        said += word.split("=", 1) if word.startswith("--vary=") else [word]
+    if said[:1] == [Retrieval.kind] and "--vary" in said:
+        at = said.index("--vary")
+        for kind, question in COLLECTION_STUDIES.items():
+            if said[at + 1 : at + 2] == [question.vary]:
+                return [kind, *said[1:at], *said[at + 2 :]]
+    return said

@@ -69,7 +69,7 @@ def command_of(question: Question, facts: Facts) -> str:
         UsageError: no flags say it.
     """
     facts, preset = question.lists_said(facts), _preset(facts)
-    words = ["shuffleproof", "study", question.kind]
+    words = ["shuffleproof", "study", *question.command_words()]
     for field in parameters(question):
         words += syntax_of(field).words(field, getattr(question, field.name), preset)
     words += ["--with", MODULE] if user_code_in(question) else []
@@ -120,9 +120,9 @@ def user_code_in(question: Question) -> list[str]:
 
 def _printing(question: Question, expression: str) -> list[str]:
     """The import of the function that prints what was found; none for one of the result's own."""
-    room = type(question).__module__.rpartition(".")[0]
+    place = question.place("sections")
     return [
-        f"from {room}.sections import {function}"
+        f"from {place} import {function}"
         for function in re.findall(r"\b(\w+)\(result\b", expression)
     ]
 

@@ -1,21 +1,9 @@
 """Work on a GPU recorded once and launched as a whole: CUDA graphs."""
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-
-
-@runtime_checkable
-class Recorder(Protocol):
-    """Records work on a device; `Graphs` does so on a GPU."""
-
-    def warmed(self, work: Callable[[], Tensor]) -> Tensor:
-        """Do the work in a way that makes ready for recording."""
-
-    def record(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """Record the work without doing it; what is returned does it again, however often."""
 
 
 class Graphs:

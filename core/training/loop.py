@@ -5,9 +5,7 @@ one safetensors file, written beside the old one and renamed over it: a run that
 resumed takes the same steps as one that was left alone.
 """
 
-import json
 import math
-import os
 import time
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, field, replace
@@ -17,19 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int64
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from shuffleproof.core.data.batches import HeldLists, scoring_plan, training_plan
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import ArtefactError, DataError, DivergedError
+from shuffleproof.core.errors import DataError, DivergedError
 from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.store.manifest import checkpoint_errors
+from shuffleproof.core.training import checkpoint
 from shuffleproof.core.training.network import (
     Network,
     arithmetic,
@@ -43,57 +40,26 @@ from shuffleproof.core.training.recording import steps_of
 from shuffleproof.core.training.step import Steps, plan_step
 
 
-@dataclass(frozen=True)
-class ScheduleState:
-    """What the stall schedule remembers.
-
-    Attributes:
-        losses: training losses of the epochs before, as many as the recipe compares with.
-        decays: how often the rate was lowered.
-    """
-
-    losses: tuple[float, ...] = ()
-    decays: int = 0
-
-    def after(self, recipe: TrainingRecipe, loss: float) -> "ScheduleState":
-        """The state after an epoch with this training loss.
-
-        >>> recipe = TrainingRecipe(schedule="stall", stall_epochs=2)
-        >>> state = ScheduleState()
-        >>> for loss in (1.0, 0.5, 0.7, 1.2):
-        ...     state = state.after(recipe, loss)
-        >>> state
-        ScheduleState(losses=(0.7, 1.2), decays=1)
-        """
-        full = len(self.losses) == recipe.stall_epochs
-        stalled = full and loss > max(self.losses)
-        losses = (*self.losses, loss)[-recipe.stall_epochs :]
-        return replace(self, losses=losses, decays=self.decays + int(stalled))
-
-
-def learning_rate(recipe: TrainingRecipe, share: float, state: ScheduleState) -> float:
+def learning_rate(recipe: TrainingRecipe, share: float, decays: int = 0) -> float:
     """The learning rate of one step.
 
     Args:
         recipe: names the schedule.
         share: how much of the run is over, in [0, 1).
-        state: what the stall schedule remembers.
+        decays: how often the stall schedule lowered the rate.
 
     >>> recipe = TrainingRecipe(learning_rate=1.0, schedule="cosine", warm_up=0.5)
-    >>> [round(learning_rate(recipe, share, ScheduleState()), 3) for share in (0.1, 0.5, 0.75)]
+    >>> [round(learning_rate(recipe, share), 3) for share in (0.1, 0.5, 0.75)]
     [0.2, 1.0, 0.5]
     """
     if recipe.schedule == "stall":
-        return recipe.learning_rate * recipe.decay**state.decays
+        return recipe.learning_rate * recipe.decay**decays
     if recipe.schedule == "constant":
         return recipe.learning_rate
     if share < recipe.warm_up:
         return recipe.learning_rate * share / recipe.warm_up
     left = (share - recipe.warm_up) / (1.0 - recipe.warm_up)
     return recipe.learning_rate * 0.5 * (1.0 + math.cos(math.pi * left))
-
-
-FILE = "checkpoint.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,83 +71,62 @@ class RunState:
         best_epoch: the epoch (1-based) that the selection likes best; 0 before the first.
         best_value: its value; larger is better.
         best_weights: its weights.
-        schedule: what the learning rate depends on.
+        losses: training losses of the epochs before, as many as the stall schedule looks at.
+        decays: how often it lowered the rate.
     """
 
     epoch: int = 0
     best_epoch: int = 0
     best_value: float = float("-inf")
     best_weights: dict[str, Tensor] = field(default_factory=dict)
-    schedule: ScheduleState = field(default_factory=ScheduleState)
+    losses: tuple[float, ...] = ()
+    decays: int = 0
+
+    def after_loss(self, recipe: TrainingRecipe, loss: float) -> "RunState":
+        """The state after an epoch with this training loss.
+
+        >>> recipe, state = TrainingRecipe(schedule="stall", stall_epochs=2), RunState()
+        >>> for loss in (1.0, 0.5, 0.7, 1.2):
+        ...     state = state.after_loss(recipe, loss)
+        >>> state.losses, state.decays
+        ((0.7, 1.2), 1)
+        """
+        full = len(self.losses) == recipe.stall_epochs
+        stalled = full and loss > max(self.losses)
+        losses = (*self.losses, loss)[-recipe.stall_epochs :]
+        return replace(self, losses=losses, decays=self.decays + int(stalled))
+
+
+PLAIN = ("epoch", "best_epoch", "best_value")
+"""Numbers of a `RunState`."""
 
 
 def save(
     workspace: Path,
     recipe: dict[str, Any],
     state: RunState,
-    trained: tuple[Network, torch.optim.Optimizer],
+    trained: checkpoint.NetworkAndOptimiser,
 ) -> None:
-    """Write a checkpoint over the one before.
-
-    Args:
-        workspace: a directory that outlives the process.
-        recipe: the run's recipe; a checkpoint goes on only under the same one.
-        state: the run's state.
-        trained: the network and its optimiser, as they are now.
-    """
-    network, optimiser = trained
-    tensors = {f"network/{name}": value for name, value in weights_of(network).items()}
-    tensors |= {f"best/{name}": value for name, value in state.best_weights.items()}
-    for index, moments in optimiser.state_dict()["state"].items():
-        for name, value in moments.items():
-            if isinstance(value, Tensor):
-                tensors[f"optimiser/{index}/{name}"] = value.detach().to("cpu", copy=True)
-    head = {
-        "recipe": recipe,
-        "epoch": state.epoch,
-        "best_epoch": state.best_epoch,
-        "best_value": state.best_value,
-        "schedule": asdict(state.schedule),
-    }
-    fresh = workspace / f"{FILE}.new"
-    with checkpoint_errors(workspace / FILE):
-        workspace.mkdir(parents=True, exist_ok=True)  # who did this too ended it
-        save_file(tensors, fresh, metadata={"run": json.dumps(head)})
-        with fresh.open("rb+") as written:
-            os.fsync(written.fileno())
-        fresh.replace(workspace / FILE)
+    """Write a checkpoint of a run over the one before."""
+    head = {"recipe": recipe, **{name: getattr(state, name) for name in PLAIN}}
+    head["schedule"] = {"losses": state.losses, "decays": state.decays}
+    best = {f"best/{name}": value for name, value in state.best_weights.items()}
+    checkpoint.save(workspace, head, trained, best)
 
 
 def restore(
-    workspace: Path, recipe: dict[str, Any], trained: tuple[Network, torch.optim.Optimizer]
+    workspace: Path, recipe: dict[str, Any], trained: checkpoint.NetworkAndOptimiser
 ) -> RunState:
-    """Bring a network and its optimiser to where the last checkpoint left them.
-
-    Without a checkpoint both stay as they are and the state is that of a new run.
-
-    Raises:
-        ArtefactError: the checkpoint belongs to another recipe, or cannot be read.
-    """
-    path = workspace / FILE
-    if not path.exists():
+    """The state that the last checkpoint holds, network and optimiser as they were then."""
+    found = checkpoint.restore(workspace, recipe, trained)
+    if found is None:
         return RunState()
-    groups: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "optimiser": {}}
-    with checkpoint_errors(path), safe_open(path, framework="pt") as stored:
-        head = json.loads(stored.metadata()["run"])
-        if head["recipe"] != json.loads(json.dumps(recipe)):
-            raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")
-        for name in stored.keys():  # noqa: SIM118 (not a mapping)
-            group, _, inner = name.partition("/")
-            groups[group][inner] = stored.get_tensor(name)
-    network, optimiser = trained
-    network.load_state_dict(groups["network"])
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, value in groups["optimiser"].items():
-        index, _, moment = name.partition("/")
-        moments.setdefault(int(index), {})[moment] = value
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
-    schedule = ScheduleState(tuple(head["schedule"]["losses"]), head["schedule"]["decays"])
-    return RunState(head["epoch"], head["best_epoch"], head["best_value"], groups["best"], schedule)
+    head, best = found
+    losses, decays = tuple(head["schedule"]["losses"]), head["schedule"]["decays"]
+    weights = {name.removeprefix("best/"): value for name, value in best.items()}
+    return RunState(
+        **{name: head[name] for name in PLAIN}, best_weights=weights, losses=losses, decays=decays
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,57 +146,13 @@ class TrainingData:
     judged: JudgedLists
 
 
-@dataclass(frozen=True)
-class EpochReport:
-    """What one epoch did.
-
-    Attributes:
-        epoch: finished epochs.
-        epochs: epochs at most.
-        loss: mean training loss of a list.
-        valid: validation NDCG@10, or the negative validation loss: larger is better.
-        best_epoch: the best epoch so far (1-based).
-        learning_rate: of the epoch's last step.
-        lists_per_second: training lists a second.
-        documents_at_once: padded documents whose gradient is computed at once, where memory ran
-            out; else None: those of a step.
-    """
-
-    epoch: int
-    epochs: int
-    loss: float
-    valid: float
-    best_epoch: int
-    learning_rate: float
-    lists_per_second: float
-    documents_at_once: int | None = None
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """How far an epoch is; nothing is measured for it, so that it costs a step nothing.
-
-    Attributes:
-        epoch: finished epochs.
-        epochs: epochs at most.
-        part: how much of this epoch is done, in (0, 1); its last share is the validation.
-        seconds: of this epoch so far; on a GPU, of handing its steps over.
-        lists_per_second: training lists a second in this epoch.
-        documents_at_once: as in `EpochReport`.
-    """
-
-    epoch: int
-    epochs: int
-    part: float
-    seconds: float
-    lists_per_second: float
-    documents_at_once: int | None = None
-
-
 def train(
     network: Network, data: TrainingData, recipe: TrainingRecipe, workspace: Path | None = None
-) -> Generator[EpochReport | StepReport, None, RunState]:
+) -> Generator[Progress, None, RunState]:
     """Train a network in place; at the end it holds the best epoch's weights.
+
+    Reports every step, and after each epoch `loss` (the mean of its lists), `valid` (NDCG@10, or
+    the negative loss: larger is better) and `best_epoch`; `documents_at_once` where memory ran out.
 
     Args:
         network: with its first weights.
@@ -280,21 +181,19 @@ def train(
             raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
         with threads_worth(steps.work):  # a validation that sums otherwise may choose another epoch
             valid = _selection_value(network, data, recipe)
-        state = _after(state, network, valid)
-        state = replace(state, schedule=state.schedule.after(recipe, loss))
+        state = _after(state, network, valid).after_loss(recipe, loss)
         if workspace is not None:
             save(workspace, facts, state, trained)
-        yield EpochReport(
-            state.epoch, recipe.epochs, loss, valid, state.best_epoch, steps.rate, lists / seconds,
-            steps.most,
-        )  # fmt: skip
+        values = {"loss": loss, "valid": valid, "best_epoch": float(state.best_epoch)}
+        values |= {"lists_per_second": lists / seconds} | steps.reduced
+        yield Progress(state.epoch, recipe.epochs, "epochs", values)
     network.load_state_dict(state.best_weights)
     return state
 
 
 def _epoch(
     steps: Steps, plan: tuple[TrainingRecipe, RunState]
-) -> Generator[StepReport, None, tuple[Tensor, int]]:
+) -> Generator[Progress, None, tuple[Tensor, int]]:
     """One epoch of steps; the summed loss of its lists, on the device, and how many there were.
 
     Whoever waits between two steps changes none of them: their draws are the epoch's own.
@@ -309,11 +208,12 @@ def _epoch(
     network.train()
     for index, step in enumerate(drawn):
         share = (state.epoch + (index + 0.5) / len(drawn)) / recipe.epochs
-        loss = steps.take(step, learning_rate(recipe, share, state.schedule))
+        loss = steps.take(step, learning_rate(recipe, share, state.decays))
         total += loss * len(step.chosen)
         lists += len(step.chosen)
         part, seconds = (index + 1) / (len(drawn) + 1), time.perf_counter() - start
-        yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds, steps.most)
+        values = {"lists_per_second": lists / seconds, "epoch_seconds": seconds / part}
+        yield Progress(state.epoch, recipe.epochs, "epochs", values | steps.reduced, part)
     return total, lists
 
 

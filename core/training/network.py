@@ -6,7 +6,7 @@ documents, and the networks never see where it came from.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -133,7 +133,6 @@ def held_scores(
         precision: fp32 is exact; bf16 moves positions.
         embedded: the lists hold what `embed` returned.
     """
-    run = _embedded_batch if embedded else scores_of
 
     def scored(budget: int) -> Tensor:
         scores = torch.zeros(
@@ -143,7 +142,12 @@ def held_scores(
         )
         with arithmetic(precision, device.type), lowered_on_gpu(network, scores):
             for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
-                scores[batch.rows] = run(network, batch).to(scores.dtype)
+                found = (
+                    embedded_scores(network, batch.features, batch)
+                    if embedded
+                    else scores_of(network, batch)
+                )
+                scores[batch.rows] = found.to(scores.dtype)
         return scores
 
     device = lists.features.device
@@ -201,20 +205,8 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        with torch.autocast(device, torch.bfloat16) if uses_bf16(precision, device) else _plain():
+        is_low = precision == "bf16" or (precision == "auto" and devices.bf16_pays(device))
+        with torch.autocast(device, torch.bfloat16) if is_low else nullcontext():
             yield
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def uses_bf16(precision: Precision, device: str) -> bool:
-    """Whether this precision means bf16 on this device."""
-    return precision == "bf16" or (precision == "auto" and devices.bf16_pays(device))
-
-
-def _plain() -> Any:
-    return nullcontext()
-
-
-def _embedded_batch(network: Network, batch: ListBatch) -> Float[Tensor, "lists docs"]:
-    return embedded_scores(network, batch.features, batch)

@@ -16,7 +16,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.execution import devices
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.store.artefacts import default_store
-from shuffleproof.core.training.graphs import Graphs, Recorder
+from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.network import Network, built
 from shuffleproof.core.training.recipe import SETRANK_TRAINING, TrainingRecipe
 from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, plan_step
@@ -35,7 +35,7 @@ def steps_of(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> Step
 
 
 def recording(
-    network: Network, lists: HeldLists, recipe: TrainingRecipe, recorder: Recorder
+    network: Network, lists: HeldLists, recipe: TrainingRecipe, recorder: Graphs
 ) -> Steps:
     """What takes recorded training steps."""
     optimiser = optimiser_of(network, recipe, recorded=True)
@@ -60,7 +60,7 @@ def _share_on(device: str) -> float:
         return float("inf")
 
 
-def share_of_unrecorded(device: torch.device, recorder: Recorder) -> float:
+def share_of_unrecorded(device: torch.device, recorder: Graphs) -> float:
     """Time of a recorded step of SetRank's paper preset over that of one taken as it comes.
 
     Infinite where the two do not learn alike.
@@ -75,7 +75,7 @@ def share_of_unrecorded(device: torch.device, recorder: Recorder) -> float:
 
 
 def _probe(
-    device: torch.device, recipe: TrainingRecipe, recorder: Recorder | None
+    device: torch.device, recipe: TrainingRecipe, recorder: Graphs | None
 ) -> tuple[list[float], float]:
     """The losses of some steps, and the seconds of one of the later ones."""
     network = built(SETRANK_PRESETS["paper"], FEATURES, 0).to(device).train()

@@ -19,7 +19,7 @@ from shuffleproof.core.execution.devices import threads_worth
 from shuffleproof.core.losses.registry import loss as loss_named
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.mlp import UnivariateNet
-from shuffleproof.core.training.graphs import Recorder
+from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.network import Network, arithmetic, sampled_starts, scores_of
 from shuffleproof.core.training.optimisers import without_compiler
 from shuffleproof.core.training.recipe import TrainingRecipe
@@ -139,7 +139,6 @@ class Steps:
         optimiser: from `optimiser_of`.
         recorder: records steps; None: every step is taken as it comes.
         most: padded documents whose gradient is computed at once; None: a step's.
-        rate: learning rate of the last step.
         work: parameters times lists of a batch.
     """
 
@@ -147,9 +146,8 @@ class Steps:
     lists: HeldLists
     recipe: TrainingRecipe
     optimiser: torch.optim.Optimizer
-    recorder: Recorder | None = None
+    recorder: Graphs | None = None
     most: int | None = None
-    rate: float = 0.0
     _seen: dict[Any, int] = field(default_factory=dict)
     _recordings: dict[Any, tuple[Step, Callable[[], Tensor]]] = field(default_factory=dict)
 
@@ -159,13 +157,17 @@ class Steps:
         parameters = sum(parameter.numel() for parameter in self.network.parameters())
         self.work = parameters * self.recipe.batch_lists
 
+    @property
+    def reduced(self) -> dict[str, float]:
+        """How many documents are computed at once, where memory ran out."""
+        return {} if self.most is None else {"documents_at_once": float(self.most)}
+
     def take(self, step: Step, rate: float) -> Float[Tensor, ""]:
         """One step; the mean loss of its lists, on the device.
 
         Raises:
             DataError: there is no memory for a single list.
         """
-        self.rate = rate
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -178,7 +180,7 @@ class Steps:
                     return loss
             return self._in_parts(step)
 
-    def _recorded(self, step: Step, recorder: Recorder) -> Tensor | None:
+    def _recorded(self, step: Step, recorder: Graphs) -> Tensor | None:
         """The step by a recording; None: it is to be taken otherwise, and nothing was done."""
         shape = self._shape(step)
         if shape not in self._recordings:
@@ -195,7 +197,7 @@ class Steps:
         twin.copied(step)
         return replay()
 
-    def _warmed(self, step: Step, recorder: Recorder) -> Tensor | None:
+    def _warmed(self, step: Step, recorder: Graphs) -> Tensor | None:
         try:
             return recorder.warmed(lambda: self._whole(step))
         except torch.OutOfMemoryError:

@@ -19,7 +19,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.training.loop import EpochReport, TrainingData, train
+from shuffleproof.core.training.loop import TrainingData, train
 from shuffleproof.core.training.network import built, held_scores
 from tests.bench.row import Row, interleave
 
@@ -121,9 +121,9 @@ def epoch_seconds(specs: Sequence[NeuralSpec], data: TrainingData, between) -> l
     seconds = [float("inf")] * len(runs)
     for turn in range(repeats + 1):
         for index, run in enumerate(runs):
-            report = next(progress for progress in run if isinstance(progress, EpochReport))
+            report = next(progress for progress in run if not progress.part)
             if turn:
-                epoch = len(data.train.lengths) / report.lists_per_second
+                epoch = len(data.train.lengths) / report.values["lists_per_second"]
                 seconds[index] = min(seconds[index], epoch)
         between()
     return seconds

@@ -26,8 +26,8 @@ from shuffleproof.core.data.features import fit as fit_normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
 from shuffleproof.core.execution.devices import device
-from shuffleproof.core.progress import Progress, with_reports
-from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE, Input, one_line
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.neural.feed import (
     document_features,
     feed_order,
@@ -36,7 +36,7 @@ from shuffleproof.core.rankers.neural.feed import (
 )
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import mix_bits
-from shuffleproof.core.training.loop import EpochReport, StepReport, TrainingData, train
+from shuffleproof.core.training.loop import TrainingData, train
 from shuffleproof.core.training.network import (
     Network,
     Precision,
@@ -274,29 +274,10 @@ def fit(
     on_device = [_held_lists(normalisation, part, place) for part in judged]
     data = TrainingData(spec.name, on_device[0], on_device[1], judged[1])
     network = built(spec.model, len(features), spec.training.seed).to(place)
-    state = yield from with_reports(train(network, data, spec.training, workspace), _progress)
+    state = yield from train(network, data, spec.training, workspace)
     network.eval()
     facts = {"epochs": state.epoch, "best_epoch": state.best_epoch, "best_value": state.best_value}
     return NeuralRanker(spec, network, normalisation, features, facts)
-
-
-def _progress(report: EpochReport | StepReport) -> Progress:
-    """A report in the words that all work has."""
-    at_once = report.documents_at_once
-    reduced = {} if at_once is None else {DOCUMENTS_AT_ONCE: float(at_once)}
-    if isinstance(report, StepReport):
-        values = reduced | {
-            "lists_per_second": report.lists_per_second,
-            "epoch_seconds": report.seconds / report.part,
-        }
-        return Progress(report.epoch, report.epochs, "epochs", values, report.part)
-    values = reduced | {
-        "loss": report.loss,
-        "valid": report.valid,
-        "best_epoch": float(report.best_epoch),
-        "lists_per_second": report.lists_per_second,
-    }
-    return Progress(report.epoch, report.epochs, "epochs", values)
 
 
 def load(directory: Path) -> NeuralRanker:

@@ -16,7 +16,7 @@ from shuffleproof.core.models.architectures import Architecture
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
 from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
-from shuffleproof.core.parameters import parameters, recipe_values, with_changes
+from shuffleproof.core.parameters import recipe_values, replaced_in
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import PRESETS
@@ -150,9 +150,9 @@ class NeuralSpec:
         if preset not in PRESETS:
             raise UnknownNameError(f"preset of {ranker}", preset, PRESETS)
         models, trainings = _presets(ranker)
-        parts = replaced_in(models[preset], trainings[preset], FIXED[ranker])
+        parts = replaced_in((models[preset], trainings[preset]), FIXED[ranker])
         if preset == "released":
-            parts = replaced_in(*parts, RELEASED.get(ranker, {}))
+            parts = replaced_in(parts, RELEASED.get(ranker, {}))
         return cls(ranker, *parts).with_fields(changes)
 
     def with_fields(self, changes: Mapping[str, Any]) -> "NeuralSpec":
@@ -161,7 +161,7 @@ class NeuralSpec:
         Raises:
             ParameterError: an unknown field, or a value that it does not take.
         """
-        model, training = replaced_in(self.model, self.training, changes)
+        model, training = replaced_in((self.model, self.training), changes)
         return dataclasses.replace(self, model=model, training=training)
 
     @property
@@ -216,24 +216,6 @@ class NeuralSpec:
         from shuffleproof.core.rankers.neural.ranker import fit  # noqa: PLC0415 (torch)
 
         return (yield from fit(self, train, valid, workspace))
-
-
-def replaced_in(
-    model: Architecture, training: TrainingRecipe, changes: Mapping[str, Any]
-) -> tuple[Architecture, TrainingRecipe]:
-    """An architecture and a training with fields replaced by their flat names.
-
-    Raises:
-        ParameterError: an unknown field, or a value that it does not take.
-    """
-    of_model = {declared.name for declared in parameters(model)}
-    of_training = {declared.name for declared in parameters(training)}
-    for name in changes:
-        if name not in of_model | of_training:
-            raise UnknownNameError("field", name, of_model | of_training)
-    inside = {name: value for name, value in changes.items() if name in of_model}
-    outside = {name: value for name, value in changes.items() if name in of_training}
-    return with_changes(model, inside), with_changes(training, outside)
 
 
 spec = NeuralSpec.preset

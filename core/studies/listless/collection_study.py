@@ -1,7 +1,7 @@
 """What studies of retrievers share: their plan, the judged queries of a collection, two folds."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -25,9 +25,9 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.cells import Cell, CellPlan, Compute, by_cells
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.listless.question import ListlessQuestion
-from shuffleproof.core.studies.study import CellResult
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
@@ -101,8 +101,10 @@ class CollectionPlan(CellPlan):
             **{declared.name: values[declared.name] for declared in fields(cls) if declared.init}
         )
 
-    def worker(self, indexed: IndexedCollection, judged: "JudgedQueries") -> Compute:
-        """What computes the facts and the values of a cell."""
+    def compute(
+        self, indexed: IndexedCollection, judged: "JudgedQueries", cell: Cell
+    ) -> Generator[Progress, None, CellResult]:
+        """The facts and the values of a cell."""
         raise NotImplementedError
 
     @property
@@ -110,19 +112,15 @@ class CollectionPlan(CellPlan):
         """Its measures."""
         return [Measure.parse(text) for text in self.measures]
 
-    def digest_of(self, **facts: Any) -> str:
-        """The key of a cell; other cells do not enter it.
-
-        Args:
-            facts: plain values that tell the cell from others.
-        """
+    def cell(self, row: Trial, **facts: Any) -> Cell:
+        """A cell, whose key is made of the facts that tell it from others."""
         shared = {
             "kind": self.kind, "collection": self.collection, "analysis": self.analysis,
             "queries": self.queries, "measures": list(self.stored),
         }  # fmt: skip
         if self.unjudged:
             shared["unjudged"] = list(self.unjudged)
-        return key_of("trial", shared | facts).digest
+        return Cell(row, 0, key_of("trial", shared | facts).digest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +197,7 @@ def run(
     judged = JudgedQueries.of(indexed, data, vars(question)["queries"])
     plan: CollectionPlan = question.module("study").Plan.of_question(question, indexed)
     records = indexed.store.records
-    work = by_cells(plan, records, judged.ids, partial(_compute, plan, indexed, judged))
+    work = by_cells(plan, records, judged.ids, partial(plan.compute, indexed, judged))
 
     def facts() -> dict[str, Any]:
         from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
@@ -208,12 +206,6 @@ def run(
         return {**judged.facts, "gates_of_words": asdict(Gates.of_words(indexed, texts))}
 
     return (yield from engine.run(indexed.store, plan, judged.ids, facts, work))
-
-
-def _compute(
-    plan: CollectionPlan, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
-) -> Generator[Progress, None, CellResult]:
-    return (yield from plan.worker(indexed, judged)(cell))
 
 
 def measure_folds(
@@ -257,19 +249,14 @@ def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
     return generator(seed, "retrieval", "folds").permutation(half)
 
 
-BuildRetriever = Callable[[IndexedCollection], Retriever]
-FoldRetriever = tuple[Int64[np.ndarray, " tested"], Retriever]
-"""The queries of a fold, as indices, and the retriever that is fitted to the other fold."""
-
-
 def retrievers_by_fold(
-    indexed: IndexedCollection, build: BuildRetriever, places: Sequence[int], seed: int = 0
-) -> Iterator[FoldRetriever]:
+    indexed: IndexedCollection, entry: RetrieverEntry, places: Sequence[int], seed: int = 0
+) -> Iterator[tuple[Int64[np.ndarray, " tested"], Retriever]]:
     """The two folds of judged queries, each with the retriever fitted to the other fold.
 
     Args:
         indexed: the collection.
-        build: makes the retriever, as `RetrieverEntry.build`.
+        entry: makes the retriever.
         places: of the judged queries in the collection.
         seed: of the split.
 
@@ -279,7 +266,7 @@ def retrievers_by_fold(
     half = folds(len(places), seed)
     for fold in (0, 1):
         training = tuple(places[at] for at in np.flatnonzero(half != fold).tolist())
-        fitted = build(replace(indexed, training=training, seed=seed))
+        fitted = entry.build(replace(indexed, training=training, seed=seed))
         yield np.flatnonzero(half == fold).astype(np.int64), fitted
 
 
@@ -296,7 +283,7 @@ def cross_fitted_search(
     rankings: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     searched: list[tuple[Sequence[int], Retriever]] = []
     if len(judged) > 1:
-        for tested, retriever in retrievers_by_fold(indexed, entry.build, judged):
+        for tested, retriever in retrievers_by_fold(indexed, entry, judged):
             searched.append(([judged[at] for at in tested.tolist()], retriever))
     known = {query for queries, _ in searched for query in queries}
     rest = [at for at in range(len(collection.queries)) if at not in known]

@@ -28,12 +28,12 @@ def listless_dry_run(question: Any, scope: Scope) -> DryRun:
     if question.kind not in COLLECTION_STUDIES:
         return _of_preferences(question, scope)
     indexed = IndexedCollection(collections.find(scope.data, scope.store), scope.store)
+    plan = question.module("study").Plan.of_question(question, indexed)
     dry = DryRun()
-    for name, key in (_of_retrievers if hasattr(question, "retrievers") else _of_sparsity)(
-        question, indexed
+    for name, key in (_of_retrievers if hasattr(plan, "retrievers") else _of_sparsity)(
+        plan, indexed
     ):
         dry.trainings[str(key)] = NeededTraining(name, scope.store.find(key) is not None)
-    plan = question.module("study").Plan.of_question(question, indexed)
     return _with_study(dry, plan, scope)
 
 
@@ -60,24 +60,22 @@ def _of_preferences(question: Any, scope: Scope) -> DryRun:
     return _with_study(dry, plan_of(material, question), scope)
 
 
-def _of_retrievers(question: Any, indexed: IndexedCollection) -> Iterator[tuple[str, ArtefactKey]]:
+def _of_retrievers(plan: Any, indexed: IndexedCollection) -> Iterator[tuple[str, ArtefactKey]]:
     """Trainings of what learns: on the collection at every seed, and on its parts."""
-    seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
-    shares = [share for share in getattr(question, "withheld", ()) if share]
+    seeds = [replace(indexed, seed=seed) for seed in range(plan.seeds)]
+    shares = [share for share in getattr(plan, "withheld", ()) if share]
     places = seeds + [Growth.of(seeded, share).before for seeded in seeds for share in shares]
-    members = [member for name in question.retrievers for member in retriever_entry(name).members]
+    members = [member for name in plan.retrievers for member in retriever_entry(name).members]
     for name, entry in {member.name: member for member in members if member.presets}.items():
         for place in places:
             yield name, ArtefactKey(entry.learner.kind, entry.network(place))
 
 
-def _of_sparsity(question: Any, indexed: IndexedCollection) -> Iterator[tuple[str, ArtefactKey]]:
+def _of_sparsity(plan: Any, indexed: IndexedCollection) -> Iterator[tuple[str, ArtefactKey]]:
     from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-    from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.studies.kinds.retrieval.sparsity import recipe_of  # noqa: PLC0415 (likewise)
 
-    ways = [(way, level) for way in question.penalties for level in question.strengths]
-    ways += [(PRUNING, 0.0)] if question.keep else []
-    for way, level in ways:
-        for seed in range(question.seeds):
-            recipe = recipe_of(question.preset, way, level, seed)
-            yield "snrm", snrm.key_of_training(replace(indexed, seed=seed), recipe)
+    for seed in range(plan.seeds):
+        for way, level, _ in plan.ways:
+            recipe = recipe_of(plan.preset, way, level, seed)
+            yield "snrm", snrm.LEARNER.key_of_training(replace(indexed, seed=seed), recipe)

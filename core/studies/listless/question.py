@@ -4,24 +4,12 @@ A study of this kind is told once like any other (`core.studies.question`); what
 data instead of a workbench, and its flags are those of its fields alone.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question, Scope
-
-RETRIEVERS = "retrievers"
-"""What a field of retrievers holds names of."""
-
-RETRIEVER_NAMES = (
-    "comma-separated, of `list retrievers`; also several made one by reciprocal ranks "
-    "(rrf:bm25+snrm) or by scores (interpolated-70:bm25+lsi: 70 percent BM25)"
-)
-"""What such a field says of itself."""
 
 
 @dataclass(frozen=True)
@@ -71,35 +59,3 @@ class ListlessQuestion(Question):
         """What its fields name, of one sort."""
         fields = [field.name for field in parameters(self) if field.names == what]
         return tuple(name for field in fields for name in getattr(self, field))
-
-
-@dataclass(frozen=True)
-class CollectionQuestion(ListlessQuestion):
-    """What a study of a text collection is asked."""
-
-    of_what = "a text collection has"
-    stored_as = ("collection",)
-    needed = (RETRIEVERS, "measures")
-
-    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
-        """Open the collection, work the cells of the kind's plan; returns the stored result."""
-        from shuffleproof.core.retrieval.ingest import find  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.retrieval.registry import IndexedCollection  # noqa: PLC0415 (likewise)
-        from shuffleproof.core.studies.listless.collection_study import run  # noqa: PLC0415 (likewise)
-
-        indexed = IndexedCollection(find(scope.pinned or scope.data, scope.store), scope.store)
-        return (yield from run(self, indexed, scope.data))
-
-    def refuse(self, _scope: Scope) -> None:
-        """Refuse retrievers and measures that there are not.
-
-        Raises:
-            UnknownNameError: one that there is not.
-        """
-        from shuffleproof.core.metrics.measure import Measure  # noqa: PLC0415 (only who asks pays for it)
-        from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
-
-        for name in self.names_of(RETRIEVERS):
-            retriever_entry(name)
-        for text in self.names_of("measures"):
-            Measure.parse(text)

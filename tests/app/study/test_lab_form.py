@@ -15,7 +15,7 @@ from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval.ingest import ingest
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS, page_of
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS, page_of, with_kind
 from tests import app_disturbed, small_collection
 from tests.app_jobs import state_of
 from tests.app_pages import opened, words
@@ -67,8 +67,9 @@ def form_of(kind):
 @pytest.mark.parametrize("kind", LISTLESS)
 def test_the_button_asks_what_the_command_beside_it_asks(store, kind):
     page, name = form_of(kind), of_kind(kind)[1]
-    (command,) = (one.value for one in page.code if f"study {kind}" in one.value)
-    flags = parser().parse_args(shlex.split(command)[1:])
+    said = " ".join(["shuffleproof study", *LISTLESS[kind].command_words()])
+    (command,) = (one.value for one in page.code if one.value.startswith(said))
+    flags = parser().parse_args(["study", *with_kind(shlex.split(command)[2:])])
     assert flags.data == name
     page.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()

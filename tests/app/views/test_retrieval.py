@@ -13,7 +13,7 @@ from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, snrm
 from shuffleproof.core.retrieval.ingest import ingest
-from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
+from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.result import StudyResult
@@ -70,36 +70,21 @@ def test_the_shipped_collection_is_searched_by_two_retrievers(store):
 def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     page = opened(query={"right": "snrm@small"})
     query = COLLECTION.queries[0]
-    latent = snrm.snrm(
+    latent = snrm.LEARNER.at(
         IndexedCollection(COLLECTION, Store(store.root, default_store().bundled)), "small"
     )
     documents = latent.search([query], 10).of(0)[0].tolist()
     words_found, items = shown(page)
     assert titles(items) == titles_of(documents)
     best = latent.index.explain(latent.vectors([query]), documents[0])
-    whole = sum(one.contribution for one in best)
+    whole = sum(added for _, added in best)
     wanted = [
-        f"{' '.join(latent.terms_of(one.dimension))} ({100 * one.contribution / whole:.0f} %)"
-        for one in best[:3]
+        f"{' '.join(latent.terms_of(dimension))} ({100 * added / whole:.0f} %)"
+        for dimension, added in best[:3]
     ]
     assert escaped(f"shares {' · '.join(wanted)}") in items[0]
     assert "shares" not in " ".join(words_found), "words have no dimensions"
     assert "SNRM small alone" in words(page)
-
-
-@pytest.mark.parametrize(
-    ("typed", "kept"),
-    [
-        ("rrf:bm25+lsi", "rrf:bm25+lsi"),
-        ("Interpolated-70:bm25+snrm", "interpolated-70:bm25+snrm@small"),
-    ],
-)
-def test_several_made_one_search_too(store, typed, kept):
-    page = opened(query={"right": typed})
-    assert page.selectbox(key="right").value == kept
-    indexed = IndexedCollection(COLLECTION, Store(store.root, default_store().bundled))
-    documents = retriever_entry(kept).build(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
-    assert titles(shown(page)[1]) == titles_of(documents)
 
 
 def test_only_what_is_trained_is_offered(store, tmp_path):

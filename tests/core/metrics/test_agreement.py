@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffleproof.core.metrics import agreement, pairs
+from shuffleproof.core.metrics import agreement
 
 
 def alone(of, first, second, **options):
@@ -99,13 +99,3 @@ def test_positions_break_ties_by_row():
     scores = np.array([1.0, 2.0, 1.0, 1.0, 0.0, 0.0])
     assert agreement.positions(offsets, scores, rows).tolist() == [3, 0, 2, 1, 1, 0]
     assert agreement.positions(offsets, scores).tolist() == [1, 0, 2, 3, 0, 1]
-
-
-@pytest.mark.parametrize("size", range(1, 9))
-def test_sums_by_rank_stay_inside_their_tree(size):
-    """Asked of the functions before they are compiled: those refuse a place beyond the end."""
-    tree = np.zeros(size + 1)
-    for rank in range(size):
-        pairs._add.py_func(tree, rank, rank + 1.0)
-    sums = [pairs._below.py_func(tree, rank) for rank in range(size + 1)]
-    assert sums == [rank * (rank + 1) / 2 for rank in range(size + 1)]

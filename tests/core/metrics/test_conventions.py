@@ -1,6 +1,5 @@
 """Every bundle of conventions against the tool whose name it has, on real runs and with ties."""
 
-import gzip
 import itertools
 import math
 
@@ -109,19 +108,6 @@ def test_trec_eval_agrees_topic_by_topic_on_real_runs(folder, qrels, run):
         np.testing.assert_allclose(found[:, at], wanted, rtol=1e-5, atol=1e-6, err_msg=topic)
 
 
-@needs_data
-def test_trec_evals_own_expected_output():
-    grades, read = judged(*RUNS[0])
-    whole = outside_runs.judge_runs(grades, {"run": read})
-    with gzip.open(DATA / "trec_eval_testdata" / "out.test.a.gz", "rt") as file:
-        expected = {name: value for name, topic, value in map(str.split, file) if topic == "all"}
-    checked = {name: measure for name, measure in TREC.items() if name in expected}
-    assert len(checked) > 8
-    measures, found = values("trec_eval", checked.values(), whole.dataset, *ranked(whole))
-    for name, measure, own in zip(checked, measures, found, strict=True):
-        assert mean_of(measure, own) == pytest.approx(float(expected[name]), abs=5.1e-5), name
-
-
 @pytest.mark.parametrize("levels", [10**6, 5])
 def test_scikit_learn_agrees(levels):
     from sklearn.metrics import ndcg_score
@@ -213,16 +199,3 @@ def test_ranksvm_on_mq2008_comes_near_what_letor_published(tmp_path):
     letor4, usual = (np.mean(of_folds[bundle], axis=0) for bundle in ("letor4", None))
     assert letor4 == pytest.approx([0.2279, 0.4832], abs=0.006)
     assert usual[0] > 0.5
-
-
-def test_allranks_formula_agrees_where_no_scores_tie():
-    dataset, lists, scores = random_case(4, 10**6)
-    _, found = values("allrank", [f"NDCG@{k}" for k in CUTOFFS], dataset, lists, scores)
-    for query, (start, stop) in enumerate(itertools.pairwise(dataset.offsets)):
-        gains = 2.0 ** dataset.labels[start:stop].astype(np.float64) - 1
-        discounts = 1 / np.log2(np.arange(stop - start) + 2.0)
-        own = np.cumsum(gains[np.argsort(-scores[start:stop])] * discounts)
-        best = np.cumsum(np.sort(gains)[::-1] * discounts)
-        ats = np.minimum(CUTOFFS, stop - start) - 1
-        wanted = own[ats] / best[ats] if best[0] else np.ones(len(ats))
-        np.testing.assert_allclose(found[:, query], wanted, rtol=1e-6)

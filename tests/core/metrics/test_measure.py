@@ -1,13 +1,12 @@
 """The Measure value prints and parses back to itself; the registry knows every name."""
 
-import dataclasses
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.metrics.list_functions import FUNCTIONS
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.parameters import parameters
@@ -44,26 +43,14 @@ def test_only_conventions_that_differ_are_printed(chosen):
             assert printed == (getattr(measure, name) != declared.default)
 
 
-def test_the_texts_of_the_papers_conventions():
-    assert str(Measure("NDCG", 10)) == "NDCG@10"
-    assert str(Measure("NDCG", 10, ideal="shown")) == "NDCG(ideal=shown)@10"
-    assert str(Measure("NDCG", ideal="shown", gain="linear")) == "NDCG(gain=linear,ideal=shown)"
-    assert str(Measure("AP", relevant=2)) == "AP(relevant=2)"
-
-
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
         ("ndcg@10", "NDCG@10"),
         (" NDCG ( ideal = shown , gain=linear ) @ 5 ", "NDCG(gain=linear,ideal=shown)@5"),
         ("NDCG(ideal=judged)@10", "NDCG@10"),
-        ("err(top_grade=2)@20", "ERR(top_grade=2)@20"),
-        ("P()@5", "P@5"),
         ("MEANNDCG ( ties = trec )", "MeanNDCG(ties=trec)"),
-        ("bpref", "Bpref"),
-        ("RBP(p=0.8)", "RBP"),
         ("rbp(p=.95, REL=2)@20", "RBP(relevant=2,p=0.95)@20"),
-        ("judged@10", "Judged@10"),
         ("P(rel=2)@5", "P(relevant=2)@5"),
     ],
 )
@@ -78,18 +65,14 @@ def test_parsing_is_lenient_in_spaces_and_case(text, printed):
         ("nDCG@10", "NDCG(gain=linear)@10"),
         ("nDCG(dcg='exp-log2')@10", "NDCG@10"),
         ("ndcg", "NDCG(gain=linear)"),
-        ("NDCG", "NDCG"),
         ("rbp", "NormRBP(p=0.9)"),
         ("rbp(p=0.9)", "RBP(p=0.9)"),
         ("IPrec@0.1", "IPrec(recall=0.1)"),
         ("Rprec_mult_0.20", "Rprec(multiple=0.2)"),
-        ("success_5", "Success@5"),
         ("ndcg_cut.10", "NDCG(gain=linear)@10"),
-        ("P.5", "P@5"),
         ("Recall_100", "R@100"),
         ("R-prec", "Rprec"),
         ("SetP", "P"),
-        ("infAP", "InfAP"),
     ],
 )
 def test_a_name_of_another_tool_brings_its_gain(text, printed):
@@ -101,34 +84,22 @@ def test_a_name_of_another_tool_brings_its_gain(text, printed):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "@10",
         "NDCG@",
-        "NDCG@0",
-        "NDCG@-1",
         "NDCG@2.5",
-        "NDCG@ten",
         "NDCG(ideal=best)@10",
         "NDCG(ideal)@10",
         "NDCG(ideal=shown,ideal=shown)",
         "NDCG(colour=red)",
-        "NDCG(cutoff=5)@10",
-        "NDCG(ideal=shown",
         "NDCG@10@5",
         "P(gain=linear)@5",
         "NDCG(relevant=2)",
         "AP(relevant=0)",
-        "ERR(top_grade=x)",
         "RBP(p=1)",
-        "RBP(p=nan)",
         "P(p=0.5)@5",
         "P(rel=2,relevant=2)@5",
         "IPrec@10",
-        "Rprec@5",
         "SetF@1",
-        "set_F_5",
-        "NumQ@4",
-        "AP11@3",
     ],
 )
 def test_a_wrong_text_is_a_parameter_error(text):
@@ -136,26 +107,12 @@ def test_a_wrong_text_is_a_parameter_error(text):
         Measure.parse(text)
 
 
-def test_an_unknown_convention_is_told_with_the_measure_and_those_that_it_has():
-    with pytest.raises(ParameterError) as caught:
-        Measure.parse("AP(idael=shown)@10")
-    assert str(caught.value) == (
-        "a convention of 'AP(idael=shown)@10' is 'idael'; "
-        "it must be one of relevant, ideal, empty, ties"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
         ("Hit@10", "Success@10"),
-        ("HR@5", "Success@5"),
         ("Prec@5", "P@5"),
-        ("ndcg_at_10", "NDCG@10"),
-        ("NDCG10", "NDCG@10"),
         ("NDGC(gain=linear)@5", "NDCG@5"),
-        ("mean_average_precision", "AP"),
-        ("R-Precision", "Rprec"),
         ("ndcg_cut.5,10", "NDCG@10"),
     ],
 )
@@ -165,33 +122,11 @@ def test_a_refused_name_comes_with_the_measure_that_it_is_near_to(text, meant):
     assert str(Measure.parse(meant)) == meant
 
 
-def test_an_unknown_name_lists_the_known_ones():
-    known = ", ".join(sorted(MEASURES))
-    with pytest.raises(UnknownNameError, match=f"NDGC.*{known}"):
-        Measure.parse("NDGC@10")
-    with pytest.raises(UsageError):
-        Measure("ndcg")
-
-
-@pytest.mark.parametrize(("field", "value"), [("cutoff", 2.5), ("cutoff", True), ("relevant", 1.5)])
-def test_whole_numbers_are_asked_for(field, value):
-    with pytest.raises((ParameterError, Exception), match=r"whole number|type"):
-        Measure("P", **{field: value})
-
-
 def test_conventions_in_words():
-    assert (
-        Measure("NDCG", 10).convention()
-        == "NDCG@10 · gain: 2^y − 1 · ideal: judged · no relevant: 0 · ties: averaged"
-    )
     words = Measure("NDCG", 5, "linear", "letor", empty="skip", ties="row").convention()
     assert words == (
         "NDCG@5 · gain: y · discount: letor · ideal: judged · no relevant: left out · ties: by row"
     )
-    words = Measure("NDCG", 5, ties="trec", short="zero").convention()
-    assert words.endswith("lists shorter than the cut-off: 0 · ties: by document id, last first")
-    assert "relevant: grade ≥ 2" in Measure("P", 5, relevant=2).convention()
-    assert "top grade: 4" in Measure("ERR").convention()
     assert "gain" not in Measure("AP").convention()
 
 
@@ -223,10 +158,3 @@ def test_under_passes_over_what_a_measure_does_not_have(name):
     for field in ("gain", "discount", "ideal", "relevant", "top_grade"):
         own = field in MEASURES[name].conventions
         assert (getattr(changed, field) != DECLARED[field].default) == own
-
-
-def test_measures_are_frozen_and_hashable():
-    measure = Measure("NDCG", 10)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        measure.cutoff = 5
-    assert len({measure, Measure.parse("NDCG@10"), Measure("NDCG", 5)}) == 2

@@ -202,7 +202,10 @@ def one_list(draw, grades=(0, 1, 2, 3, 4)):
 
 
 @settings(max_examples=120)
-@given(one_list(), st.sampled_from(["zero", "one", "skip"]))
+@given(
+    st.one_of(one_list(), one_list(grades=(-2, -0.5, 0, 0.25, 1, 1.5, 3))),
+    st.sampled_from(["zero", "one", "skip"]),
+)
 def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, empty):
     judged, rows, scores = case
     dataset = dataset_of(judged)
@@ -213,27 +216,6 @@ def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, 
     for measure, value in zip(measures, found, strict=True):
         wanted = expected(judged, rows, scores, measure)
         assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7, nan_ok=True), str(measure)
-
-
-@settings(max_examples=40)
-@given(one_list(grades=(-2, -0.5, 0, 0.25, 1, 1.5, 3)))
-def test_fractional_and_negative_grades_too(case):
-    judged, rows, scores = case
-    dataset = dataset_of(judged)
-    lists = lists_of(dataset, rows)
-    found = evaluate(ALL, dataset, lists, np.array(scores, np.float32))[:, 0]
-    for measure, value in zip(ALL, found, strict=True):
-        wanted = expected(judged, rows, scores, measure)
-        assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7, nan_ok=True), str(measure)
-
-
-def test_seven_tied_documents_by_all_5040_orders():
-    judged, scores = [4, 0, 2, 0, 1, 3, 0], [0.0] * 7
-    dataset = dataset_of(judged)
-    measures = [Measure(name, 4) for name in KERNELS]
-    found = evaluate(measures, dataset, lists_of(dataset, range(7)), np.array(scores, np.float32))
-    for measure, value in zip(measures, found[:, 0], strict=True):
-        assert value == pytest.approx(expected(judged, range(7), scores, measure), rel=2e-6)
 
 
 def random_case(seed=0, longest=60, highest=5):
@@ -292,14 +274,6 @@ def test_averaged_ties_do_not_depend_on_the_order_of_rows(name, scale):
     measure = [Measure(name).under(cutoff=5), Measure(name)]
     before = evaluate(measure, dataset, lists, scores)
     np.testing.assert_array_equal(before, evaluate(measure, other, lists, scores[order]))
-
-
-@pytest.mark.parametrize("name", sorted(set(MEASURES) - {"P"}))
-def test_a_rising_transformation_of_the_scores_changes_nothing(name):
-    dataset, lists, scores, _ = random_case()
-    measure = [Measure(name).under(cutoff=10)]
-    before = evaluate(measure, dataset, lists, scores)
-    np.testing.assert_array_equal(before, evaluate(measure, dataset, lists, np.exp(scores) * 3 - 9))
 
 
 def test_infinite_scores_are_ranked_and_zeros_of_both_signs_tie():
@@ -363,28 +337,12 @@ def test_where_the_ideal_is_looked_up():
     assert np.isnan(values)[:, 0].tolist() == [False, True], "no relevant document: `empty` applies"
 
 
-def test_letor_weighs_the_first_two_positions_alike():
-    dataset = dataset_of([0, 1, 0, 1])
-    lists = CandidateLists.all_documents(dataset)
-    falling = np.array([4, 3, 2, 1], np.float32)
-    dcg = Measure("DCG", discount="letor")
-    assert evaluate([dcg], dataset, lists, falling)[0, 0] == pytest.approx(1.0 + 1.0 / math.log2(4))
-
-
 @pytest.mark.parametrize("grade", [0, 1, 63, 64, 65, 100, 2.5])
 def test_gains_of_any_grade_are_two_to_its_power_less_one(grade):
     dataset = dataset_of([0, grade])
     lists = CandidateLists.all_documents(dataset)
     found = evaluate([Measure("DCG")], dataset, lists, np.array([2, 1], np.float32))[0, 0]
     assert found == pytest.approx((2.0**grade - 1) / math.log2(3), rel=1e-6)
-
-
-def test_precision_divides_by_the_cutoff_and_recall_by_all():
-    dataset = dataset_of([1, 1])
-    lists = CandidateLists.all_documents(dataset)
-    measures = [Measure("P", 5), Measure("P"), Measure("R", 1), Measure("AP", 1)]
-    found = evaluate(measures, dataset, lists, np.array([2, 1], np.float32))[:, 0]
-    assert found == pytest.approx([2 / 5, 1.0, 0.5, 0.5])
 
 
 def test_lists_of_none_and_of_one_document():
@@ -462,12 +420,6 @@ def test_a_grade_above_the_top_grade_is_refused():
         evaluate([Measure("ERR")], dataset, lists, scores)
     found = evaluate([Measure("ERR", top_grade=5)], dataset, lists, scores)
     assert found[0, 0] == pytest.approx(31 / 32)
-
-
-def test_no_measures_is_an_empty_answer():
-    dataset, lists, scores, _ = random_case()
-    assert evaluate([], dataset, lists, scores).shape == (0, len(lists))
-    assert math.isnan(mean_of(Measure("AP"), np.empty(0, np.float32)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from shuffleproof.core.metrics import passing, segments
 
 REDUCTIONS = {
     segments.sums: lambda values: values.sum(),
-    segments.means: lambda values: values.mean() if len(values) else np.nan,
     segments.maxima: lambda values: values.max(initial=-np.inf),
 }
 

@@ -1,12 +1,10 @@
 """Retrievers made one: sums by their formulas, names, refusals, in commands and studies."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.name import parse_fusion
@@ -17,7 +15,6 @@ from shuffleproof.core.retrieval.registry import (
     retriever_entry,
 )
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.methods import references
 
 COLLECTION = planted.planted_collection()
 
@@ -59,18 +56,6 @@ def test_scores_between_0_and_1_are_weighed():
     assert told(found, 2) == pytest.approx({1: 0.75})
 
 
-def test_all_of_the_weight_is_the_retriever_alone(tmp_path):
-    indexed = IndexedCollection(COLLECTION, Store(tmp_path))
-    alone = retriever_entry("bm25").build(indexed).search(COLLECTION.queries, 20)
-    both = (
-        retriever_entry("interpolated-100:bm25+lsi").build(indexed).search(COLLECTION.queries, 20)
-    )
-    for query in range(len(COLLECTION.queries)):
-        best = [score > 0 for score in both.of(query)[1]]
-        count = sum(best)
-        assert both.of(query)[0][:count].tolist() == alone.of(query)[0][:count].tolist()
-
-
 def test_names_print_back_and_find_the_networks_of_their_members(tmp_path):
     for text in ("rrf:bm25+snrm@small", "rrf-10:bm25+lsi+ql", "interpolated-70:bm25+lsi"):
         assert str(parse_fusion(text)) == text
@@ -96,22 +81,3 @@ def test_names_print_back_and_find_the_networks_of_their_members(tmp_path):
 def test_what_cannot_be_is_refused(name, error):
     with pytest.raises(error):
         retriever_entry(name)
-
-
-def test_the_study_compares_fusions_by_the_paired_test(tmp_path, capsys):
-    names = "bm25,rrf:bm25+lsi,rrf:bm25+snrm@small"
-    line = f"study retrieval --retrievers {names} --seeds 1 --queries 16 --json"
-    assert main([*line.split(), "--store", str(tmp_path)]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert {row["retriever"] for row in answer["summary"]} == set(names.split(","))
-    pairs = {(row["first"], row["second"]) for row in answer["comparisons"]}
-    assert ("rrf:bm25+snrm@small", "rrf:bm25+lsi") in pairs
-    assert {row["retriever"] for row in answer["gates"]} == {"bm25"}
-    (study,) = Store(tmp_path).artefacts("study")
-    sources = references(study.recipe, study.facts)
-    assert any("Cormack" in one for one in sources)
-    assert any("Zamani" in one for one in sources)
-    searched = f"search sample heat --by rrf:bm25+snrm@small --json --store {tmp_path}"
-    assert main(searched.split()) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))

@@ -60,7 +60,7 @@ def test_queries_are_of_the_declared_kinds_and_of_one_document(indexed):
 
 def test_labels_are_query_likelihood(indexed):
     weak = weak_supervision(indexed, RECIPE)
-    triples = weak.triples(3, 40)
+    queries, *both = weak.triples(3, 40)
     documents = [indexed.tokens.documents.of(place).tolist() for place in range(50)]
     total = sum(map(len, documents))
     mu = total / 50
@@ -73,34 +73,27 @@ def test_labels_are_query_likelihood(indexed):
             for term in weak.queries.of(query).tolist()
         )  # fmt: skip
 
-    for place in range(40):
-        query = int(triples.queries[place])
-        first, second = int(triples.first_documents[place]), int(triples.second_documents[place])
-        assert triples.first_scores[place] == pytest.approx(likelihood(query, first), rel=1e-5)
-        assert triples.second_scores[place] == pytest.approx(likelihood(query, second), rel=1e-5)
-        assert first in weak.lists.of(query)[0]
+    labels = weak.labeller.scores(weak.terms_of(queries), np.concatenate(both))
+    for place, query in enumerate(queries.tolist()):
+        for half, documents_of in enumerate(both):
+            due = likelihood(query, int(documents_of[place]))
+            assert labels[place, 40 * half + place] == pytest.approx(due, rel=1e-5)
+        assert both[0][place] in weak.lists.of(query)[0]
 
 
 def test_the_same_seed_and_step_draw_alike_and_others_differently(indexed):
     one, other = weak_supervision(indexed, RECIPE, 1), weak_supervision(indexed, RECIPE, 1)
     assert one.queries.tokens.tobytes() == other.queries.tokens.tobytes()
-    assert (
-        one.triples(7, 20).first_documents.tobytes()
-        == other.triples(7, 20).first_documents.tobytes()
-    )
-    assert (
-        one.triples(7, 20).first_documents.tobytes() != one.triples(8, 20).first_documents.tobytes()
-    )
+    drawn = [made.triples(step, 20)[1].tobytes() for made, step in ((one, 7), (other, 7), (one, 8))]
+    assert drawn[0] == drawn[1] != drawn[2]
     third = weak_supervision(indexed, RECIPE, 2)
     assert one.queries.tokens.tobytes() != third.queries.tokens.tobytes()
 
 
 def test_negatives_of_the_list_are_in_the_list(indexed):
     weak = weak_supervision(indexed, WeakRecipe(**vars(RECIPE) | {"negatives": "list"}))
-    triples = weak.triples(0, 100)
-    for query, second in zip(
-        triples.queries.tolist(), triples.second_documents.tolist(), strict=True
-    ):
+    queries, _, second_documents = weak.triples(0, 100)
+    for query, second in zip(queries.tolist(), second_documents.tolist(), strict=True):
         assert second in weak.lists.of(query)[0]
 
 

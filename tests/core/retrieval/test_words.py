@@ -17,7 +17,7 @@ from shuffleproof.core.retrieval.registry import (
     InvertedRetriever,
     Retriever,
 )
-from shuffleproof.core.retrieval.words import Bm25Recipe, likelihood
+from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 
@@ -168,19 +168,6 @@ def test_postings_are_counted_as_often_as_they_are_read(indexed, name):
     frequency = [sum(word in text for text in texts_of(indexed)) for word in indexed.tokens.terms]
     assert retriever.frequencies.tolist() == frequency
     assert retriever.document_terms.tolist() == [len(set(text)) for text in texts_of(indexed)]
-
-
-def test_bm25_ranks_as_bm25s(indexed):
-    bm25s = pytest.importorskip("bm25s")
-    theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
-    theirs.index(texts_of(indexed), show_progress=False)
-    ours = RETRIEVERS["bm25"].build(indexed).search(QUERIES, 200)
-    assert Bm25Recipe() == Bm25Recipe(1.2, 0.75)
-    for query in (0, 1, 4, 5):
-        dense = theirs.get_scores(QUERIES[query].split())
-        documents, scores = ours.of(query)
-        assert scores == pytest.approx(dense[documents], rel=1e-5)
-        assert len(documents) == (dense > 0).sum()
 
 
 @pytest.mark.parametrize("name", [one.name for one in RETRIEVERS.values() if not one.presets])

@@ -120,7 +120,7 @@ def test_every_kind_tells_what_it_asks_and_what_it_found(kind):
         assert getattr(question, name, ""), f"{question.__name__} lacks its {name}: see `Question`"
     study = question.module("study")
     if kind in COLLECTION_STUDIES:
-        assert "worker" in vars(study.Plan), f"the Plan of {kind} does not compute its cells"
+        assert "compute" in vars(study.Plan), f"the Plan of {kind} does not compute its cells"
     else:
         assert hasattr(study, "run"), f"study.py of {kind} has no function run"
     for name in ("headline", "sections", "answer"):
@@ -143,12 +143,15 @@ def test_every_kind_has_sample_test_and_words(kind):
     import shuffleproof
 
     assert shipped(kind)
-    test = places.TESTS / f"core/studies/kinds/test_{room_of(EVERY[kind])}.py"
+    words = EVERY[kind].command_words()
+    of_varied = f"_{words[-1]}" if len(words) > 1 else ""
+    test = places.TESTS / f"core/studies/kinds/test_{room_of(EVERY[kind])}{of_varied}.py"
     assert test.exists(), f"{kind} has no test {test.relative_to(places.ROOT)}"
     assert "def test_" in test.read_text(encoding="utf-8"), f"{test.name} tests nothing"
     assert EVERY[kind].__name__ in dir(shuffleproof)
     readme = (places.ROOT / "README.md").read_text(encoding="utf-8")
-    names = f"`study {kind}`", f"study {kind} ", f"`{kind.replace('-', '_')}`"
+    command = " ".join(words)
+    names = f"`study {command}`", f"study {command} ", f"`{kind.replace('-', '_')}`"
     assert any(name in readme for name in names), f"README.md names no {names[0]} or {names[2]}"
 
 

@@ -48,7 +48,7 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import interval, listed, p_value, signed
 
 Queries = Float64[np.ndarray, " queries"]
-NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
+NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
 
 
 def falls(result: StudyResult, family: str, measure: str) -> pd.DataFrame:

@@ -1,15 +1,97 @@
-"""What the study of retrievers is asked."""
+"""Questions of studies of retrievers: as they are, or while one thing is varied (`--vary`)."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.listless.question import RETRIEVER_NAMES, CollectionQuestion
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.listless.question import ListlessQuestion
+from shuffleproof.core.studies.question import Scope
+
+RETRIEVERS = "retrievers"
+"""The sort of names in a field of retrievers."""
+
+RETRIEVER_NAMES = (
+    "comma-separated, of `list retrievers`; also several made one by reciprocal ranks "
+    "(rrf:bm25+snrm) or by scores (interpolated-70:bm25+lsi: 70 percent BM25)"
+)
+
+NOISE = ("typos", "drop", "repeat", "shuffle")
+"""Names of `core.retrieval.query_noise.KINDS`, which asking needs without NumPy."""
+
+PENALTIES = ("l1", "flops", "df-flops")
+"""Of `core.retrieval.snrm.SNRMTraining`, which asking needs without torch."""
+
+PRESETS = ("tuned", "small", "paper", "released")
 
 
 @dataclass(frozen=True)
-class Retrieval(CollectionQuestion):
+class CollectionQuestion(ListlessQuestion):
+    """A question of a text collection."""
+
+    of_what = "a text collection has"
+    stored_as = ("collection",)
+    needed = (RETRIEVERS, "measures")
+    page = "retrieval"
+
+    vary: ClassVar[str] = ""
+    """What `study retrieval --vary` calls it; a module of that name has its plan and sections."""
+
+    @classmethod
+    def command_words(cls) -> tuple[str, ...]:
+        """`retrieval`, and what is varied."""
+        return (cls.page, "--vary", cls.vary) if cls.vary else (cls.page,)
+
+    @classmethod
+    def place(cls, name: str) -> str:
+        """The full name of that module."""
+        return super().place(cls.vary or name)
+
+    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
+        """Open the collection, work the cells of the kind's plan; returns the stored result."""
+        from shuffleproof.core.retrieval.ingest import find  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.retrieval.registry import IndexedCollection  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.studies.listless.collection_study import run  # noqa: PLC0415 (likewise)
+
+        indexed = IndexedCollection(find(scope.pinned or scope.data, scope.store), scope.store)
+        return (yield from run(self, indexed, scope.data))
+
+    def refuse(self, _scope: Scope, /) -> None:
+        """Refuse retrievers and measures that there are not.
+
+        Raises:
+            UnknownNameError: one that there is not.
+        """
+        from shuffleproof.core.metrics.measure import Measure  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
+
+        for name in self.names_of(RETRIEVERS):
+            retriever_entry(name)
+        for text in self.names_of("measures"):
+            Measure.parse(text)
+
+
+@dataclass(frozen=True)
+class RetrieverQuestion(CollectionQuestion):
+    """A question of several retrievers."""
+
+    retrievers: tuple[str, ...] = parameter(
+        ("ql", "bm25", "lsi", "sdm", "rm3"), RETRIEVER_NAMES, names=RETRIEVERS
+    )
+    seeds: int = parameter(
+        4, "draws, splits of the queries, and seeds of what is learnt", low=1, high=100
+    )
+    queries: int | None = parameter(None, "only the first so many judged queries", low=2)
+    measures: tuple[str, ...] = parameter(
+        ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
+    )
+
+
+@dataclass(frozen=True)
+class Retrieval(RetrieverQuestion):
     """Which retriever finds what answers a query, and what does it read for that?"""
 
     kind = "retrieval"
@@ -22,14 +104,123 @@ class Retrieval(CollectionQuestion):
         "retrievers": ("ql", "bm25", "lsi", "snrm@small"), "seeds": 2,
     }  # fmt: skip
 
-    retrievers: tuple[str, ...] = parameter(
-        ("ql", "bm25", "lsi", "sdm", "rm3"), RETRIEVER_NAMES,
-        names="retrievers",
-    )  # fmt: skip
-    seeds: int = parameter(
-        4, "splits of the queries into two folds, and seeds of what is learnt", low=1, high=100
-    )
-    queries: int | None = parameter(None, "only the first so many judged queries", low=2)
     measures: tuple[str, ...] = parameter(
         ("AP", "P@20", "NDCG@20", "R@1000"), "comma-separated; of 1000 documents", names="measures"
     )
+
+
+@dataclass(frozen=True)
+class Growth(RetrieverQuestion):
+    """Are documents found that came after a retriever had learnt?"""
+
+    kind = "growth"
+    vary = "documents"
+    title = "Are documents found that came after training?"
+    source = "Documents withheld from training and vocabulary, added to the index"
+    summary = "retrievers of a text collection that grows after training"
+    doing = "Let the collection grow"
+    tested = True
+    printing = "changes(result)"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "retrievers": ("bm25", "lsi", "snrm@small"), "withheld": (0.0, 0.1, 0.3), "seeds": 2,
+        "depth": 20,
+    }  # fmt: skip
+
+    retrievers: tuple[str, ...] = parameter(
+        ("bm25", "ql", "lsi"), RETRIEVER_NAMES, names=RETRIEVERS
+    )
+    withheld: tuple[float, ...] = parameter(
+        (0.0, 0.01, 0.05, 0.1, 0.3), "shares of the documents that come after training, below 1",
+        low=0.0, high=0.99,
+    )  # fmt: skip
+    depth: int = parameter(100, "recall is told of so many documents", low=1, high=1000)
+
+    def refuse(self, scope: Scope, /) -> None:
+        """Refuse also shares that are none, and what only reorders."""
+        super().refuse(scope)
+        from shuffleproof.core.retrieval.growth import refuse_rerankers  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
+
+        if not any(self.withheld):
+            raise UsageError("--withheld has none above 0: name at least one")
+        if len(set(self.withheld)) < len(self.withheld):
+            raise ParameterError("withheld", self.withheld, "each share once")
+        for name in self.retrievers:
+            refuse_rerankers(retriever_entry(name))
+
+
+@dataclass(frozen=True)
+class QueryNoise(RetrieverQuestion):
+    """What do typing errors, words left out, repeated or shuffled cost a retriever?"""
+
+    kind = "query-noise"
+    vary = "queries"
+    title = "What do typing errors and lost, repeated or shuffled words cost?"
+    source = "Retrievers under noisy queries, each paired with itself"
+    summary = "retrievers of a text collection under noisy queries"
+    doing = "Disturb queries"
+    tested = True
+    printing = "changes(result)"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "retrievers": ("bm25", "lsi", "snrm@small"), "levels": (0.2, 0.5), "seeds": 2,
+    }  # fmt: skip
+
+    retrievers: tuple[str, ...] = parameter(
+        ("ql", "bm25", "lsi", "sdm"), RETRIEVER_NAMES, names=RETRIEVERS
+    )
+    noise: tuple[str, ...] = parameter(
+        NOISE, "comma-separated: typos, drop, repeat, shuffle (words)", choices=NOISE
+    )
+    levels: tuple[float, ...] = parameter(
+        (0.1, 0.2, 0.4), "shares of a query's words that are changed, from 0 to 1", low=0.0,
+        high=1.0,
+    )  # fmt: skip
+
+    def refuse(self, scope: Scope, /) -> None:
+        """Refuse also no noise or level at all."""
+        super().refuse(scope)
+        for name in ("noise", "levels"):
+            if not getattr(self, name):
+                raise UsageError(f"--{name} is empty: name at least one")
+
+
+@dataclass(frozen=True)
+class Sparsity(CollectionQuestion):
+    """What makes a learnt index sparse, and what does that cost in effectiveness?"""
+
+    kind = "sparsity"
+    vary = "sparsity"
+    title = "What makes a learnt index sparse, and what does that cost?"
+    source = "SNRM (Zamani et al., CIKM 2018), figure of sparsity: L1 weight"
+    summary = "SNRM of a text collection: penalties and pruning against sparsity"
+    doing = "Train sparser networks"
+    printing = "points(result)"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "preset": "small", "strengths": (1e-3, 1e-1), "keep": (10, 40), "seeds": 1,
+    }  # fmt: skip
+
+    preset: str = parameter("tuned", "of snrm: everything but the penalty", choices=PRESETS)
+    penalties: tuple[str, ...] = parameter(
+        PENALTIES, "comma-separated: l1, flops, df-flops", choices=PENALTIES
+    )
+    strengths: tuple[float, ...] = parameter(
+        (1e-3, 1e-2, 1e-1, 1.0), "weights λ of each penalty, the same for queries and documents",
+        low=0.0,
+    )  # fmt: skip
+    keep: tuple[int, ...] = parameter(
+        (20, 60, 200), "dimensions that pruning keeps of a document (of a query a third), after "
+        "training without a penalty", low=1,
+    )  # fmt: skip
+    seeds: int = parameter(
+        4, "draws, splits of the queries, and seeds of what is learnt", low=1, high=100
+    )
+    queries: int | None = parameter(None, "only the first so many judged queries", low=2)
+    measures: tuple[str, ...] = parameter(
+        ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
+    )
+
+    def refuse(self, scope: Scope, /) -> None:
+        """Refuse also penalties without a weight."""
+        super().refuse(scope)
+        if self.penalties and not self.strengths:
+            raise UsageError("--strengths is empty: name at least one weight of the penalties")

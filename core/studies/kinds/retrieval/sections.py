@@ -63,29 +63,16 @@ def headline(result: StudyResult, view: View) -> Headline:
     """The best retriever by the first measure, unless a learnt index is not sparse."""
     if dense := retrievers.dense_retrievers(pruned(gates(result))):
         return retrievers.dense_headline(dense)
-    measure = view.measure(result)
-    best, *others = _best_two(result, measure)
-    text = f"{label(best['retriever'])} is best: {measure} {number(best['mean'])}"
-    for second in others:
-        chance = "" if second["p"] <= ALPHA else ", which may be chance"
-        text += f", {label(second['retriever'])} {number(second['mean'])}{chance}"
+    measure, means = view.measure(result), summary(result)
+    of_measure = means[means["measure"] == measure].set_index("retriever")["mean"]
+    falling = of_measure.sort_values(ascending=False, kind="stable").head(2)
+    best, *others = [(str(name), float(mean)) for name, mean in falling.items()]
+    text = f"{label(best[0])} is best: {measure} {number(best[1])}"
+    for name, mean in others:
+        tested: Any = comparisons(result).set_index(["measure", "first", "second"])["p"]
+        chance = "" if tested[measure, best[0], name] <= ALPHA else ", which may be chance"
+        text += f", {label(name)} {number(mean)}{chance}"
     return Headline(f"{text}.")
-
-
-def _best_two(result: StudyResult, measure: str) -> list[dict[Any, Any]]:
-    """The two best rows of a measure's `summary`; of the second how the best is tested against it.
-
-    Returns:
-        Dictionaries of `SUMMARY`, the second with `difference`, `p` and `n` of `comparisons`.
-    """
-    means = summary(result)
-    of_measure = means[means["measure"] == measure]
-    rows = of_measure.sort_values("mean", ascending=False, kind="stable").head(2).to_dict("records")
-    if len(rows) > 1:
-        pairs = comparisons(result).set_index(["measure", "first", "second"])
-        tests = pairs.to_dict("index")
-        rows[1] |= tests[measure, rows[0]["retriever"], rows[1]["retriever"]]
-    return rows
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

@@ -18,7 +18,7 @@ from shuffleproof.core.retrieval.registry import (
     InvertedRetriever,
     retriever_entry,
 )
-from shuffleproof.core.studies.cells import Cell, Compute
+from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.listless.collection_study import (
     COSTS,
@@ -60,11 +60,7 @@ class Plan(RetrieverPlan):
         [('ql', 0), ('bm25', 0), ('ql', 1), ('bm25', 1)]
         """
         return tuple(
-            Cell(
-                Trial(name, self.kind, 0.0, seed),
-                0,
-                self.digest_of(retriever=name, network=network, seed=seed),
-            )
+            self.cell(Trial(name, self.kind, 0.0, seed), retriever=name, network=network, seed=seed)
             for seed in range(self.seeds)
             for name, network in zip(self.retrievers, self.networks, strict=True)
         )
@@ -85,29 +81,26 @@ class Plan(RetrieverPlan):
                 index_facts.setdefault(name, {})[ranker] = arrays[name].tolist()
         return result and replace(result, facts={**result.facts, **index_facts})
 
-    def worker(self, indexed: IndexedCollection, judged: JudgedQueries) -> Compute:
-        """Searches every query by a retriever that is fitted to the other fold."""
-        places = judged.places
-
-        def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
-            seed, entry = cell.row.draw, retriever_entry(cell.row.ranker)
-            yield from entry.learning(replace(indexed, seed=seed))
-            values = np.full((len(self.stored), len(places)), np.nan, np.float32)
-            by_fold = retrievers_by_fold(indexed, entry.build, places, seed)
-            for fold, (tested, retriever) in enumerate(by_fold):
-                yield Progress(fold, 2, "folds")
-                queries = [places[at] for at in tested.tolist()]
-                values[:, tested] = measure_folds(indexed, retriever, queries, self.parsed_measures)
-            arrays = {"values": values}
-            before = getattr(retriever, "facts", {}).get(BEFORE_PRUNING)
-            if before:
-                arrays[BEFORE_PRUNING] = np.array([*before.values()], np.float32)
-            if isinstance(retriever, InvertedRetriever):
-                arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)
-                arrays[TERMS] = spread_of_terms(retriever.document_terms)
-            return judged.size, arrays
-
-        return compute
+    def compute(
+        self, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
+    ) -> Generator[Progress, None, CellResult]:
+        """Search every query by a retriever that is fitted to the other fold."""
+        places, seed, entry = judged.places, cell.row.draw, retriever_entry(cell.row.ranker)
+        yield from entry.learning(replace(indexed, seed=seed))
+        values = np.full((len(self.stored), len(places)), np.nan, np.float32)
+        by_fold = retrievers_by_fold(indexed, entry, places, seed)
+        for fold, (tested, retriever) in enumerate(by_fold):
+            yield Progress(fold, 2, "folds")
+            queries = [places[at] for at in tested.tolist()]
+            values[:, tested] = measure_folds(indexed, retriever, queries, self.parsed_measures)
+        arrays = {"values": values}
+        before = getattr(retriever, "facts", {}).get(BEFORE_PRUNING)
+        if before:
+            arrays[BEFORE_PRUNING] = np.array([*before.values()], np.float32)
+        if isinstance(retriever, InvertedRetriever):
+            arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)
+            arrays[TERMS] = spread_of_terms(retriever.document_terms)
+        return judged.size, arrays
 
 
 def frequency_curve(

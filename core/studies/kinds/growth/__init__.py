@@ -1,1 +1,0 @@
-"""What documents that came after training cost retrievers."""

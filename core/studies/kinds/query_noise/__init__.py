@@ -1,1 +1,0 @@
-"""What noise in the text of queries costs retrievers."""

@@ -1,0 +1,187 @@
+"""SNRM trained at fixed weights of each penalty, and pruned: what it reads and finds then.
+
+Neither is λ steered nor anything pruned under a penalty, so that each way acts alone. Nothing is
+fitted to judgments, so every judged query is measured at every seed.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval import snrm
+from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.registry import IndexedCollection
+from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.kinds.retrieval.question import Sparsity
+from shuffleproof.core.studies.listless import retrievers
+from shuffleproof.core.studies.listless.collection_study import (
+    COSTS,
+    DEPTH,
+    CollectionPlan,
+    JudgedQueries,
+    measure_folds,
+)
+from shuffleproof.core.studies.listless.question import ListlessQuestion
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.sections import Convention, Headline, Picture, Section, View
+from shuffleproof.core.studies.study import CellResult, Trial
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import number
+
+PRUNING = "pruning"
+QUERY_SHARE = 3
+"""Of a query a third of the dimensions of a document is kept, as in the preset `tuned`."""
+
+Ways = tuple[tuple[str, float, str], ...]
+"""A penalty or `PRUNING`, its level, and the digest of its network at seed 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(CollectionPlan):
+    """The study's full description.
+
+    Attributes:
+        preset: of SNRM.
+        penalties: that are tried.
+        strengths: weights of each.
+        keep: dimensions that pruning keeps.
+        ways: all of these with their networks.
+    """
+
+    beside: ClassVar[tuple[str, ...]] = COSTS
+    kind: str = field(default=Sparsity.kind, init=False)
+    preset: str
+    penalties: tuple[str, ...]
+    strengths: tuple[float, ...]
+    keep: tuple[int, ...]
+    ways: Ways
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: every way at the first seed, then the others."""
+        return tuple(
+            self.cell(
+                Trial(way, self.kind, level, seed), way=way, level=level, network=network, seed=seed
+            )
+            for seed in range(self.seeds)
+            for way, level, network in self.ways
+        )
+
+    @classmethod
+    def of_question(
+        cls, question: ListlessQuestion, indexed: IndexedCollection, **more: Any
+    ) -> "Plan":
+        """The plan of a question, with the networks of its ways."""
+        asked = vars(question)
+        points = [(way, level) for way in asked["penalties"] for level in asked["strengths"]]
+        points += [(PRUNING, float(level)) for level in asked["keep"]]
+        recipes = {point: recipe_of(asked["preset"], *point, 0) for point in points}
+        ways = tuple(
+            (*point, snrm.LEARNER.key_of_training(indexed, recipe).digest)
+            for point, recipe in recipes.items()
+        )
+        return super().of_question(question, indexed, ways=ways, **more)
+
+    def compute(
+        self, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
+    ) -> Generator[Progress, None, CellResult]:
+        """Train a way at a seed, and search every judged query."""
+        row, seeded = cell.row, replace(indexed, seed=cell.row.draw)
+        recipe = recipe_of(self.preset, row.ranker, row.level, row.draw)
+        artefact = yield from snrm.LEARNER.training(seeded, recipe)
+        latent = snrm.load(seeded, artefact, recipe)
+        if row.ranker == PRUNING:
+            latent = prune_latent(latent, int(row.level))
+        values = measure_folds(indexed, latent, judged.places, self.parsed_measures)
+        return judged.size, {"values": values}
+
+
+def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe:
+    """What is trained for a way to sparsity: one penalty at one weight, or none for pruning.
+
+    >>> [recipe_of("small", way, 5.0, 0).training.strength for way in ("flops", PRUNING)]
+    [5.0, 0.0]
+    """
+    penalty: Mapping[str, object] = {"penalty": "l1", "strength": 0.0}
+    if way != PRUNING:
+        penalty = {"penalty": way, "strength": level}
+    free = {"document_target": 0, "query_target": 0, "keep_document": 0, "keep_query": 0,
+            "keep_share": 1.0, "seed": seed}  # fmt: skip
+    return snrm.LEARNER.preset(preset).with_fields({**penalty, **free})
+
+
+def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:
+    """The same with the largest dimensions of documents, and a third as many of queries."""
+    table = snrm.prune(latent.index.vectors.matrix, keep)
+    recipe = latent.recipe.with_fields({"keep_query": max(1, keep // QUERY_SHARE)})
+    index = SparseIndex.of(SparseVectors.of(table))
+    return snrm.Latent(latent.tokens, latent.network, recipe, index)
+
+
+COLUMNS = (
+    Column("way", "Way", help="A penalty in training, or pruning after it."),
+    Column("level", "Level", tables.LEVEL, "λ; of pruning: dimensions kept of a document."),
+    *retrievers.MEANS,
+    *retrievers.GATES[:-1],
+    retrievers.MILLISECONDS,
+    retrievers.GATES[-1],
+)
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """The best index that passes the sparsity checks."""
+    measure = view.measure(result)
+    sparse = _sparse(result, measure)
+    if not len(sparse):
+        return Headline("No index passes the sparsity checks.")
+    best = sparse.iloc[0]
+    return Headline(
+        f"{_way(best)} is the best sparse index: {measure} {number(best['mean'])} at "
+        f"{best['nonzeros_document']:.0f} non-zeros a document."
+    )
+
+
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
+    """Picture, conventions, table."""
+    frame, measure = points(result), view.measure(result)
+    yield Picture("sparsity", (frame[frame["measure"] == measure], measure))
+    for text in result.measures:
+        yield Convention.of(text, len(result.query_ids), f"{DEPTH:,} documents a query")
+    yield Table(frame, COLUMNS, "Effectiveness and sparsity of each index")
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """The command's answer in JSON."""
+    return {"points": records(points(result))}
+
+
+def points(result: StudyResult) -> pd.DataFrame:
+    """COLUMNS, a row a way, level and measure."""
+    rows = []
+    for way, kind, level in result.points:
+        times = result.per_query(way, kind, level, "milliseconds")
+        row = {"way": way, "level": level, "milliseconds": known_mean(times)}
+        rows.append(row | retrievers.gates_of(result, way, kind, level))
+    means = result.summary().rename(columns={"ranker": "way"})
+    frame = means.merge(pd.DataFrame(rows), on=["way", "level"])
+    return frame.reindex(columns=tables.keys(COLUMNS))
+
+
+def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
+    """The points of a measure that pass the sparsity checks, the best first."""
+    frame = points(result)
+    frame = frame[frame["measure"] == measure]
+    sparse = frame.drop(retrievers.failing(frame).index)
+    return sparse.sort_values("mean", ascending=False, kind="stable")
+
+
+def _way(row: Any) -> str:
+    """A way and its level in words."""
+    if row["way"] == PRUNING:
+        return f"pruning to {row['level']:g}"
+    return f"{row['way']} at λ = {row['level']:g}"

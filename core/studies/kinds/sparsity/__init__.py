@@ -1,1 +1,0 @@
-"""What makes a learnt index sparse, and what that costs."""
