@@ -248,8 +248,6 @@ def draw_sections(sections: Sequence[Section]) -> Table:
             with st.expander(escaped_sentence(section.title), icon=":material/notes:"):
                 for text in section.lines:
                     parts.note(text)
-        elif isinstance(section, told.Heading):
-            st.subheader(escaped_sentence(section.text), anchor=False)
         elif section.text:
             draw = parts.finding if isinstance(section, told.Finding) else parts.note
             draw(section.text)

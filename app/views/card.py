@@ -120,7 +120,7 @@ PAGE = StudyPage(
     clicks={"point": str},
     per_query=PerQuery(unchanged_level, rescoring.perturbed),
     caption="Horizontal: quality of the unchanged lists. Vertical: the share kept at the last "
-    "level. Larger marks are slower rankers; full marks are on the Pareto front.",
+    "level.",
     more=printed_card,
 )
 

@@ -51,10 +51,6 @@ class Headline(Text):
     label: str = ""
 
 
-class Heading(Text):
-    """What the next sections are about: one ranker, one family."""
-
-
 class Finding(Text):
     """What the numbers amount to."""
 
@@ -135,7 +131,7 @@ class View:
         return str([*self.measures, *result.measures][0])
 
 
-Section = Headline | Heading | Finding | Sentence | Convention | Picture | Details | Table
+Section = Headline | Finding | Sentence | Convention | Picture | Details | Table
 
 
 def tables_in(sections: Iterable[Section]) -> Iterator[Table]:

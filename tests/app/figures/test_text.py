@@ -78,11 +78,10 @@ CASES = {
     "benchmark_query.two_runs": (
         table(document=[EVIL, "b"], label=[1.0, 0.0], **{EVIL: [1, 2], "dlcm": [2, 1]}), PAIR,
     ),
-    "benchmark_ranks.ranks": ([(EVIL, 1.5), ("dlcm", 1.6)], [[EVIL, "dlcm"]], 0.5),
     "bump.bump": (MOVES, EVIL),
-    "card.pareto": (
+    "card.cards": (
         table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
-              milliseconds_a_list=[1.0], front=[True]), "NDCG@10", "shuffle 1",
+              milliseconds_a_list=[1.0]), "NDCG@10", "shuffle 1",
     ),
     "card.dials": (
         table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
@@ -182,7 +181,7 @@ def test_nor_in_a_report(monkeypatch):
     told = [
         sections.Picture("bump", CASES["bump.bump"]),
         table, replace(table, folded=True),
-        sections.Finding(EVIL), sections.Heading(EVIL), sections.Sentence(EVIL),
+        sections.Finding(EVIL), sections.Sentence(EVIL),
         sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),
     ]  # fmt: skip
     for section in told:

@@ -1,4 +1,4 @@
-"""A benchmark, told: differences, the table with its marks, mean ranks, the paper's rows.
+"""Sections of a benchmark: differences, and the table with its marks.
 
 Where columns differ in their convention or in the queries that they count, each says its own.
 """
@@ -15,7 +15,6 @@ from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.headline import BEST, UNTOLD
-from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
@@ -28,11 +27,9 @@ from shuffleproof.core.studies.kinds.benchmark.table import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
-    Heading,
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
@@ -100,16 +97,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     yield table(result, replace(view, measures=measures, baselines=baselines))
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
-    critical = published.critical_difference(result, measure) if len(pictured) > 1 else None
-    if critical is not None and critical.queries:
-        places = [(str(name), float(place)) for name, place in critical.ranks.items()]
-        yield Picture("ranks", (places, critical.cliques, critical.difference))
-    printed = published.printed_for(result.facts)
-    if printed is not None:
-        yield Heading("As the paper printed it, not measured here")
-        yield Sentence(published.in_words(printed))
-        yield Sentence(published.comparison_warning(result.facts, measures))
-        yield Table(published.published_table(result, printed), published.COLUMNS, "")
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
@@ -120,13 +107,8 @@ def baselines_of(result: StudyResult, view: View) -> list[str]:
 
 def answer(result: StudyResult, view: View) -> dict[str, Any]:
     """What the command answers in JSON: numbers, marks, comparisons and what stands under it."""
-    measures, baselines, printed_rows = result.measures, baselines_of(result, view), []
+    measures, baselines = result.measures, baselines_of(result, view)
     view = replace(view, measures=measures, baselines=baselines)
-    notes = table_notes(result, view) + means_over_folds(result, view)
-    printed = published.printed_for(result.facts)
-    if printed is not None:
-        notes += filter(None, [published.comparison_warning(result.facts, measures)])
-        printed_rows = records(published.published_table(result, printed))
     return {
         "failed": dict(result.facts.get("failed", {})),
         "table": records(marked_means(result, view)),
@@ -138,13 +120,8 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
             for measure in measures
             for row in records(against_baseline(result, measure, baseline, view.test))
         ],
-        "said": notes,
-        "published": printed_rows,
+        "said": table_notes(result, view),
     }
-
-
-NAMED = 6
-"""Rankers that a sentence names; more are counted."""
 
 
 AGAIN = "failed: the same command tries them again"
@@ -173,18 +150,6 @@ def table_notes(result: StudyResult, view: View) -> list[str]:
         lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
         lines.append(f"Bold: {bold}")
     return [*lines, *marks_in_words(view), *remarks(result)]
-
-
-def means_over_folds(result: StudyResult, view: View) -> list[str]:
-    """A line a column with means in which every fold counts alike; none with a single fold."""
-    if len(result.facts["folds"]) == 1:
-        return []
-    frame, lines = means(result, view.measures), []
-    for measure, head in zip(view.measures, heads(view.measures), strict=True):
-        rows = frame[frame["measure"] == measure].itertuples()
-        text = ", ".join(f"{row.ranker} {row.mean_of_folds:.{view.digits}f}" for row in rows)
-        lines.append(f"{head}, mean over folds instead of queries: {text}")
-    return lines
 
 
 def convention(measure: str) -> str:
@@ -311,7 +276,7 @@ def table(result: StudyResult, view: View) -> Table:
         tables.RANKER,
         *(tables.Column(measure, head, tables.VALUE) for measure, head in headed),
     ]
-    notes = table_notes(result, view) + means_over_folds(result, view)
+    notes = table_notes(result, view)
     tuned = tuned_in_words(result.facts)
     names = [f"{label} {tuned.get(label, '')}".rstrip() for label in (*labels, *failed)]
     frame = pd.DataFrame({"ranker": names, **texts})

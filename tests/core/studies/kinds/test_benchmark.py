@@ -15,7 +15,6 @@ from shuffleproof.core.aggregate.voting import mean_ranks
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.published import TABLES, table_for
 from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError, UsageError
 from shuffleproof.core.experiment import ranker_sets
 from shuffleproof.core.metrics.significance import holm
@@ -24,7 +23,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine, table_text
-from shuffleproof.core.studies.kinds.benchmark import published, query, sections
+from shuffleproof.core.studies.kinds.benchmark import query, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -212,29 +211,6 @@ def test_query_differences_are_sorted_and_complete(result):
     np.testing.assert_allclose(frame.difference, frame.ranker - frame.baseline)
 
 
-@pytest.mark.parametrize("count", [2, 3, 8, 20, 21])
-def test_quantiles_of_the_studentised_range_are_scipys(count):
-    exact = stats.studentized_range.ppf(0.95, count, np.inf)
-    assert published._spread(count) == exact
-
-
-def test_critical_difference_is_friedman_and_nemenyi(result):
-    found = published.critical_difference(result, "NDCG@10", RANKERS)
-    values = [
-        np.round(result.per_query(label, benchmark.KIND, 0.0, "NDCG@10").astype(float), 9)
-        for label in RANKERS
-    ]
-    expected = stats.friedmanchisquare(*values)
-    assert found.statistic == pytest.approx(expected.statistic)
-    assert found.p_value == pytest.approx(expected.pvalue)
-    # Demšar 2006, table 5: q(.05) = 2.569 for four classifiers
-    n = len(values[0])
-    assert found.difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * n)), rel=1e-3)
-    assert found.ranks.sum() == pytest.approx(4 * 5 / 2)
-    for clique in found.cliques:
-        assert found.ranks[clique[-1]] - found.ranks[clique[0]] <= found.difference
-
-
 def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, workbench, tmp_path):
     names = query.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
     assert len(names) == 1 + len(result.trials)
@@ -264,7 +240,6 @@ def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(workben
         np.testing.assert_array_equal(few.offsets, many.offsets)
         np.testing.assert_array_equal(few.ranks[:, 0], many.ranks[:, 0])
     assert "setrank-imsab-multi-init" in ranker_sets.NAMED["table2"]
-    assert set(TABLES["Istella"].rows) == set(ranker_sets.NAMED["table2"])
 
 
 def test_one_that_reads_as_many_rankings_as_there_are_is_trained_on_the_lists_as_they_are(
@@ -417,7 +392,6 @@ def test_undefined_means_are_compared_with_nothing(result):
     frame = benchmark_table.against_baseline(result, measure, "feature:3")
     assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
     assert set(benchmark_table.marks(result, View((measure,), baselines=("random",))).marks) == {""}
-    assert not published.critical_difference(result, measure).queries
     line = sections.table_notes(result, View((measure,)))[0]
     assert f"N = {result.facts['queries']} queries (means are undefined" in line
     defined = benchmark_table.against_baseline(result, "NDCG(empty=skip)@10", "feature:3")
@@ -459,9 +433,3 @@ def test_a_folder_is_called_by_its_own_name(tmp_path):
     scope = Scope(Store(tmp_path / "store"), str(tmp_path / "folder"), {"initial": ["feature:1"]})
     found = run_to_end(STUDIES["benchmark"](("feature:2",)).study(scope))
     assert found.facts["data"] == "folder"
-
-
-def test_printed_tables_are_those_of_the_paper_and_are_recognised_by_their_facts():
-    assert table_for(33_018, 10_454_629, 220, 4).collection == "Istella"
-    assert table_for(29_921, 709_877, 519, 4).collection == "Yahoo!"
-    assert table_for(150, 6_000, 136, 4) is None
