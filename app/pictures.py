@@ -37,7 +37,6 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "benchmark": benchmark.differences,
     "ablation": ablation.effects,
     "set size": set_size.curves,
-    "sizes": lambda frame, shown, _: set_size.sizes(frame, shown),
     "conditions": multi_ranking.conditions,
     "losses": perturbations.losses,
     "worst case": worst_case.damages,

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 STOPPED = "stopped"
 """The fact of a result whose time was up: seconds, trials done, and of how many."""
 
-LOSS, REGRET, MEAN = ("loss", "regret", "mean")
-"""What curves show: what is lost against the lists as they are, what the best order of the very
-documents shown has more, the measure itself."""
+LOSS, MEAN = "loss", "mean"
+"""What curves show: the loss from the lists as they are, or the measure itself."""
 
 UNDEFINED = "Under this convention the means are undefined: some queries have no relevant document."
 """The finding, where that is all there is to say."""
@@ -107,7 +106,7 @@ class View:
         measures: of the tables; none: those of the study.
         digits: decimals.
         baselines: what rows of a benchmark are marked against; none: the initial ranking.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
+        test: a name of `core.studies.kinds.benchmark.table.TESTS`.
         symbols: the marks.
         family: that headline and sections are about; empty: all, of a figure its first.
         rankers: that the headline compares; none: all but the initial ranking.

@@ -32,8 +32,13 @@ from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
-from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison, numbers
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
+from shuffleproof.core.studies.kinds.benchmark.table import (
+    MEANS,
+    SYMBOLS,
+    TESTS,
+    comparison,
+    numbers,
+)
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.sections import View
@@ -139,7 +144,11 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.missing_option("baseline", labels)
         usual = INITIAL if INITIAL in labels else labels[0]
-        baseline, test = choice.baseline_and_test(labels, usual, TESTS)
+        baseline = choice.baseline(labels, usual)
+        test = st.selectbox(
+            "Test", list(TESTS), key="test", bind="query-params",
+            help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
+        )  # fmt: skip
     with top.notices:
         state.instead("ranker", missing, display_names(labels)[baseline])
     with top.notes:

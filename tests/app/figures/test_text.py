@@ -106,7 +106,6 @@ CASES = {
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
     ),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
-    "set_size.sizes": (SIZES, "quality"),
     "training.curves": (
         {EVIL: table(done=[1, 2], loss=[1.0, 0.5], valid=[0.1, 0.2], valid_loss=[1.0, 0.9])},
     ),

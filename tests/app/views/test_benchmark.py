@@ -153,28 +153,6 @@ def test_a_click_chooses_the_ranker(monkeypatch):
     assert state["ranker"] == "dlcm"
 
 
-def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monkeypatch):
-    sizes = {"queries": 33_018, "documents": 10_454_629, "features": 220, "top_label": 4}
-    facts_of = tables.facts_of
-    monkeypatch.setattr(tables, "facts_of", lambda *given: facts_of(*given) | {"sizes": [sizes]})
-    tables.benchmark_in(store, fold)
-    test = opened()
-    said = words(test)
-    assert "As the paper printed it" in [one.value for one in test.subheader]
-    assert "SIGIR 2020, Table 2, Istella" in said
-    assert "ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART" in said
-    measured, printed = (one.value for one in test.table)
-    result = StudyResult.open(
-        benchmarks.path(next(iter(benchmarks.stored_benchmarks(tables.DATA))))
-    )
-    own = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]["gsf"]
-    assert printed.loc["gsf", "NDCG@10"] == f"0.6508 :gray[:small[here\u00a0{own:.4f}]]"
-    assert printed.loc["rankboost", "NDCG@1"] == "0.4457"  # not measured here
-    assert not any("**" in cell for cell in printed.to_numpy().ravel())
-    assert "rankboost" not in measured.index
-    assert sum("**" in cell for cell in measured["NDCG@10"]) == 1
-
-
 def chosen_of(artefact):
     columns = ("NDCG@5", "NDCG@10")
     measure = Measure.parse("NDCG@10")

@@ -116,12 +116,11 @@ def test_no_draw_is_refused_before_anything_is_trained():
 
 def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, scores):
     result = StudyResult.open(run_to_end(Card((scores, "feature:1"), draws=1).run(workbench)).path)
-    frame = card_table.pareto(card_table.cards(result, FAMILY, "NDCG@10")).set_index("ranker")
+    frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
     own = frame.loc[scores]
     assert own["worst"] == NOT_ASKED
     assert 0 < own["start"] < 1
     assert np.isnan([own[name] for name in ("end", "kept", "area", "cvar", "flip-top-1")]).all()
-    assert own["front"] is None
     assert frame.loc["feature:1", "worst"] == "none (certified)"
 
 

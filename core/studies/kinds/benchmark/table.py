@@ -39,7 +39,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run,
 from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
 from shuffleproof.core.studies.sections import View
 
@@ -61,6 +60,10 @@ MEANS = (
 
 
 PAIRED_T = "paired t"
+TESTS = {
+    PAIRED_T: "Student's paired t test",
+    "randomisation": "Fisher's paired randomisation test, 10 000 exchanges",
+}
 SAME = "95 % interval; beside paired t tests Student's, adjusted by Holm as p is, else BCa."
 
 

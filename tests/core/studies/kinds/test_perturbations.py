@@ -1,7 +1,6 @@
 """The study of perturbations: carrying stays honest, labels train, attacks attack, trials last."""
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -349,34 +348,6 @@ def nets(workbench):
     }
 
 
-def test_where_documents_leave_the_regret_is_below_the_best_order_of_those_left(small):
-    asked = Perturbations(("feature:1",), (("cut", 0.0), ("cut", 0.5), ("shuffle", 1.0)), draws=1)
-    result = StudyResult.open(run_to_end(asked.run(small)).path)
-    assert sections.has_regret(result, "cut", "NDCG@5")
-    assert not sections.has_regret(result, "cut", "NDCG@7"), "not stored"
-    assert not sections.has_regret(result, "shuffle", "NDCG@5"), "the documents stay"
-    summary = sections.of_family(result, "cut").summary(["NDCG(ties=row)@5"])
-    regrets = sections.regrets_of(result, summary, "NDCG(ties=row)@5").set_index(
-        ["ranker", "level"]
-    )
-    base = small.prepared.test
-    own = 1 / np.log2(np.arange(2, 7))
-    for level in (0.0, 0.5):
-        left = disturb(perturbation("cut", level), base, generator(0, "cut", level, 0))
-        missed = []
-        for low, high in pairwise(left.lists.offsets.tolist()):
-            rows = left.lists.rows[low:high]
-            gains = 2.0 ** left.dataset.labels[rows] - 1
-            shown = gains[np.argsort(-left.dataset.features[rows, 0], kind="stable")][:5]
-            best = np.sort(gains)[::-1][:5]
-            ideal = (best * own[: len(best)]).sum()
-            missed.append(1 - (shown * own[: len(shown)]).sum() / ideal if ideal else 0.0)
-        row = regrets.loc["feature:1", level]
-        assert row["mean"] == pytest.approx(np.mean(missed), abs=1e-6)
-        assert row["low"] <= row["mean"] <= row["high"]
-    assert set(regrets["measure"]) == {"1 − NDCG(ideal=shown,ties=row)@5"}
-
-
 def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workbench, nets):
     from shuffleproof.core.rankers.neural.attack import directions
 
@@ -536,19 +507,12 @@ LOSSES = pd.DataFrame(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("strength", "levels", "of_a", "at", "least"),
-    [
-        ("last", [2, 5, 2, 5], 0.1, " at 5", "−0.100"),
-        ("worst", [1, 5, 2, 5], 0.2, " at 5", "−0.200"),
-    ],
-)
-def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, least):
-    found = sections.condense(LOSSES, strength)
+def test_the_last_level_of_each_family_is_shown():
+    found = sections.last_levels(LOSSES)
     rows = [("a", "shuffle"), ("a", "mallows"), ("b", "shuffle"), ("b", "mallows")]
     assert list(zip(found.ranker, found.family, strict=True)) == rows
-    np.testing.assert_array_equal(found.level, levels)
-    assert found.loss.tolist() == pytest.approx([of_a, -0.1, 0.15, 0.3])
+    np.testing.assert_array_equal(found.level, [2, 5, 2, 5])
+    assert found.loss.tolist() == pytest.approx([0.1, -0.1, 0.15, 0.3])
 
 
 def test_the_trials_of_a_family_keep_their_values():

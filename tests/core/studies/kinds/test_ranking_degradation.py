@@ -29,7 +29,7 @@ from shuffleproof.core.studies import conventions, engine, run
 from shuffleproof.core.studies.kinds.perturbations.query import replay_trial
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, marks
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -129,19 +129,9 @@ def test_marks_say_the_direction_and_only_where_it_is_significant(result):
     assert fallen.change_mark.tolist() == ["▼"]
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_both_tests_are_repeatable_and_near_each_other(result, test):
-    first, again = (marks(result, FAMILY, "NDCG@10", test=test) for _ in range(2))
-    pd.testing.assert_frame_equal(first, again)
-    usual = marks(result, FAMILY, "NDCG@10")
-    np.testing.assert_allclose(first.change_p.dropna(), usual.change_p.dropna(), atol=0.05)
-
-
 def test_unknown_names_are_refused(result):
     with pytest.raises(UnknownNameError, match="no ranker of the study"):
         marks(result, FAMILY, "NDCG@10", baseline="absent")
-    with pytest.raises(UnknownNameError, match="no test"):
-        marks(result, FAMILY, "NDCG@10", test="sign")
 
 
 @pytest.mark.parametrize(
@@ -351,21 +341,3 @@ def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
         run_to_end(workbench.train(f"feature:3#{digits}"))
     with pytest.raises(ArtefactError, match="no such ranker"):
         run_to_end(workbench.train("feature:2#ffffffffff"))
-
-
-def test_a_ranker_without_init_that_moves_says_why():
-    """Only what is fed the order shown, shuffled, is explained, and only where it changed."""
-    moved = np.array([0.5, 0.6], np.float32), np.array([0.4, 0.6], np.float32)
-    labels = [INITIAL, "dlcm", "dlcm-without-init", "mart"]
-    rows = [(label, FAMILY, level, 0) for label in labels for level in (0.0, 2.0)]
-    trials = pd.DataFrame(rows, columns=["ranker", "family", "level", "draw"])
-    values = np.stack([moved[int(level > 0 and label != "mart")] for label, _, level, _ in rows])
-    recipe = {
-        "rankers": [(label, "") for label in labels],
-        "perturbations": [(FAMILY, 0.0), (FAMILY, 2.0)],
-        "measures": ["NDCG@10"],
-    }
-    result = StudyResult(recipe, trials, values[:, None, :], ("q1", "q2"), {})
-    words = sections.of_order(result, FAMILY, "NDCG@10")
-    assert words.startswith("DLCM without init reads no initial ranking, but documents one after")
-    assert sections.of_order(result, FAMILY, "NDCG@10", [INITIAL, "dlcm", "mart"]) == ""

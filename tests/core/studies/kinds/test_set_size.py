@@ -100,13 +100,20 @@ def test_stability_is_tau_and_root_mean_square_over_the_shared_documents():
     assert found[1, 0] == pytest.approx(np.sqrt((moved**2).mean()) / here.std(), rel=1e-5)
 
 
-def test_one_shared_document_or_none_has_no_stability():
+@pytest.mark.parametrize(
+    ("bounds", "orders"), [([0, 0, 1], [np.nan, np.nan]), ([0, 3, 4], [1.0, np.nan])]
+)
+def test_one_shared_document_or_none_has_no_stability(bounds, orders):
+    documents = bounds[-1]
     dataset = RankingDataset(
-        np.zeros((1, 1), np.float32), np.zeros(1, np.float32), np.array([0, 0, 1]), ("a", "b"), (1,)
-    )
+        np.zeros((documents, 1), np.float32), np.zeros(documents, np.float32), np.array(bounds),
+        ("a", "b"), (1,),
+    )  # fmt: skip
     judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
-    scores = np.ones(1, np.float32)
-    assert np.isnan(stabilities(judged, scores, judged, scores)).all()
+    scores = np.arange(documents, 0, -1).astype(np.float32)
+    found = stabilities(judged, scores, judged, scores)
+    np.testing.assert_array_equal(found[0], orders)
+    np.testing.assert_array_equal(found[1], np.array(orders) - 1)
 
 
 def test_a_study_of_sizes_is_found_by_its_data(result, workbenches, store):
@@ -178,7 +185,8 @@ def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(wor
         set_size.plan_sizes(others, SetSize((name,), (20,)))
 
 
-def test_wrong_sizes_are_refused(workbenches, store):
+def test_wrong_sizes_are_refused_and_one_twice_is_one(workbenches, store):
+    assert list(run_to_end(set_size.open_cells((5, 5), scope(store)))) == [5]
     with pytest.raises(ParameterError):
         run_to_end(set_size.open_cells((0,), scope(store)))
     with pytest.raises(UsageError, match="add the size"):
@@ -278,7 +286,6 @@ def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
     lengths = np.array([30, 39, 100])
     facts = {"queries": 3} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
-    assert sections.drops(result, "NDCG@10").empty
     assert sections.claim(result, "NDCG@10") == {}
     frame = sections.curves(result, "NDCG@10")
     assert (frame.loc[frame["size"] == 240, "reaching"] == 0).all()
@@ -291,26 +298,6 @@ def test_where_few_lists_reach_the_longer_size_they_are_counted():
     frame = sections.curves(result, "NDCG@10")
     assert (frame.loc[frame["size"] == 240, "reaching"] == 1).all()
     assert sections.claim(result, "NDCG@10")["tested_on"] == 240
-
-
-def test_the_interval_of_a_drop_is_that_of_its_test():
-    loss = generator(0, "drop").exponential(0.1, 15) - 0.05
-    (drop,) = sections.drops(made({"setrank-msab": loss}), "NDCG@10").itertuples()
-    expected = stats.ttest_1samp(loss, 0.0).confidence_interval(0.95)
-    assert (drop.low, drop.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    several = made({"setrank-msab": loss, "dlcm-without-init": loss + 0.2})
-    least, most = sections.drops(several, "NDCG@10").itertuples()
-    assert (least.low, least.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    assert most.high > 0.2 + expected.high, "Holm: of two"
-
-
-def test_one_size_alone_is_compared_with_nothing(workbenches, store):
-    """`--sizes 5,5` is one size."""
-    one = run_to_end(set_size.open_cells((5, 5), scope(store)))
-    assert list(one) == [5]
-    work = set_size.run(one, SetSize(("feature:1",), (5,)))
-    found = StudyResult.open(run_to_end(work).path)
-    assert sections.drops(found, "NDCG@10").empty
 
 
 def test_proposed_sizes_are_those_that_the_test_lists_have(workbenches, store):
@@ -344,16 +331,6 @@ def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
     assert "-" not in text
     assert "0.000" in text
     assert "−0.250" in text
-
-
-def test_a_single_shared_document_has_no_stability_in_any_list():
-    dataset = RankingDataset(
-        np.zeros((4, 1), np.float32), np.zeros(4, np.float32), np.array([0, 3, 4]), ("a", "b"), (1,)
-    )
-    judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
-    found = stabilities(judged, np.float32([3, 2, 1, 0]), judged, np.float32([3, 2, 1, 5]))
-    assert found[:, 0].tolist() == [1.0, 0.0]
-    assert np.isnan(found[:, 1]).all()
 
 
 @pytest.mark.parametrize(
