@@ -74,7 +74,7 @@ ingest data:ingest : read LETOR text or tables into the store
     --columns in OURS=THEIRS,… : names of columns in a table, as query=session_id
     --texts path : texts of documents for functions: CSV or JSON lines
     --documents path : shown on pages: a table of docid and title, url or snippet
-    --query-texts path as queries : shown on pages: a table of qid, text and, for slices, tag
+    --query-texts path as queries : shown on pages: a table of qid, text and tag
     $ ingest MQ2008 --name mq2008
     $ ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero
     $ ingest clicks.csv --name mine --columns query=session_id,label=target

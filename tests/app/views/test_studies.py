@@ -193,16 +193,6 @@ def test_an_initial_ranking_is_compared_by_the_test_and_baseline_chosen(dashboar
     assert page.selectbox(key="baseline").value == "dlcm"
 
 
-def test_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path):
-    dashboard(tmp_path)
-    query = {"point": "dlcm", "slice": "documents"}
-    page = app_pages.opened("initial-ranking", query, data="sample")
-    frame = next(one.value for one in page.dataframe if "disturbed" in one.value)
-    shown = next(one.value for one in page.dataframe if "slice" in one.value)
-    assert shown["n"].sum() == len(frame)
-    assert (shown["mean"] * shown["n"]).sum() == pytest.approx(frame["change"].sum())
-
-
 def test_a_study_of_a_removed_data_set_says_so(dashboard, tmp_path, fold, monkeypatch):
     store = dashboard(tmp_path)
     tables.data_set(store, fold)
