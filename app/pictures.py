@@ -46,7 +46,6 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "postings": retrieval.postings,
     "preferences": preferences.curves,
     "bounds": preferences.bounds,
-    "calibration": preferences.calibration,
     "calls": preferences.calls,
     "sparsity": retrieval.sparsity_curves,
     "cards": card.cards,

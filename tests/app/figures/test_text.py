@@ -128,7 +128,6 @@ CASES = {
     "preferences.bounds": (
         table(bound=[EVIL], disturbance=[EVIL], level=[0.1], measured=[0.6], limit=[0.5], n=[9]),
     ),
-    "preferences.calibration": (table(told=[0.4], right=[0.5], pairs=[9]), EVIL),
     "preferences.calls": (table(aggregator=[EVIL], items=[9], calls=[36.0], seconds=[0.1]),),
     "preferences.matrix": (np.array([[np.nan, 0.9], [0.1, np.nan]]), [EVIL, "b"], [0, 1]),
     "retrieval.sparsity_curves": (
