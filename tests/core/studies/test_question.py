@@ -272,18 +272,6 @@ def test_names_that_nothing_has_are_refused_before_anything_is_made(kind, tmp_pa
         least(kind).check(wrong)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_help_names_every_default(kind, capsys):
-    with pytest.raises(SystemExit):
-        parser().parse_args(["study", kind, "--help"])
-    told = "".join(capsys.readouterr().out.split())
-    for field in parameters(STUDIES[kind]):
-        for word in field.help.split():
-            assert word in told or field.flags is not None, (kind, field.name, word)
-        if isinstance(field.default, int | float) and field.name != "seed":
-            assert f"(default{field.default:g})" in told, (kind, field.name)
-
-
 @pytest.mark.parametrize("kind", [name for name, one in STUDIES.items() if name != "ablation"])
 def test_a_study_of_no_ranker_is_refused(kind, tmp_path):
     asked = {one.name: one.default for one in parameters(STUDIES[kind]) if not one.is_required}

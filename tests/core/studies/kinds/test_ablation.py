@@ -81,17 +81,6 @@ def test_no_two_variants_are_the_same_and_each_says_whence_it_comes(ranker):
     assert {one.spec.training.epochs for one in made} == {small.training.epochs}
 
 
-def test_the_differences_of_the_papers_reading_list_are_there():
-    labels = [one.label for one in ablation.variants(Ablation("setrank-imsab-init", "small"))]
-    for said in (
-        "input layer gaussian-kernels", "Q/K/V activation relu", "first rFF of IMSAB off",
-        "ordinals every-block", "loss softmax-ce", "learning rate 0.0005", "selection valid-loss",
-    ):  # fmt: skip
-        assert f"paper + {said}" in labels
-    alone = [one.label for one in ablation.variants(Ablation("setrank-msab", "small"))]
-    assert not any("IMSAB" in label or "ordinal" in label for label in alone)
-
-
 def test_what_dlcms_paper_compares_are_single_steps_too():
     made = ablation.variants(Ablation("dlcm", "small", ("claims",)))
     assert [one.label for one in made] == [
@@ -182,11 +171,6 @@ def test_finished_variants_can_be_drawn_while_it_runs(stored):
     assert any("of released" in unit for unit, _ in stored[1])
 
 
-def test_nothing_is_done_twice(stored, workbench, few):
-    again = measured(workbench, few)
-    assert run_to_end(again).key == stored[0].key
-
-
 def test_lists_without_enough_rankings_are_refused(workbench):
     made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))[:1]
     hungry = [replace(made[0], spec=made[0].spec.with_fields({"rankings": 4}))]
@@ -268,13 +252,3 @@ def test_the_telling_variant_is_the_largest_single_difference(result):
     assert sections.most_changed(sections.table(result)) == "paper + loss softmax-ce"
     whole = sections.table(result).iloc[:2]
     assert sections.most_changed(whole) == "released"
-
-
-@pytest.mark.parametrize("effect", ["change", "loss"])
-def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(effect):
-    values = np.random.default_rng(5).normal(0, 1, (40, 30)) + np.linspace(0, 1.2, 40)[:, None]
-    found = sections._changes(values, effect)
-    low, high, p = (found[f"{effect}_{name}"][1:] for name in ("low", "high", "p"))
-    assert (p <= 0.05).any()
-    assert (p > 0.05).any()
-    assert np.array_equal((low > 0) | (high < 0), p <= 0.05)

@@ -22,7 +22,7 @@ from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
-from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.reproduce import study_command
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.table_text import terminal_text
@@ -164,21 +164,6 @@ def test_marks_and_comparisons_by_randomisation_agree_with_t_where_it_is_clear(r
         t = benchmark_table.marks(result, view)
         drawn = benchmark_table.marks(result, replace(view, test="randomisation"))
         pd.testing.assert_frame_equal(t, drawn)
-
-
-def test_the_command_asks_for_the_same_benchmark(result, artefact):
-    words = shlex.split(study_command(artefact.recipe, artefact.facts))
-    asked = parser().parse_args(words[1:])
-    assert asked.rankers.split(",") == list(RANKERS)
-    assert (asked.seeds, asked.data, asked.measures) == ("2", "sample", "NDCG@10")
-    assert (asked.initial, asked.depth, asked.scores) == ("feature:3", 10, "in-sample")
-
-
-def test_the_python_makes_the_same_benchmark(artefact, store, monkeypatch):
-    monkeypatch.setattr("shuffleproof.core.studies.workbench.default_store", lambda: store)
-    names = {}
-    exec(study_python(artefact.recipe, artefact.facts), names)  # noqa: S102 (our own lines)
-    assert names["result"].recipe == artefact.recipe
 
 
 def test_a_set_is_asked_for_by_its_name():

@@ -1,13 +1,11 @@
 """GSF's order dependence: the error falls like 1/√S, the study is kept and found again."""
 
-import shlex
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from shuffleproof.app.figures import group_shuffles as figure_of
-from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
@@ -17,7 +15,6 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.sections import table
 from shuffleproof.core.studies.kinds.group_shuffles.study import (
@@ -158,18 +155,3 @@ def test_what_makes_no_study_is_refused(workbench):
     ):  # fmt: skip
         with pytest.raises(UsageError, match=said):
             run_to_end(GroupShuffles(names, **more).run(workbench))
-
-
-def test_the_command_and_the_python_find_the_study_again(
-    study, result, workbench, capsys, monkeypatch
-):
-    words = shlex.split(reproduce.study_command(study.recipe, study.facts | {"preset": "small"}))
-    assert words[:3] == ["shuffleproof", "study", "group-shuffles"]
-    assert main([*words[1:], "--scores", "in-sample", "--store", str(workbench.store.root)]) == 0
-    printed = capsys.readouterr().out
-    assert str(study.key) in printed
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(workbench.store.root))
-    exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
-    assert capsys.readouterr().out == f"{table(result)}\n"
-    assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
-    assert "--shuffles" in capsys.readouterr().err

@@ -120,16 +120,6 @@ def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(workbe
         assert (np.diff(rising_) >= 0).all()
 
 
-def test_a_row_of_an_initial_ranking_is_that_ranking(made, workbench):
-    _, result = made
-    test: JudgedLists = workbench.prepared.test
-    expected = evaluate(
-        [Measure.parse("NDCG@10")], test.dataset, test.lists, test.lists.prior[:, 1].copy()
-    )[0]
-    found = result.per_query("initial: feature:1", TRAINED, 0.0, "NDCG@10")
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_a_condition_is_the_network_reading_other_ranks(made, workbench):
     plan, result = made
     kept = run_to_end(workbench.train("setrank-imsab-init"))
@@ -278,21 +268,6 @@ def test_a_step_among_two_counts_after_holms_adjustment():
     assert step.p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
     assert step.low < 0 < step.high
     assert "after Holm's adjustment for 2 comparisons" in told.text
-
-
-def test_an_interval_leaves_out_0_exactly_where_the_verdict_is_told():
-    draw = generator(0, "intervals")
-    told = set()
-    for shift in np.linspace(-1.2, 1.2, 41):
-        values = draw.exponential(1.0, 12) - 1.0 + shift  # skewed, so that a bootstrap's differs
-        verdict = rising_verdict([("a", np.zeros(12)), ("b", values)])
-        (step,) = verdict.steps.itertuples()
-        expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-        assert (step.low, step.high) == pytest.approx((expected.low, expected.high))
-        word = HOLDS if step.low > 0 else NOT if step.high < 0 else UNTOLD
-        assert verdict.word == word
-        told.add(word)
-    assert told == {HOLDS, NOT, UNTOLD}
 
 
 def test_adjusted_intervals_say_what_adjusted_p_says():

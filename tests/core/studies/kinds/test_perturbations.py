@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
@@ -38,7 +37,6 @@ from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, Trial, plan
 from shuffleproof.core.studies.workbench import Workbench
-from tests import small_set
 
 
 @pytest.fixture(scope="module")
@@ -522,20 +520,3 @@ def test_the_trials_of_a_family_keep_their_values():
     assert found.trials.to_dict("list") == {"family": ["g", "g"], "draw": [1, 3]}
     assert found.trials.index.tolist() == [0, 1]
     assert found.values.ravel().tolist() == [1, 3]
-
-
-def test_the_command_prints_what_was_asked_in_that_order_and_levels_without_a_mean(
-    tmp_path, capsys
-):
-    (tmp_path / "set.txt").write_text(small_set.LETOR)
-    lists = ("--data", str(tmp_path / "set.txt"), "--initial", "feature:1")
-    asked = ("--rankers", "feature:2", "--families", "remove-top,cut", "--draws", "1")
-    asked += ("--store", str(tmp_path / "store"), "--measures", "NDCG(ideal=shown,empty=skip)@10")
-    assert main(["study", "perturbations", *lists, *asked]) == 0
-    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
-    titles = [at for at, line in enumerate(shown) if line[:2] == [asked[-1], "under"]]
-    assert [shown[title][2] for title in titles] == ["remove-top", "cut"]
-    first = shown[titles[0] + 1 : titles[0] + 5]
-    assert first[0] == ["Ranker", "0", "1", "2", "5"]
-    assert [line[0] for line in first[1:]] == ["initial", "feature:2", "Kendall"]
-    assert first[1][-1] == first[2][-1] == "–", "the one document left is not relevant"

@@ -13,7 +13,7 @@ from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.cli.open import scope_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import holm
@@ -24,8 +24,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, engine, run
+from shuffleproof.core.studies import conventions, run
 from shuffleproof.core.studies.kinds.perturbations.query import replay_trial
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
@@ -173,31 +172,6 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
     assert Study.of(study.recipe()) == study
 
 
-def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
-    store = Store(tmp_path)
-    step = run.measured_by([Measure.parse(text) for text in study.stored_measures])
-    assert engine.so_far(study, store.records, result.query_ids, {}) is None
-    work = run_study(study, judged, rankers, store.records, step)
-    next(work), next(work), next(work)
-    work.close()
-    key = key_of("study", study.recipe())
-    engine.register(store, key, study, result.query_ids, {"data": "planted"})
-    (found,) = engine.running_studies(store, "initial-ranking")
-    assert not list(engine.running_studies(store, "invariance"))
-    partial = found.result(store)
-    assert partial.facts == {"data": "planted"}
-    assert set(zip(partial.trials.ranker, partial.trials.level, strict=True)) == {
-        (INITIAL, 0.0), ("plain", 0.0), (INITIAL, 2.0)
-    }  # fmt: skip
-    np.testing.assert_array_equal(
-        partial.per_query(INITIAL, FAMILY, 2.0, "NDCG@10"),
-        result.per_query(INITIAL, FAMILY, 2.0, "NDCG@10"),
-    )
-    assert len(marks(partial, FAMILY, "NDCG@10")) == 3
-    store.add(key, study.recipe(), result.save)
-    assert not list(engine.running_studies(store, "initial-ranking"))
-
-
 def test_claims_of_falling_levels_count_outwards(result):
     """Mallows' levels fall from 1: the fall is from the unchanged lists all the same."""
     recipe = result.recipe | {
@@ -329,15 +303,3 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
         replay_trial(item | {"lists": "0" * 64})
     with pytest.raises(DataError, match="not in the test part"):
         replay_trial(item | {"query": "none"})
-
-
-def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
-    stored = run_to_end(workbench.train("feature:2")).artefact
-    digits = stored.key.digest[:10]
-    found = run_to_end(workbench.train(f"feature:2#{digits}"))
-    assert found.artefact.key == stored.key
-    assert found.cached
-    with pytest.raises(ArtefactError, match="that is a feature:2"):
-        run_to_end(workbench.train(f"feature:3#{digits}"))
-    with pytest.raises(ArtefactError, match="no such ranker"):
-        run_to_end(workbench.train("feature:2#ffffffffff"))

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.answers.trained_rankers import studied_on
-from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, ParameterError, UsageError
@@ -17,7 +15,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine, resolved_rankers, tables
+from shuffleproof.core.studies import engine, resolved_rankers
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
@@ -25,7 +23,6 @@ from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
@@ -114,13 +111,6 @@ def test_one_shared_document_or_none_has_no_stability(bounds, orders):
     found = stabilities(judged, scores, judged, scores)
     np.testing.assert_array_equal(found[0], orders)
     np.testing.assert_array_equal(found[1], np.array(orders) - 1)
-
-
-def test_a_study_of_sizes_is_found_by_its_data(result, workbenches, store):
-    fingerprint = workbenches[5].fold.fingerprint
-    kinds = [one.recipe["kind"] for one in studied_on(store, fingerprint)]
-    assert SetSize.kind in kinds
-    assert not studied_on(store, "0" * 64)
 
 
 def by_first_feature(features, _ranks):
@@ -298,39 +288,6 @@ def test_where_few_lists_reach_the_longer_size_they_are_counted():
     frame = sections.curves(result, "NDCG@10")
     assert (frame.loc[frame["size"] == 240, "reaching"] == 1).all()
     assert sections.claim(result, "NDCG@10")["tested_on"] == 240
-
-
-def test_proposed_sizes_are_those_that_the_test_lists_have(workbenches, store):
-    sizes = feasibility.proposed_for("sample", store)
-    longest = int(np.diff(workbenches[5].fold.test.offsets).max())
-    assert sizes == (10, 20, 40)
-    assert longest < 80
-    assert len(feasibility.train_sizes(sizes)) == 2
-    facts = {"queries": 1} | feasibility.counts(np.array([longest]), sizes)
-    assert all(feasibility.lists_reaching(facts, size) for size in sizes)
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--trained-on", "-1"], "trained_on is '-1'"),
-        (["--sizes", "0,40"], "sizes is '0,40'"),
-        (["--sizes", "many"], "sizes is 'many'"),
-    ],
-)
-def test_a_wrong_size_is_named_as_it_was_typed(flags, said, tmp_path, capsys):
-    assert main(["study", "set-size", "--store", str(tmp_path), *flags]) != 0
-    assert said in capsys.readouterr().err
-
-
-def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
-    values = pd.DataFrame({"ranker": ["a", "b"], "trained_on": ["5", "5"], "size": [20, 20]})
-    shift = tables.Column("shift", "", tables.VALUE)
-    frame = values.assign(shift=[-0.0002, -0.25])
-    text = terminal(tables.wide_table(frame, (tables.RANKER,), "size", shift, ""))
-    assert "-" not in text
-    assert "0.000" in text
-    assert "−0.250" in text
 
 
 @pytest.mark.parametrize(
