@@ -25,7 +25,7 @@ from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.perturbations.study import as_is
-from shuffleproof.core.studies.result import StudyResult, change_by_query, in_words, most_damaged
+from shuffleproof.core.studies.result import StudyResult, change_by_query, most_damaged
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
@@ -172,7 +172,6 @@ def _of_point(artefact: Artefact, how: PerQuery, point: Point, measure: str) -> 
         st.caption("Every query is left out by this measure.")
         return
     start = f"{point[0]}, {how.where(point)}"
-    parts.sentence(in_words(frame, start, measure, ("unchanged", "disturbed")))
     by_column = compute(key, changes_by_column, how.before, point, measure)
     left, right = st.columns([3, 2], gap="medium")
     with left:

@@ -54,10 +54,6 @@ class Finding(Text):
     """What the numbers amount to."""
 
 
-class Sentence(Text):
-    """A sentence beside."""
-
-
 class Convention(Text):
     """What the numbers are: measure, queries, draws."""
 
@@ -130,7 +126,7 @@ class View:
         return str([*self.measures, *result.measures][0])
 
 
-Section = Headline | Finding | Sentence | Convention | Picture | Details | Table
+Section = Headline | Finding | Convention | Picture | Details | Table
 
 
 def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
@@ -145,7 +141,7 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
 def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
     """Everything that a study says: the headline, what it is of where that is not all, the rest."""
     yield telling.headline(result, view)
-    yield from map(Sentence, limits(result.facts))
+    yield from map(Finding, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
     for section in telling.sections(result, view):
         yield _with_display_names(section, labels)

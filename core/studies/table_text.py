@@ -82,7 +82,7 @@ def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> Pr
         digits: decimals.
         names: whether rankers have their names for people; else those that commands take.
     """
-    columns = table.visible_columns
+    columns = table.columns
     frame = (of_people if names else with_file_names)(table.frame, columns)
     values = zip(*(frame[column.key].tolist() for column in columns), strict=True)
     groups = list(table.groups) or [""] * len(table.frame)

@@ -40,7 +40,6 @@ from shuffleproof.core.studies.kinds.benchmark.table import (
     numbers,
 )
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
 
@@ -279,8 +278,6 @@ def _by_query(chosen: BenchmarkView) -> None:
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
-    parts.sentence(in_words(frame, who, str(chosen.measure), ends, "difference"))
     columns = (
         *([tables.Column("fold", "Fold")] if len(set(frame["fold"])) > 1 else []),
         tables.Column("difference", "Difference", tables.CHANGE),

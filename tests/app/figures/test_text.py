@@ -179,7 +179,7 @@ def test_nor_in_a_report(monkeypatch):
     told = [
         sections.Picture("bump", CASES["bump.bump"]),
         table, replace(table, folded=True),
-        sections.Finding(EVIL), sections.Sentence(EVIL),
+        sections.Finding(EVIL),
         sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),
     ]  # fmt: skip
     for section in told:

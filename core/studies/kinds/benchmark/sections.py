@@ -134,21 +134,13 @@ CONVENTIONS = (
 
 def table_notes(result: StudyResult, view: View) -> list[str]:
     """Every line under the table."""
-    measures = view.measures
-    counts = {measure: counts_in_words(result, measure) for measure in measures}
-    one_count = len(set(counts.values())) == 1
     alike: dict[str, list[str]] = {}
-    for measure, head in zip(measures, heads(measures), strict=True):
-        way = convention(measure)
-        alike.setdefault(way if one_count else f"{counts[measure]} · {way}", []).append(head)
+    for measure, head in zip(view.measures, heads(view.measures), strict=True):
+        way = f"{counts_in_words(result, measure)} · {convention(measure)}"
+        alike.setdefault(way, []).append(head)
     bold = "best run" if is_of_runs(result.recipe) else "best of the trained rows"
-    if len(alike) == 1:
-        lines = [runs_in_words(result, measures[0]), f"{next(iter(alike))} · bold: {bold}"]
-    else:
-        common = [str(result.facts["data"]), counts[measures[0]] if one_count else ""]
-        lines = [" · ".join(filter(None, [*common, _runs(result, measures[0])]))]
-        lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
-        lines.append(f"Bold: {bold}")
+    lines = [f"{result.facts['data']} · {_runs(result, view.measures[0])} · bold: {bold}"]
+    lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
     return [*lines, *marks_in_words(view), *remarks(result)]
 
 
@@ -196,26 +188,8 @@ def counts_in_words(result: StudyResult, measure: str) -> str:
 
 
 def _runs(result: StudyResult, measure: str) -> str:
-    runs, folds = means(result, [measure])["runs"], len(result.facts["folds"])
-    most_runs = int(runs.max())
-    if most_runs == 1:
-        return "1 run of each row"
-    text = f"mean ± standard deviation of {_seeds_and_folds(most_runs // folds, folds)}"
-    fewer = runs[runs < most_runs]
-    if len(fewer) and int(fewer.max()) > 1:
-        return f"{text}, of {_seeds_and_folds(1, folds)} where the seed changes nothing"
-    return f"{text} · rows without ±: 1 run" if len(fewer) else text
-
-
-def _seeds_and_folds(seeds: int, folds: int) -> str:
-    """Seeds, folds or both, with how many runs that makes.
-
-    >>> _seeds_and_folds(3, 1), _seeds_and_folds(1, 5), _seeds_and_folds(3, 5)
-    ('3 seeds', '5 folds', '3 seeds × 5 folds = 15 runs')
-    """
-    if folds == 1 or seeds == 1:
-        return counted(seeds, "seed") if folds == 1 else counted(folds, "fold")
-    return f"{counted(seeds, 'seed')} × {counted(folds, 'fold')} = {seeds * folds} runs"
+    runs = int(means(result, [measure])["runs"].max())
+    return f"mean ± standard deviation of up to {runs} runs" if runs > 1 else "1 run of each row"
 
 
 def marks_in_words(view: View) -> list[str]:

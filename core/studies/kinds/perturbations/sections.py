@@ -26,10 +26,10 @@ from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
+    Finding,
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.words import counted, listed, number
@@ -76,7 +76,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     by_level = list(_by_level(result, view))
     yield Picture("losses", (cells, groups, measure, left_out), by_level)
     for sentence in _notes(result.facts, set(cells["family"])):
-        yield Sentence(sentence)
+        yield Finding(sentence)
     yield Convention(_convention(result, measure))
     title = "Losses by ranker, family and level"
     yield tables.Table(frame, COLUMNS, title, folded=True)
@@ -119,9 +119,6 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
 EXACT = 1e-9
 """What a share of levels may be off by its rounding."""
 
-CANNOT = "cannot be "
-"""How a reason begins that is no want of meaning: `cannot be re-scored, …`."""
-
 
 def omitted(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(ranker, family) pairs of which the family means nothing for the ranker."""
@@ -130,51 +127,33 @@ def omitted(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """For which rankers families mean nothing or cannot be asked, and why, in words.
+    """For which rankers families are left out, and why.
 
     >>> omission_text({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
-    'threads means nothing for mart (no network).'
-    >>> omission_text({"left_out": {"unit-error": {"scores#01": "cannot be re-scored, a file"}}},
-    ...          ["unit-error"])
-    'unit-error: scores#01 cannot be re-scored (a file).'
+    'threads is left out for mart (no network).'
     """
+    left_out = facts.get("left_out", {}).items()
     return " ".join(
-        sentence
-        for family, reasons in facts.get("left_out", {}).items()
-        if family in families
-        for sentence in _sentences(family, reasons)
+        f"{family} is left out for {in_words(reasons)}."
+        for family, reasons in left_out
+        if family in families and reasons
     )
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """Which levels are more than some lists have, in words.
+    """How many lists reach the levels that some do not; the others change as far as they go.
 
     >>> short_of({"reached": {"promote": {"10": 30, "1000": 0}}, "queries": 38}, ["promote"])
-    'promote: 30 of 38 lists reach level 10, none level 1000; the others change as far as they go.'
+    'promote: 30 of 38 lists reach level 10, 0 of 38 lists reach level 1000.'
     """
-    sentences = []
-    for family, levels in facts.get("reached", {}).items():
-        if family not in families:
-            continue
-        parts = [f"{count or 'none'} level {level}" for level, count in levels.items()]
-        first, _, rest = parts[0].partition(" ")
-        verb = "reach" if next(iter(levels.values())) > 1 else "reaches"
-        lists = f"list{'' if facts['queries'] == 1 else 's'}"
-        parts[0] = f"{first} of {facts['queries']} {lists} {verb} {rest}"
-        sentences.append(f"{family}: {', '.join(parts)}; the others change as far as they go.")
-    return " ".join(sentences)
-
-
-def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
-    nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
-    if nothing:
-        yield f"{family} means nothing for {in_words(nothing)}."
-    others: dict[str, list[str]] = {}
-    for name in reasons.keys() - nothing.keys():
-        others.setdefault(reasons[name], []).append(name)
-    for reason, names in sorted(others.items()):
-        verb, _, why = reason.partition(", ")
-        yield f"{family}: {', '.join(sorted(names))} {verb} ({why})."
+    lists = counted(facts.get("queries", 0), "list")
+    reached = facts.get("reached", {}).items()
+    parts = {
+        family: [f"{count} of {lists} reach level {level}" for level, count in levels.items()]
+        for family, levels in reached
+        if family in families
+    }
+    return " ".join(f"{family}: {', '.join(texts)}." for family, texts in parts.items())
 
 
 COLUMNS = (

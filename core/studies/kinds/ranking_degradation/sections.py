@@ -5,7 +5,7 @@ this level, and does it differ from a chosen ranker at the same level? Each is a
 queries, and Holm's adjustment covers all answers to the same question in the table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from typing import Any
@@ -26,7 +26,7 @@ from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.paired_differences import (
-    PAPER_FAMILY,
+    claim_text,
     loss_in,
     paired_rows,
     rising_verdict,
@@ -38,11 +38,9 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import interval, p_value, signed
 
 Queries = Float64[np.ndarray, " queries"]
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
@@ -79,28 +77,13 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         [(setrank, drops[0].astype(np.float64)), (dlcm, drops[1].astype(np.float64))]
     )
     (step,) = records(verdict.steps.drop(columns=["less", "more"]))
-    by_the_paper = family == PAPER_FAMILY
     return {
         "claim": f"{dlcm} falls further than {setrank}",
-        "whose": "The paper's claim"
-        if by_the_paper
-        else f"What the paper claims of {PAPER_FAMILY},",
         "verdict": verdict.word,
+        "text": verdict.text,
         **step,
         "level": levels[-1],
     }
-
-
-def claim_text(verdict: Mapping[str, Any]) -> str:
-    """What `claim` found, in words; nothing where it found nothing."""
-    if not verdict:
-        return ""
-    bounds = f"95 % {interval(verdict['low'], verdict['high'])}"
-    return (
-        f"{verdict['whose']} that {verdict['claim']}: {verdict['verdict']} here (difference of the "
-        f"falls {signed(verdict['difference'])}, {bounds}, {p_value(verdict['p'])}, "
-        f"n = {verdict['n']}, paired t)."
-    )
 
 
 def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
@@ -171,7 +154,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         if several:
             yield Finding(f"{measure}: {headline(result, View((measure,), family=family)).text}")
         yield Convention(Measure.parse(measure).convention())
-        yield Sentence(claim_text(claim(result, family, measure)))
+        yield Finding(claim_text(claim(result, family, measure)))
         frame = marks(result, family, measure, baseline)
         title = f"Is it more than chance? {measure} under {family}"
         yield tables.Table(frame, columns(baseline), title, [TESTED], folded=True)

@@ -20,6 +20,7 @@ from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.paired_differences import (
+    claim_text,
     loss_in,
     paired_rows,
     rising_verdict,
@@ -31,7 +32,6 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
@@ -116,7 +116,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
             if len(of_home):
                 yield Picture("set size", (of_home, words, home), title=title + at_home)
     yield Finding(claim_text(claim(result, measure)))
-    yield Sentence("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
+    yield Finding("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield tables.Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
 
@@ -213,11 +213,6 @@ def shorter(facts: Mapping[str, Any]) -> str:
         if count
     ]
     return f"Lists left as they are: {', '.join(counts)}" if counts else ""
-
-
-def claim_text(found: Mapping[str, Any]) -> str:
-    """The paper's claim and its verdict in a sentence; empty where it is not tested."""
-    return f"The paper's claim that {found['claim']} {found['text']}" if found else ""
 
 
 def _is_without_ordinals(label: str, name: str) -> bool:

@@ -392,7 +392,7 @@ def test_undefined_means_are_compared_with_nothing(result):
     frame = benchmark_table.against_baseline(result, measure, "feature:3")
     assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
     assert set(benchmark_table.marks(result, View((measure,), baselines=("random",))).marks) == {""}
-    line = sections.table_notes(result, View((measure,)))[0]
+    line = sections.table_notes(result, View((measure,)))[1]
     assert f"N = {result.facts['queries']} queries (means are undefined" in line
     defined = benchmark_table.against_baseline(result, "NDCG(empty=skip)@10", "feature:3")
     assert defined["difference"].notna().all()

@@ -230,7 +230,7 @@ def test_the_claim_is_told_by_two_paired_tests(means, verdict):
     assert [step["difference"] for step in found["steps"]] == pytest.approx(
         [means[1] - means[0], means[2] - means[1]], abs=1e-6
     )
-    assert verdict in sections.claim_text(found)
+    assert verdict in found["text"]
 
 
 def test_without_the_three_rankers_nothing_is_claimed(result):
