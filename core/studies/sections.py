@@ -141,7 +141,7 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
 def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
     """Everything that a study says: the headline, what it is of where that is not all, the rest."""
     yield telling.headline(result, view)
-    yield from map(Finding, limits(result.facts))
+    yield from map(Convention, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
     for section in telling.sections(result, view):
         yield _with_display_names(section, labels)

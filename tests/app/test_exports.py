@@ -21,7 +21,6 @@ FRAME = pd.DataFrame(
         "ranker": ["dlcm", "set|rank_a&b", "`x` <b>"],
         "level": [0.0, 20.0, 80.0],
         "mean": [0.123456789, np.nan, -1e-5],
-        "p": [0.25, np.nan, 1e-30],
         "n": [5, 6, 7000],
     }
 )
@@ -29,7 +28,6 @@ COLUMNS = (
     tables.RANKER,
     tables.Column("level", "τ to original", tables.LEVEL),
     tables.Column("mean", "a_b", tables.CHANGE),
-    tables.Column("p", "p", tables.P, hidden=True),
     tables.QUERIES,
 )
 TABLE = tables.Table(FRAME, COLUMNS, "What 5 % mean", ["a note"], ["x", "x", "y_z"])

@@ -72,7 +72,7 @@ def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
         assert text in printed
         assert html.escape(text) in page
     for table in shown:
-        for column in table.visible_columns:
+        for column in table.columns:
             assert f"<th>{html.escape(column.label)}</th>" in page
             assert table.folded or column.label in printed
     app = drawn(artefact.recipe["kind"], artefact)
@@ -83,7 +83,7 @@ def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
     assert kind in ELSEWHERE or f"**{escaped(answer)}**" in words
     labels = [json.loads(one.proto.columns or "{}") for one in app.dataframe]
     known = {one.get("label") for columns in labels for one in columns.values()}
-    alike = [{column.label for column in table.visible_columns} <= known for table in shown]
+    alike = [{column.label for column in table.columns} <= known for table in shown]
     assert kind in ELSEWHERE or all(table.folded for table in shown) or not known or any(alike)
 
 

@@ -29,7 +29,7 @@ def desk(workbench, stored, monkeypatch):
 
 
 def whole(stored, family, measure):
-    return card_table.pareto(card_table.cards(StudyResult.open(stored.path), family, measure))
+    return card_table.cards(StudyResult.open(stored.path), family, measure)
 
 
 def test_the_card_of_one_ranker_has_all_that_is_to_be_printed(desk, stored):

@@ -26,7 +26,6 @@ from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
-    Finding,
     Headline,
     Picture,
     Section,
@@ -76,7 +75,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     by_level = list(_by_level(result, view))
     yield Picture("losses", (cells, groups, measure, left_out), by_level)
     for sentence in _notes(result.facts, set(cells["family"])):
-        yield Finding(sentence)
+        yield Convention(sentence)
     yield Convention(_convention(result, measure))
     title = "Losses by ranker, family and level"
     yield tables.Table(frame, COLUMNS, title, folded=True)

@@ -116,7 +116,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
             if len(of_home):
                 yield Picture("set size", (of_home, words, home), title=title + at_home)
     yield Finding(claim_text(claim(result, measure)))
-    yield Finding("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
+    yield Convention("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield tables.Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
 
