@@ -1,4 +1,4 @@
-"""Robustness cards: effectiveness against robustness, a mark a ranker, and the dials of a card."""
+"""Robustness cards: effectiveness against robustness, a mark a ranker."""
 
 import math
 from typing import Any
@@ -8,21 +8,17 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
-    REFERENCE,
     UNDIMMED,
-    add_annotations,
     end_labels,
     faded,
     laid_out,
-    name_margin,
     named_ends,
-    set_properties,
     stroke,
     xaxes,
     yaxes,
 )
 from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.words import interval, number, percent
+from shuffleproof.core.words import percent
 
 HEIGHT = 460
 
@@ -123,88 +119,3 @@ def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     top = max(1.0, float(np.nanmax(shown[["kept", "kept_high"]].to_numpy(float))))
     gap = max(top - bottom, 0.02) * 0.16
     return [low - room, high + room], [bottom - gap, top + gap]
-
-
-DIAL, DIALS_FRAME = 42, 20
-"""Pixels of a dial, and of the margins."""
-
-ENDS = {"quality": (0.0, 1.0), "kept": (0.0, 1.0), "area": (0.0, 1.0), "risk": (-1.0, 0.0)}
-"""The range of a dial, where no interval goes beyond."""
-
-SHARES = {"kept"}
-"""Dials that are written in percent."""
-
-
-@plain_text
-def dials(frame: pd.DataFrame, words: dict[str, str]) -> go.Figure:
-    """A row a dial: the whole of its range in grey, the interval and the value in colour.
-
-    Args:
-        frame: of one ranker: ranker, dial, value, low, high.
-        words: what each dial is called.
-    """
-    rows: list[Any] = [row for row in frame.to_dict("records") if row["value"] == row["value"]]
-    figure = go.Figure()
-    ranker = str(rows[0]["ranker"]) if rows else ""
-    style = stroke(ranker)
-    for at, row in enumerate(rows):
-        low, high = _ends(row)
-
-        def place(value: float, low: float = low, high: float = high) -> float:
-            return (value - low) / (high - low)
-
-        figure.add_trace(_bar((0.0, 1.0), at, faded(REFERENCE, 0.25), 8))
-        bounds = (place(row["low"]), place(row["high"]))
-        figure.add_trace(_bar(bounds, at, faded(style.color, 0.45), 8))
-        figure.add_trace(
-            go.Scatter(
-                x=[place(row["value"])], y=[at], mode="markers", cliponaxis=False,
-                marker={"size": 13, "color": style.color, "symbol": style.shape},
-                hovertemplate=f"{words[row['dial']]}: {_numbers(row)}<extra></extra>",
-            )
-        )  # fmt: skip
-        notes = [(0, "left", _short(low, row["dial"])), (1, "right", _short(high, row["dial"]))]
-        add_annotations(
-            figure,
-            [
-                {"x": x, "y": at, "text": text, "xanchor": side, "yshift": -14,
-                 "showarrow": False, "font": {"size": 11}}
-                for x, side, text in notes
-            ],
-        )  # fmt: skip
-    names = [f"{words[row['dial']]}<br>{_numbers(row)}" for row in rows]
-    laid_out(
-        figure, height=DIALS_FRAME + DIAL * max(len(rows), 1), showlegend=False, hovermode="closest"
-    )
-    xaxes(figure, range=[-0.01, 1.01], visible=False, fixedrange=True)
-    yaxes(
-        figure, range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), ticktext=names,
-        showgrid=False, fixedrange=True,
-    )  # fmt: skip
-    set_properties(figure.layout, margin={"l": name_margin(names), "r": 16, "t": 4, "b": 8})
-    return figure
-
-
-def _ends(row: Any) -> tuple[float, float]:
-    """The range of a dial."""
-    low, high = ENDS[row["dial"]]
-    known = [row[name] for name in ("value", "low", "high") if row[name] == row[name]]
-    return min(low, *known), max(high, *known)
-
-
-def _bar(ends: tuple[float, float], at: int, color: str, width: int) -> go.Scatter:
-    return go.Scatter(
-        x=ends, y=[at, at], mode="lines", line={"color": color, "width": width}, hoverinfo="skip"
-    )
-
-
-def _short(value: float, dial: str) -> str:
-    return number(value, ".0%" if dial in SHARES else ".2g")
-
-
-def _numbers(row: Any) -> str:
-    """A dial's value and interval, as they are written."""
-    if row["dial"] in SHARES:
-        bounds = interval(100 * row["low"], 100 * row["high"], ".1f")
-        return f"{percent(row['value'], 1)} {bounds}"
-    return f"{number(row['value'])} {interval(row['low'], row['high'], '.3f')}"

@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from shuffleproof.app import captions, rescoring, study_access
-from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
@@ -24,7 +23,7 @@ from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.card.study import ALLOWED
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import losses_of
 from shuffleproof.core.studies.paired_differences import loss_in
-from shuffleproof.core.words import number, signed
+from shuffleproof.core.words import interval, number, signed
 
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= ALLOWED]
 WORST = 5
@@ -41,7 +40,7 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
 
 @st.fragment
 def printed_card(shown: StudyView) -> str:
-    """Draw the card of one ranker: verdict, dials, curve, worst queries, conditions."""
+    """Draw the card of one ranker: verdict, numbers, curve, worst queries, conditions."""
     st.subheader("The card of one ranker", anchor=False)
     ranker = choice.ranker("Ranker of the card", shown.view.rankers, "card", shown.view.rankers[-1])
     key, family, measure = shown.key, shown.view.family, shown.measure
@@ -56,10 +55,14 @@ def printed_card(shown: StudyView) -> str:
             return ""
         view = type(shown.view)((measure,), family=family, rankers=(str(ranker),))
         parts.headline(study_access.compute(key, sections.headline, view))
-        words = {dial: name for dial, (name, _) in sections.DIALS.items()}
-        chart(cached_figure(figure.dials, dials, words), "dials", config=parts.PLAIN)
-        meanings = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
-        st.caption(f"{measure}. {meanings}. 95 % intervals over queries.")
+        numbers = {
+            "Number": [f"{name}: {what}" for name, what in sections.DIALS.values()],
+            measure: [number(value) for value in dials["value"]],
+            "95 %": [
+                interval(*ends, ".3f") for ends in zip(dials["low"], dials["high"], strict=True)
+            ],
+        }
+        st.table(pd.DataFrame(numbers).set_index("Number"))
         _curve(shown, str(ranker))
         _worst(shown, str(ranker))
         levels = ", ".join(f"{level:g}" for level in _levels(shown))

@@ -83,9 +83,6 @@ CASES = {
         table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
               milliseconds_a_list=[1.0]), "NDCG@10", "shuffle 1",
     ),
-    "card.dials": (
-        table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
-    ),
     "training.compare_dots": (table(label=[EVIL], value=[0.5]),),
     "distributions.feature": (
         table(part=["train"], low=[0.0], high=[1.0], share=[1.0]), EVIL,
