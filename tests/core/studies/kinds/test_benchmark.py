@@ -13,7 +13,6 @@ from scipy import stats
 
 from shuffleproof.core.aggregate.voting import mean_ranks
 from shuffleproof.core.data import trec
-from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError, UsageError
 from shuffleproof.core.experiment import ranker_sets
@@ -138,19 +137,6 @@ def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(workbench, ar
     new = [cell for cell in more.cells() if cell.digest not in old]
     assert [cell.row.ranker for cell in new] == ["file-order"]
     assert all(store.records.get(digest) is not None for digest in old)
-
-
-def test_what_is_stored_is_shown_while_it_runs(workbench, store):
-    asked = Benchmark(("feature:1", "file-order"), 1, ("NDCG@10",))
-    work = benchmark.run([workbench], asked, "sample")
-    for _ in range(4):
-        next(work)
-    (begun,) = engine.running_studies(store, benchmark.KIND)
-    found = begun.result(store)
-    assert 0 < len(found.trials) < 5
-    work.close()
-    run_to_end(benchmark.run([workbench], asked, "sample"))
-    assert not list(engine.running_studies(store, benchmark.KIND))
 
 
 def test_folds_stand_side_by_side_and_spread_counts_them(workbench, tmp_path):
@@ -414,15 +400,6 @@ def test_every_baseline_has_a_mark_or_is_refused(result):
 def test_stored_rankers_cannot_be_seeded_anew():
     with pytest.raises(UsageError, match="stored ranker"):
         benchmark_rows.rows_of(["dlcm#123456"], "small", 2)
-
-
-def test_folds_are_found_by_name(store):
-    key = next(iter(store.artefacts("data"))).key
-    for number in (10, 2, 1):
-        store.set_name(f"mine-fold{number}", key)
-    assert folds_of("mine", store) == ["mine-fold1", "mine-fold2", "mine-fold10"]
-    assert folds_of("mine-fold2", store) == ["mine-fold2"]
-    assert folds_of("sample", store) == ["sample"]
 
 
 def test_a_folder_is_called_by_its_own_name(tmp_path):

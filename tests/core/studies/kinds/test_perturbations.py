@@ -1,13 +1,12 @@
 """The study of perturbations: carrying stays honest, labels train, attacks attack, trials last."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.measure import Measure
@@ -37,40 +36,19 @@ from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, Trial, plan
 from shuffleproof.core.studies.workbench import Workbench
+from tests.core.studies import test_studies
+from tests.core.studies.test_studies import random_lists
 
 
 @pytest.fixture(scope="module")
 def judged():
-    draw = generator(0, "perturbations")
-    lengths = np.array([0, 1, 2, 8, 12, 30, 30])
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    features = draw.normal(size=(offsets[-1], 3)).astype(np.float32)
-    labels = np.clip(np.round(features[:, 0] + draw.normal(size=len(features))), 0, 4)
-    dataset = RankingDataset(
-        features=features,
-        labels=labels.astype(np.float32),
-        offsets=offsets,
-        query_ids=tuple(f"q{i}" for i in range(len(lengths))),
-        feature_ids=(1, 2, 3),
-    )
-    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, features[:, :1]))
+    return random_lists()
 
 
-@dataclass
-class FeatureRanker:
-    """Scores by one feature, and counts how often it is asked."""
+class FeatureRanker(test_studies.FeatureRanker):
+    """Scores by a feature that the lists are not ranked by."""
 
-    name: str = "by-feature"
-    reads: frozenset = frozenset({"features"})
-    rankings: int = 0
-    asked: list = field(default_factory=list)
-
-    def score(self, dataset, lists):
-        self.asked.append(len(lists))
-        return dataset.features[lists.rows, 1].copy()
-
-    def save(self, directory):
-        raise AssertionError(directory)
+    column = 1
 
 
 @dataclass

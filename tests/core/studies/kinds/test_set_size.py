@@ -15,7 +15,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine, resolved_rankers
+from shuffleproof.core.studies import resolved_rankers
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
@@ -183,19 +183,6 @@ def test_wrong_sizes_are_refused_and_one_twice_is_one(workbenches, store):
         set_size.plan_sizes(workbenches, SetSize(("setrank-msab",), (7,)))
     with pytest.raises(ArtefactError):
         set_size.plan_sizes(workbenches, SetSize(("dlcm#1234",), (5,)))
-
-
-def test_it_is_drawn_while_it_runs_and_never_repeated(workbenches, store):
-    asked = SetSize(("feature:2",), (5,))
-    plan, work = set_size.plan_sizes(workbenches, asked), set_size.run(workbenches, asked)
-    while not list(engine.running_studies(store, SetSize.kind)):
-        next(work)
-    (begun,) = engine.running_studies(store, SetSize.kind)
-    next(work)
-    assert len(begun.result(store).trials) < len(plan.cells())
-    work.close()
-    first = run_to_end(set_size.run(workbenches, asked))
-    assert run_to_end(set_size.run(workbenches, asked)).key == first.key
 
 
 def made(losses, facts=None):
