@@ -33,7 +33,6 @@ TABLE = """
 
 &baselines
     --test paired t|randomisation =paired t : of the marks
-    --marks letters|daggers =letters : a b c (default), or + † ‡ as in the paper
 
 &max-seconds
     --max-seconds seconds : begin nothing after so many seconds and answer from what is finished{}
@@ -329,7 +328,6 @@ export export:export first=open:export_format late=out : write something stored 
     --conventions bundle : of measures that do not state their own; `list conventions`
     --digits digit in DIGITS : decimals of printed tables (default the table’s own)
     --test paired t|randomisation : of the marks
-    --marks letters|daggers : a b c (default), or + † ‡ as in the paper
     --part all|train|valid|test : of a data set (default: all in tables and folders, else test)
     &workbench lambdamart
     $ export study-3f2a91c4 figure3.pdf --size column

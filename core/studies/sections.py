@@ -103,7 +103,6 @@ class View:
         digits: decimals.
         baselines: what rows of a benchmark are marked against; none: the initial ranking.
         test: a name of `core.studies.kinds.benchmark.table.TESTS`.
-        symbols: the marks.
         family: that headline and sections are about; empty: all, of a figure its first.
         rankers: that the headline compares; none: all but the initial ranking.
     """
@@ -112,7 +111,6 @@ class View:
     digits: int = DIGITS
     baselines: Sequence[str] | None = None
     test: str = "paired t"
-    symbols: str = "abcdefghijklmnopqrstuvwxyz"
     family: str = ""
     rankers: Sequence[str] = ()
 

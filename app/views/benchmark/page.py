@@ -34,7 +34,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, w
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import (
     MEANS,
-    SYMBOLS,
     TESTS,
     comparison,
     numbers,
@@ -44,7 +43,6 @@ from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
 
 CHART, CLICK = "differences", chooses(ranker=str)
-STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 
 
 UNDRAWN = ("ideal", "random")
@@ -100,10 +98,9 @@ class BenchmarkView:
 
 def shown_as(chosen: BenchmarkView) -> View:
     """How the table is shown: its columns, and what its marks compare with, as far as they go."""
-    symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
     letters = st.session_state.get("letters", ())
-    baselines = tuple(label for label in letters if label in chosen.labels)[: len(symbols)]
-    return View(chosen.columns, baselines=baselines, test=chosen.test, symbols=symbols)
+    baselines = tuple(label for label in letters if label in chosen.labels)
+    return View(chosen.columns, baselines=baselines, test=chosen.test)
 
 
 def page() -> None:
@@ -225,8 +222,7 @@ def _table(chosen: BenchmarkView) -> None:
     """The table itself, with the choice of its marks."""
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
-    left, right = st.columns([5, 2], vertical_alignment="bottom")
-    left.multiselect(
+    st.multiselect(
         "Marks compare with",
         **address.multiselect(
             "letters", address.option_texts(*chosen.labels), usual, of=chosen.key
@@ -234,7 +230,6 @@ def _table(chosen: BenchmarkView) -> None:
         max_selections=run.MOST_BASELINES, wrap=True,
         format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip
-    parts.segments("Marks", "marks", STYLES, place=right, help="+ and † are those of the paper.")
     view = shown_as(chosen)
     cells = study_access.compute(chosen.key, sections.cells, view)
     st.table(run.printed_table(cells, chosen.labels, chosen.artefact.facts, chosen.columns))

@@ -62,9 +62,6 @@ def test_letters_say_who_is_above_whom(stored):
     assert "(b)" not in table.loc["DLCM", "NDCG@10"]
     assert escaped("(a)") in table.loc[":gray[random]", "NDCG@10"]
     assert "a above initial ranking, (a) below, b above random, (b) below" in words(test)
-    test.segmented_control(key="marks").set_value("daggers").run()
-    assert escaped("+†") in test.table[0].value.loc["DLCM", "NDCG@10"]
-    assert "+ above initial ranking, (+) below, † above random" in words(test)
     none = opened(letters=[])
     assert " a" not in none.table[0].value.loc["DLCM", "NDCG@10"]
     assert "Marks:" not in words(none)

@@ -16,7 +16,6 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import engine, reproduce, study
-from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import TIMES, StudyResult
@@ -117,13 +116,6 @@ def test_a_ranker_that_no_digest_tells_is_kept_in_memory_alone():
     found = engine.so_far(STUDY, memory, IDS, {})
     assert found.trials.ranker.tolist() == [plan(STUDY)[0].ranker]
     assert engine.so_far(STUDY, Memory(), IDS, {}) is None
-
-
-def test_a_study_of_sizes_keeps_no_scores(every_study):
-    store, studies, _ = every_study
-    made = set_size.Plan.of(studies["set-size"].recipe)
-    for cell in made.cells():
-        assert set(store.records.get(cell.digest)[1]) == {"values"}
 
 
 @pytest.mark.parametrize("kind", STUDIES)

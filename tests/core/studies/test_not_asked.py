@@ -68,17 +68,6 @@ def scores(workbench, tmp_path):
     return f"scores:{path}"
 
 
-def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(workbench, scores):
-    changed = [(FAMILY, 0.0), (FAMILY, 5.0)]
-    for work in (
-        Invariance((scores,), 2).run(workbench),
-        RankingDegradation((scores,), tuple(changed), draws=1).run(workbench),
-        WorstCase((scores,), budgets=(2,)).run(workbench),
-    ):
-        with pytest.raises(FixedScoresError, match="cannot be asked again"):
-            run_to_end(work)
-
-
 @pytest.mark.parametrize("kind", OF_RANKERS)
 def test_a_kind_refuses_scores_in_a_file_or_is_known_to_do_without_asking(kind, workbench, scores):
     question = STUDIES[kind](**tiny(STUDIES[kind]) | {"rankers": (scores,)})
@@ -103,15 +92,6 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores
         with pytest.raises(FixedScoresError) as refused:
             run_to_end(work)
         assert str(refused.value).startswith(f"{name}, {scores}: scores of a file cannot be asked")
-
-
-def test_no_draw_is_refused_before_anything_is_trained():
-    for asked in (
-        lambda: Invariance(("dlcm",), 0),
-        lambda: RankingDegradation(("dlcm",), (), draws=0),
-    ):
-        with pytest.raises(ParameterError, match="it must be at least 1"):
-            asked()
 
 
 def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, scores):

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from shuffleproof.core.data.dataset import RankingDataset
@@ -21,7 +20,6 @@ from shuffleproof.core.studies import noise, run
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
 from shuffleproof.core.studies.kinds.invariance.verdict import NOT, UNTOLD
-from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import run_to_end
@@ -118,16 +116,6 @@ def ran(study, judged, rankers, records):
     step = run.measured_by([Measure.parse(text) for text in study.measures])
     by_label = {ranker.name: ranker for ranker in rankers}
     return run_to_end(run_study(study, judged, by_label, records, step))
-
-
-def test_carried_scores_equal_real_ones(judged):
-    ranker = FeatureRanker()
-    variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(9)]
-    scored = ScoreCache(ranker, judged).score(variants)
-    assert scored.carried
-    assert len(ranker.asked) == 1 + 3
-    for variant, scores in zip(variants, scored.scores, strict=True):
-        np.testing.assert_array_equal(scores, ranker.score(judged.dataset, variant))
 
 
 def test_rounding_that_float64_scores_explain_refutes_nothing():
@@ -228,18 +216,6 @@ def test_a_trial_depends_on_itself_alone(judged):
         )
     trial = plan(small)[0]
     assert small.digest_of(trial) == big.digest_of(trial)
-
-
-def test_result_saves_and_opens(judged, tmp_path):
-    rankers = [initial.InitialRanking(), PositionRanker()]
-    result = ran(figure3(rankers, measures=("NDCG@10", "RR")), judged, rankers, Memory())
-    result.save(tmp_path)
-    opened = StudyResult.open(tmp_path)
-    np.testing.assert_array_equal(opened.values, result.values)
-    pd.testing.assert_frame_equal(opened.summary(), result.summary())
-    pd.testing.assert_frame_equal(
-        stored_summary(tmp_path), result.summary(), check_dtype=False, rtol=1e-9
-    )
 
 
 @dataclass

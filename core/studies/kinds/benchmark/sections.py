@@ -18,6 +18,7 @@ from shuffleproof.core.studies.headline import BEST, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
+    LETTERS,
     against_baseline,
     comparison,
     marked_means,
@@ -113,7 +114,7 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
         "failed": dict(result.facts.get("failed", {})),
         "table": records(marked_means(result, view)),
         "test": view.test,
-        "symbols": dict(zip(baselines, view.symbols, strict=False)),
+        "symbols": dict(zip(baselines, LETTERS, strict=False)),
         "comparisons": [
             row | {"against": baseline, "measure": measure}
             for baseline in baselines
@@ -202,7 +203,7 @@ def marks_in_words(view: View) -> list[str]:
         return []
     marks = ", ".join(
         f"{mark} above {name}, ({mark}) below"
-        for mark, name in zip(view.symbols, view.baselines, strict=False)
+        for mark, name in zip(LETTERS, view.baselines, strict=False)
     )
     return [f"Marks: {marks}, at p ≤ .05 ({view.test}, Holm over rows and measures)"]
 

@@ -43,8 +43,7 @@ from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
 from shuffleproof.core.studies.sections import View
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡§¶‖"}
-"""What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
+"""What marks a row that differs from the first, second, … baseline."""
 
 MEANS = (
     tables.Column("group", "Group"),
@@ -225,16 +224,16 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
         Columns ranker, measure, marks.
 
     Raises:
-        UsageError: more baselines than symbols.
+        UsageError: more baselines than letters.
         UnknownNameError: no such ranker in the study, or no such test.
     """
     baselines = view.baselines or ()
-    check_baselines(baselines, view.symbols)
+    check_baselines(baselines)
     _check_names(result, baselines, view.test)
     rows, differences = [], []
     for measure in view.measures:
         values = per_query(result, measure)
-        for letter, baseline in zip(view.symbols, baselines, strict=False):
+        for letter, baseline in zip(LETTERS, baselines, strict=False):
             for label in values:
                 if label != baseline:
                     rows.append((label, measure, letter))
@@ -296,17 +295,14 @@ def _differences(
     return differences
 
 
-def check_baselines(baselines: Sequence[str], symbols: str) -> None:
-    """Refuse more baselines than there are marks.
+def check_baselines(baselines: Sequence[str]) -> None:
+    """Refuse more baselines than there are letters.
 
     Raises:
-        UsageError: a baseline would have no mark.
+        UsageError: a baseline would have no letter.
     """
-    if len(baselines) > len(symbols):
-        raise UsageError(
-            f"{len(baselines)} baselines, and marks for {len(symbols)} ({symbols}): name fewer"
-            + ("" if symbols == LETTERS else ", or take letters (--marks letters)")
-        )
+    if len(baselines) > len(LETTERS):
+        raise UsageError(f"{len(baselines)} baselines, and letters for {len(LETTERS)}: name fewer")
 
 
 def _p_values(

@@ -179,12 +179,12 @@ def test_export_writes_the_real_table_and_the_runs(artefact, store, tmp_path):
         assert {"qrels.txt", "feature-1.seed0.run", "random.seed1.run"} <= set(archive.namelist())
     arguments = ["export", str(artefact.key), str(tmp_path / "other.md"), "--measures",
                  "NDCG(empty=one,ties=row)@5", "--against", "random", "--test", "randomisation",
-                 "--marks", "daggers", "--store", str(store.root)]  # fmt: skip
+                 "--store", str(store.root)]  # fmt: skip
     assert main(arguments) == 0
     other = (tmp_path / "other.md").read_text(encoding="utf-8")
     assert "| Ranker | NDCG@5 |" in other
     assert "no relevant: 1 · ties: by row" in other
-    assert "+ above random, (+) below, at p ≤ .05 (randomisation" in other
+    assert "a above random, (a) below, at p ≤ .05 (randomisation" in other
     assert main(["export", "random", str(tmp_path / "x.zip"), "--store", str(store.root)]) == 2
 
 
