@@ -7,9 +7,9 @@ scores of every row, seed and fold, which are stored too, and no ranker is asked
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -89,9 +89,6 @@ DECODED = 24
 _Seeds: TypeAlias = Mapping[str, Float32[np.ndarray, "seeds queries"]]
 _Means: TypeAlias = Mapping[str, Float64[np.ndarray, " queries"]]
 
-_REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = WeakKeyDictionary()
-"""What was decoded of each result, for as long as somebody holds the result."""
-
 
 def rankers_of(result: StudyResult) -> list[str]:
     """The rows that are there, group by group, as they were asked for within each."""
@@ -112,23 +109,19 @@ def per_query(result: StudyResult, measure: str) -> _Means:
     return _decoded_values(result, measure)[1]
 
 
+@lru_cache(maxsize=DECODED)
 def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
-    remembered = _REMEMBERED.setdefault(result, {})
-    if measure not in remembered:
-        values = derive_values(measure, result.stored_measures, result.values)
-        rows = result.trials.groupby("ranker", sort=False).indices
-        seeds = {
-            label: values[_distinct_trials(result, np.asarray(rows[label]))]
-            for label in rankers_of(result)
-        }
-        means = {
-            label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-            for label, runs in seeds.items()
-        }
-        if len(remembered) >= DECODED:
-            remembered.clear()
-        remembered[measure] = seeds, means
-    return remembered[measure]
+    values = derive_values(measure, result.stored_measures, result.values)
+    rows = result.trials.groupby("ranker", sort=False).indices
+    seeds = {
+        label: values[_distinct_trials(result, np.asarray(rows[label]))]
+        for label in rankers_of(result)
+    }
+    means = {
+        label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+        for label, runs in seeds.items()
+    }
+    return seeds, means
 
 
 def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
