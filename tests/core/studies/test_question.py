@@ -31,7 +31,12 @@ NAMED = {
 }
 SPECIAL = {
     "invariance": {"rankers": ("dlcm", "mart@tuned")},
-    "initial-ranking": {"measures": ("NDCG(ideal=shown,ties=row)@5", "RR")},
+    "initial-ranking": {
+        "measures": ("NDCG(ideal=shown,ties=row)@5", "RR"),
+        "perturbations": tuple(
+            (family, level) for family in ("shuffle", "mallows") for level in levels_of(family)
+        ),
+    },
     "benchmark": {"rankers": ("rrf:dlcm+mart", "gsf")},
     "ablation": {
         "ranker": "dlcm", "sizes": "small", "towards": ("released",), "levels": (0.0, 2.5)

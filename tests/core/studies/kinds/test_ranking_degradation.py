@@ -1,23 +1,18 @@
 """Significance marks, conventions that follow from stored values, commands."""
 
 import dataclasses
-import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.cli import flags
-from shuffleproof.core.cli.arguments import parser
-from shuffleproof.core.cli.open import scope_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import holm
-from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -194,51 +189,6 @@ def test_claims_of_falling_levels_count_outwards(result):
     assert verdict["verdict"] == "holds"
     assert verdict["difference"] == pytest.approx(0.45 - 0.025)
     assert verdict["low"] <= verdict["difference"] + 1e-6 <= verdict["high"] + 2e-6
-
-
-COMMANDS = [
-    ({}, {}),
-    ({"measures": ["NDCG(ideal=shown,empty=skip)@5", "RR"], "draws": 3, "seed": 4}, {}),
-    ({"perturbations": [["mallows", level] for level in levels_of("mallows", "0.9,0.5")]}, {}),
-    (
-        {
-            "perturbations": [
-                [family, level] for family in ("shuffle", "mallows") for level in levels_of(family)
-            ]
-        },
-        {"data": "my set"},
-    ),
-    (
-        {"rankers": [["initial ranking", ""], ["dlcm@small", ""], ["feature:3", ""]]},
-        {"lists": {"initial": ["feature:1", "random"], "depth": 20, "scores": "in-sample"}},
-    ),
-    ({}, {"preset": "tuned", "lists": {"initial": ["lambdamart@tuned"]}}),
-]
-
-
-@pytest.mark.parametrize(("changes", "facts"), COMMANDS)
-def test_the_command_parses_back_to_the_same_study(changes, facts, tmp_path):
-    """What the flags ask is the stored recipe."""
-    usual = {
-        "kind": "initial-ranking", "rankers": [["initial ranking", ""], ["dlcm", ""]],
-        "perturbations": [[FAMILY, level] for level in levels_of(FAMILY)],
-        "measures": ["NDCG@10"], "draws": 10, "seed": 0,
-    }  # fmt: skip
-    recipe = usual | changes
-    preset = facts.get("preset", "small" if facts.get("data", "sample") == "sample" else "paper")
-    lists = {"initial": [f"lambdamart@{preset}"], "depth": 40, "scores": "cross-fitted",
-             "folds": 5, "seed": 0} | facts.get("lists", {})  # fmt: skip
-    told = {"data": "sample", "preset": preset} | facts | {"lists": lists}
-    words = shlex.split(study_command(recipe, told))
-    assert words[0] == "shuffleproof"
-    arguments = parser().parse_args([*words[1:], "--store", str(tmp_path)])
-    scope = scope_of(arguments)
-    assert (scope.data, scope.usual_preset) == (told["data"], preset)
-    assert scope.recipe().plain() == lists | {"initial": tuple(lists["initial"])}
-    asked = flags.question_of(RankingDegradation, arguments, preset)
-    assert asked == RankingDegradation.of(recipe, told)
-    assert [list(pair) for pair in asked.perturbations] == recipe["perturbations"]
-    compile(study_python(recipe, told), "study", "exec")
 
 
 def test_what_no_flag_says_is_said_by_python():
