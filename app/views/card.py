@@ -44,25 +44,25 @@ def printed_card(shown: StudyView) -> str:
     st.subheader("The card of one ranker", anchor=False)
     ranker = choice.ranker("Ranker of the card", shown.view.rankers, "card", shown.view.rankers[-1])
     key, family, measure = shown.key, shown.view.family, shown.measure
-    dials = study_access.compute(key, sections.dials, family, measure)
-    dials = dials[dials["ranker"] == ranker]
+    cards = study_access.compute(key, sections.cards, family, measure)
+    own = cards[(cards["ranker"] == ranker) & cards["end"].notna()]
     with st.container(key="printed_card", border=True, width=WIDTH):
         st.subheader(
             escaped_sentence(f"Robustness card: {RankerName.of(str(ranker)).display}"), anchor=False
         )
-        if dials.empty:
+        if own.empty:
             st.caption("This part of the study is not stored.")
             return ""
         view = type(shown.view)((measure,), family=family, rankers=(str(ranker),))
         parts.headline(study_access.compute(key, sections.headline, view))
+        card = own.iloc[0]
         numbers = {
-            "Number": [f"{name}: {what}" for name, what in sections.DIALS.values()],
-            measure: [number(value) for value in dials["value"]],
-            "95 %": [
-                interval(*ends, ".3f") for ends in zip(dials["low"], dials["high"], strict=True)
-            ],
+            "Quality: mean on the lists as they are": number(card["start"]),
+            "Kept: share of that at the last level": _share(card, "kept"),
+            "Area under the curve of what is kept; 1: unharmed": _share(card, "area"),
+            "Mean change of the worst 5 % of queries": number(card["cvar"]),
         }
-        st.table(pd.DataFrame(numbers).set_index("Number"))
+        st.table(pd.Series(numbers, name=measure).to_frame())
         _curve(shown, str(ranker))
         _worst(shown, str(ranker))
         levels = ", ".join(f"{level:g}" for level in _levels(shown))
@@ -74,6 +74,11 @@ def printed_card(shown: StudyView) -> str:
         )
     st.caption("Print it with Ctrl + P (⌘ P): nothing else of this page is printed.")
     return ""
+
+
+def _share(card: pd.Series, name: str) -> str:
+    """A share with its 95 % interval over queries."""
+    return f"{number(card[name])} {interval(card[f'{name}_low'], card[f'{name}_high'], '.3f')}"
 
 
 def _levels(shown: StudyView) -> list[float]:

@@ -44,9 +44,6 @@ from shuffleproof.core.studies.sections import (
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, percent
 
-AT_ONCE = 2**22
-"""Query counts held at a time."""
-
 RISK = 0.05
 
 CERTIFIED, NO_WORST = "none (certified)", "none"
@@ -188,63 +185,6 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     rows = [_card(points, label) for label in points.curves]
     rows += [_not_asked(points, label) for label in points.labels if is_precomputed(label)]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
-
-
-DIALS: Mapping[str, tuple[str, str]] = {
-    "quality": ("Quality", "mean on the lists as they are"),
-    "kept": ("Kept", "share of that at the last level"),
-    "area": ("Area", "under the curve of what is kept, over all levels; 1: unharmed"),
-    "risk": ("Worst 5 %", "mean change of the worst 5 % of queries at the last level"),
-}
-"""The four numbers of a card that are drawn, larger is better: what each is called, and is."""
-
-DIALLED = (
-    tables.RANKER,
-    tables.Column("dial", "Dial"),
-    tables.Column("value", "Value", tables.VALUE),
-    *tables.bounds(words=INTERVAL),
-)
-
-
-def dials(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
-    """Four numbers of every ranker with their intervals: DIALLED, a row for each of DIALS.
-
-    Intervals are percentiles over RESAMPLES sets of queries, the same sets for all rankers.
-    """
-    points, rows = _Points(result, family, measure), []
-    for label, values in points.values.items():
-        (kept, area), curve = points.shares, points.curves[label]
-        change = values[-1] - values[0]
-        share = curve[-1] / curve[0] if curve[0] else float("nan")
-        curve_area = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
-        means, risks = _over_resamples(values[0], change, generator(0, "card"))
-        numbers_of = {
-            "quality": (curve[0], *means),
-            "kept": (share, *percentiles(kept[label])),
-            "area": (curve_area, *percentiles(area[label])),
-            "risk": (conditional_value_at_risk(change, RISK), *risks),
-        }
-        rows += [(label, dial, *map(float, numbers)) for dial, numbers in numbers_of.items()]
-    return pd.DataFrame(rows, columns=tables.keys(DIALLED))
-
-
-def _over_resamples(
-    start: Float64[np.ndarray, " queries"],
-    change: Float64[np.ndarray, " queries"],
-    draws: np.random.Generator,
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The intervals of a mean, and of the mean change of the worst queries."""
-    counted = ~np.isnan(start) & ~np.isnan(change)
-    start, change, queries = start[counted], change[counted], int(counted.sum())
-    amount = RISK * queries
-    weights = np.clip(amount - np.arange(queries), 0.0, 1.0)
-    means, risks, batch = [], [], max(1, AT_ONCE // max(queries, 1))
-    for offset in range(0, RESAMPLES if queries else 0, batch):
-        drawn_queries = draws.integers(0, queries, size=(min(batch, RESAMPLES - offset), queries))
-        means.append(start[drawn_queries].mean(axis=1))
-        risks.append(np.sort(change[drawn_queries], axis=1) @ weights / amount)
-    samples = [np.concatenate(parts) if parts else np.empty(0) for parts in (means, risks)]
-    return percentiles(pd.Series(samples[0])), percentiles(pd.Series(samples[1]))
 
 
 def convention(result: StudyResult, measure: str) -> str:
