@@ -85,17 +85,6 @@ def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
     return {row["label"]: int(row["seeds"]) for row in recipe["rows"]}
 
 
-def on_lists(facts: Mapping[str, Any]) -> str:
-    """Which candidates were ranked.
-
-    >>> on_lists({"lists": {"initial": ["lambdamart@paper"], "depth": 40}})
-    'top 40 by lambdamart@paper'
-    """
-    lists = facts["lists"]
-    how = f"top {lists['depth']}" if lists["depth"] else "all candidates"
-    return f"{how} by {', '.join(lists['initial'])}"
-
-
 def labels(key: str) -> list[str]:
     """All rows in the table's order."""
     return benchmark_table.rankers_of(result(key))

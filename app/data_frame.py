@@ -18,14 +18,14 @@ def data_frame(
     Documents and queries stand with what side files call them.
 
     Args:
-        table: what is shown; hidden columns are left out.
+        table: what is shown.
         key: of the widget.
         place: where it is drawn.
         widths: pixels of columns whose widest cells stand further down than Streamlit looks.
         more: what `st.dataframe` takes beside, such as `on_select`.
     """
     table = table.with_display_names
-    shown = table.visible_columns
+    shown = table.columns
     frame = of_people(table.frame[[column.key for column in shown]], shown)
     frame, texts = captions.with_captions(frame)
     place.dataframe(

@@ -15,7 +15,6 @@ from shuffleproof.app import exports
 from shuffleproof.app.figures import (
     ablation,
     benchmark,
-    benchmark_ranks,
     card,
     group_shuffles,
     multi_ranking,
@@ -36,10 +35,8 @@ from shuffleproof.core.words import counted
 PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "curves": ranking_degradation.curves,
     "benchmark": benchmark.differences,
-    "ranks": benchmark_ranks.ranks,
     "ablation": ablation.effects,
     "set size": set_size.curves,
-    "sizes": lambda frame, shown, _: set_size.sizes(frame, shown),
     "conditions": multi_ranking.conditions,
     "losses": perturbations.losses,
     "worst case": worst_case.damages,
@@ -49,10 +46,9 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "postings": retrieval.postings,
     "preferences": preferences.curves,
     "bounds": preferences.bounds,
-    "calibration": preferences.calibration,
     "calls": preferences.calls,
     "sparsity": retrieval.sparsity_curves,
-    "cards": card.pareto,
+    "cards": card.cards,
 }
 """Functions that draw pictures from their facts, by name."""
 

@@ -33,9 +33,7 @@ figcaption, footer, .said { color: #777; font-size: 14px; }
 
 SAID: Mapping[type[sections.Section], str] = {
     sections.Headline: "<p class='headline'>{}</p>",
-    sections.Heading: "<h3>{}</h3>",
-    sections.Finding: "<p><b>{}</b></p>",
-    sections.Sentence: "<p>{}</p>",
+    sections.Finding: "<p>{}</p>",
     sections.Convention: "<p class='said'>{}</p>",
 }
 """How the report shows texts."""

@@ -48,10 +48,6 @@ TERMS = (
         "small, 0.8 large.", "Cohen 1988",
     ),
     Term(
-        "Critical difference", "How far two mean ranks must be apart to differ by more than "
-        "chance, for all pairs at once (Nemenyi's test).", "Demšar, JMLR 2006",
-    ),
-    Term(
         "Cross-fitted", "Candidate lists for training come from initial rankers that were not "
         "trained on those queries, so that they are as good, or as bad, as they will be on new "
         "ones.", "Chernozhukov et al. 2018", ("cross-fitting",),
@@ -67,10 +63,6 @@ TERMS = (
     Term(
         "ERR", "Expected reciprocal rank: a reader scans downwards and stops at the first "
         "document that satisfies.", "Chapelle et al., CIKM 2009",
-    ),
-    Term(
-        "Friedman test", "Whether rankers differ at all, by their ranks on every query.",
-        "Friedman 1937", ("Friedman's",),
     ),
     Term(
         "GSF", "Groupwise scoring functions: documents are scored in groups, and the scores of "

@@ -1,7 +1,6 @@
-"""Robustness cards: effectiveness against robustness, a mark a ranker, and the dials of a card."""
+"""Robustness cards: effectiveness against robustness, a mark a ranker."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,43 +8,37 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
-    REFERENCE,
     UNDIMMED,
-    add_annotations,
     end_labels,
     faded,
     laid_out,
-    name_margin,
     named_ends,
-    set_properties,
     stroke,
     xaxes,
     yaxes,
 )
 from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.words import interval, number, percent
+from shuffleproof.core.words import percent
 
 HEIGHT = 460
-SMALLEST, LARGEST = 11.0, 26.0
-"""Pixels across: of the fastest and of the slowest ranker."""
 
-GIVEN = "initial ranking"
-"""It costs nothing, so that it has no say in the sizes."""
+GIVEN, SIZE = "initial ranking", 14
+"""A reference, and pixels of a mark."""
 
 FRAME = 96
 """Pixels above and below the plot."""
 
 
 @plain_text
-def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
-    """Marks over start and kept with its interval; full and ringed: on the front, hollow: beaten.
+def cards(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
+    """Marks over start and kept with its interval.
 
     The axes are those of the rankers: the initial ranking stands at the edge, with its number,
     where it keeps less than they show.
 
     Args:
         frame: ranker, start, end, kept with its interval kept_low to kept_high,
-            milliseconds_a_list, front.
+            milliseconds_a_list.
         measure: that start and end are means of.
         worst: the last level, in words.
     """
@@ -54,9 +47,8 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     bounds = _bounds(known)
     low = bounds[1][0]
     rows: list[Any] = known.assign(place=known["kept"].clip(lower=low)).to_dict("records")
-    sizes = _sizes([0.0 if row["ranker"] == GIVEN else row["milliseconds_a_list"] for row in rows])
-    for row, size in zip(rows, sizes, strict=True):
-        figure.add_trace(_mark(row, size, (measure, worst)))
+    for row in rows:
+        figure.add_trace(_mark(row, measure, worst))
     figure.add_hline(y=1.0, line={"color": "rgba(127,127,127,0.8)", "width": 1.2, "dash": "dot"})
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
     xaxes(figure, title=f"{measure} on the lists as they are", range=bounds[0])
@@ -71,8 +63,7 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     return figure
 
 
-def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
-    measure, worst = named
+def _mark(row: Any, measure: str, worst: str) -> go.Scatter:
     ranker, style = str(row["ranker"]), stroke(str(row["ranker"]))
     color = style.color
     given, beyond = ranker == GIVEN, row["place"] > row["kept"]
@@ -83,12 +74,7 @@ def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
         name=ranker,
         mode="markers",
         cliponaxis=False,
-        zorder=-round(size),
-        marker={
-            "size": size, "symbol": symbol,
-            "color": faded(color, 0.75 if row["front"] else 0.1),
-            "line": {"width": 2.5 if row["front"] else 1.2, "color": color},
-        },
+        marker={"size": SIZE, "symbol": symbol, "color": faded(color, 0.75)},
         error_y={
             "type": "data", "symmetric": False, "color": faded(color, 0.8), "thickness": 1.2,
             "width": 3, "visible": not beyond,
@@ -96,11 +82,10 @@ def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
             "arrayminus": [_reach(row["kept"] - row["kept_low"])],
         },
         **UNDIMMED,
-        customdata=[[ranker, row["end"], _interval(row), _standing(row["front"], given=given),
-                     _timed(row), row["kept"]]],
+        customdata=[[ranker, row["end"], _interval(row), _timed(row), row["kept"]]],
         hovertemplate=(
-            f"<b>%{{customdata[0]}}</b>, %{{customdata[3]}}<br>{measure}: %{{x:.3f}}, at {worst} "
-            "%{customdata[1]:.3f}<br>kept: %{customdata[5]:.1%}%{customdata[2]}%{customdata[4]}"
+            f"<b>%{{customdata[0]}}</b><br>{measure}: %{{x:.3f}}, at {worst} "
+            "%{customdata[1]:.3f}<br>kept: %{customdata[4]:.1%}%{customdata[2]}%{customdata[3]}"
             "<extra></extra>"
         ),
     )  # fmt: skip
@@ -122,12 +107,6 @@ def _timed(row: Any) -> str:
     return "" if row["ranker"] == GIVEN or math.isnan(time) else f"<br>{time:.3g} ms per list"
 
 
-def _standing(front: bool | None, *, given: bool) -> str:  # noqa: FBT001 (a fact of the row)
-    if given:
-        return "for comparison"
-    return "on the front" if front else "beaten"
-
-
 def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     """The axes, with room for names; robustness always shows 1."""
     if known.empty:
@@ -140,100 +119,3 @@ def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     top = max(1.0, float(np.nanmax(shown[["kept", "kept_high"]].to_numpy(float))))
     gap = max(top - bottom, 0.02) * 0.16
     return [low - room, high + room], [bottom - gap, top + gap]
-
-
-def _sizes(milliseconds: Sequence[float]) -> list[float]:
-    """Pixels across by the logarithm of the time; the least where it is not known."""
-    known = [time for time in milliseconds if time > 0]
-    if not known:
-        return [SMALLEST] * len(milliseconds)
-    low, span = math.log(min(known)), max(math.log(max(known) / min(known)), 1e-9)
-    return [
-        SMALLEST + (LARGEST - SMALLEST) * (math.log(time) - low) / span if time > 0 else SMALLEST
-        for time in milliseconds
-    ]
-
-
-DIAL, DIALS_FRAME = 42, 20
-"""Pixels of a dial, and of the margins."""
-
-ENDS = {"quality": (0.0, 1.0), "kept": (0.0, 1.0), "area": (0.0, 1.0), "risk": (-1.0, 0.0)}
-"""The range of a dial, where no interval goes beyond."""
-
-SHARES = {"kept"}
-"""Dials that are written in percent."""
-
-
-@plain_text
-def dials(frame: pd.DataFrame, words: dict[str, str]) -> go.Figure:
-    """A row a dial: the whole of its range in grey, the interval and the value in colour.
-
-    Args:
-        frame: of one ranker: ranker, dial, value, low, high.
-        words: what each dial is called.
-    """
-    rows: list[Any] = [row for row in frame.to_dict("records") if row["value"] == row["value"]]
-    figure = go.Figure()
-    ranker = str(rows[0]["ranker"]) if rows else ""
-    style = stroke(ranker)
-    for at, row in enumerate(rows):
-        low, high = _ends(row)
-
-        def place(value: float, low: float = low, high: float = high) -> float:
-            return (value - low) / (high - low)
-
-        figure.add_trace(_bar((0.0, 1.0), at, faded(REFERENCE, 0.25), 8))
-        bounds = (place(row["low"]), place(row["high"]))
-        figure.add_trace(_bar(bounds, at, faded(style.color, 0.45), 8))
-        figure.add_trace(
-            go.Scatter(
-                x=[place(row["value"])], y=[at], mode="markers", cliponaxis=False,
-                marker={"size": 13, "color": style.color, "symbol": style.shape},
-                hovertemplate=f"{words[row['dial']]}: {_numbers(row)}<extra></extra>",
-            )
-        )  # fmt: skip
-        notes = [(0, "left", _short(low, row["dial"])), (1, "right", _short(high, row["dial"]))]
-        add_annotations(
-            figure,
-            [
-                {"x": x, "y": at, "text": text, "xanchor": side, "yshift": -14,
-                 "showarrow": False, "font": {"size": 11}}
-                for x, side, text in notes
-            ],
-        )  # fmt: skip
-    names = [f"{words[row['dial']]}<br>{_numbers(row)}" for row in rows]
-    laid_out(
-        figure, height=DIALS_FRAME + DIAL * max(len(rows), 1), showlegend=False, hovermode="closest"
-    )
-    xaxes(figure, range=[-0.01, 1.01], visible=False, fixedrange=True)
-    yaxes(
-        figure, range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), ticktext=names,
-        showgrid=False, fixedrange=True,
-    )  # fmt: skip
-    set_properties(figure.layout, margin={"l": name_margin(names), "r": 16, "t": 4, "b": 8})
-    return figure
-
-
-def _ends(row: Any) -> tuple[float, float]:
-    """The range of a dial."""
-    low, high = ENDS[row["dial"]]
-    known = [row[name] for name in ("value", "low", "high") if row[name] == row[name]]
-    return min(low, *known), max(high, *known)
-
-
-def _bar(ends: tuple[float, float], at: int, color: str, width: int) -> go.Scatter:
-    return go.Scatter(
-        x=ends, y=[at, at], mode="lines", line={"color": color, "width": width}, hoverinfo="skip"
-    )
-
-
-def _short(value: float, dial: str) -> str:
-    return number(value, ".0%" if dial in SHARES else ".2g")
-
-
-def _numbers(row: Any) -> str:
-    """A dial's value and interval, as they are written."""
-    if row["dial"] in SHARES:
-        bounds = interval(100 * row["low"], 100 * row["high"], ".1f")
-        return f"{percent(row['value'], 1)} {bounds}"
-    return f"{number(row['value'])} {interval(row['low'], row['high'], '.3f')}"

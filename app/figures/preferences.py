@@ -153,34 +153,6 @@ def calls(frame: pd.DataFrame) -> go.Figure:
 
 
 @plain_text
-def calibration(frame: pd.DataFrame, function: str) -> go.Figure:
-    """How often a function is right by what it says, beside the line on which both are one.
-
-    Args:
-        frame: told, right, pairs; a row a tenth.
-        function: what it is called.
-    """
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=[0, 1], y=[0, 1], mode="lines", name="calibrated", hoverinfo="skip",
-                line={"color": REFERENCE, "dash": "dot"},
-            ),
-            go.Scatter(
-                x=frame["told"], y=frame["right"], mode="lines+markers", name=function,
-                line={"color": PALETTE[0], "width": 2.5}, marker={"size": 8},
-                customdata=frame[["pairs"]],
-                hovertemplate="says %{x:.3f}, is right <b>%{y:.3f}</b><br>"
-                "%{customdata[0]:,} pairs<extra></extra>",
-            ),
-        ]
-    )  # fmt: skip
-    xaxes(figure, title="function says: first document better", range=[0, 1])
-    yaxes(figure, title="share of pairs where it is", range=[0, 1])
-    return laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=True)
-
-
-@plain_text
 def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) -> go.Figure:
     """Preferences of the row's item over the column's, sorted by an order; a cycle is ringed.
 

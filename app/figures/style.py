@@ -23,8 +23,6 @@ PALETTE = (
     "#96500A", "#825096", "#C80ABE", "#509650", "#A050DC", "#AA82D2",
 )  # fmt: skip
 INK = "#000000"
-PALE = ("#F7FBFF", "#6BAED6")
-PALE_FALL_RISE = ("#F4A582", "#F7F7F7", "#92C5DE")
 PALE_GAIN_LOSS = ("#8073AC", "#B2ABD2", "#D8DAEB", "#F7F7F7", "#FEE0B6", "#FDB863", "#E08214")
 """Scales of cells with numbers in them, which INK writes: 4.5 : 1 and more on every colour."""
 

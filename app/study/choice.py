@@ -195,17 +195,13 @@ def ranker(
     return chosen
 
 
-def baseline_and_test(labels: Sequence[str], usual: str, tests: Mapping[str, str]) -> Any:
-    """Draw the choice of the baseline and of the test; both."""
-    baseline = ranker(
+def baseline(labels: Sequence[str], usual: str) -> str:
+    """Draw the choice of the baseline of tests."""
+    chosen = ranker(
         "Compared with", labels, "baseline", selection.baseline(labels, usual),
         help="The baseline of the tests.",
     )  # fmt: skip
-    test = st.selectbox(
-        "Test", list(tests), key="test", bind="query-params",
-        help="; ".join(f"{name}: {words}" for name, words in tests.items()),
-    )  # fmt: skip
-    return str(baseline or labels[0]), str(test or next(iter(tests)))
+    return str(chosen or labels[0])
 
 
 def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") -> None:

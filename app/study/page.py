@@ -30,7 +30,6 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import sections as told
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import StudyResult
@@ -85,7 +84,7 @@ class StudyPage:
         clicks: choices that a click on the picture sets, by the facts of its marks.
         per_query: how single queries are shown; None: not at all.
         measured: whether the measure and its conventions can be changed.
-        tested: whether the baseline and the test can be changed.
+        tested: whether the baseline can be changed.
         caption: how to read the picture.
         more: draws what only this page has, below the picture; the family that it lets choose.
         sort_key: order of the stored studies.
@@ -167,8 +166,7 @@ class StudyPage:
         if not (self.tested and rankers):
             return view
         usual = INITIAL if INITIAL in labels else labels[0]
-        baseline, test = choice.baseline_and_test(labels, usual, TESTS)
-        return replace(view, baselines=(baseline,), test=test)
+        return replace(view, baselines=(choice.baseline(labels, usual),))
 
     def _picture(self, shown: StudyView, top: choice.TopRow) -> Any:
         """Draw the picture chosen, among those with a title; the first where none has one."""
@@ -248,8 +246,6 @@ def draw_sections(sections: Sequence[Section]) -> Table:
             with st.expander(escaped_sentence(section.title), icon=":material/notes:"):
                 for text in section.lines:
                     parts.note(text)
-        elif isinstance(section, told.Heading):
-            st.subheader(escaped_sentence(section.text), anchor=False)
         elif section.text:
             draw = parts.finding if isinstance(section, told.Finding) else parts.note
             draw(section.text)

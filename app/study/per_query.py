@@ -1,4 +1,4 @@
-"""Per-query results behind a point of a study: changes, slices, one query's list before and after.
+"""Per-query results behind a point of a study: changes, and one query's list before and after.
 
 A point is a ranker, a family and a level, as `StudyResult.points` has them.
 """
@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
-from shuffleproof.app import address, captions, rescoring, services, state
+from shuffleproof.app import address, captions, rescoring
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump, perturbations
 from shuffleproof.app.plain import refusal
@@ -20,13 +20,12 @@ from shuffleproof.app.study import choice, parts
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute, result
 from shuffleproof.core.answers.one_list import fell_most
-from shuffleproof.core.data.display_texts import DisplayTexts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import slices, tables
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.perturbations.study import as_is
-from shuffleproof.core.studies.result import StudyResult, change_by_query, in_words, most_damaged
+from shuffleproof.core.studies.result import StudyResult, change_by_query, most_damaged
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
@@ -173,7 +172,6 @@ def _of_point(artefact: Artefact, how: PerQuery, point: Point, measure: str) -> 
         st.caption("Every query is left out by this measure.")
         return
     start = f"{point[0]}, {how.where(point)}"
-    parts.sentence(in_words(frame, start, measure, ("unchanged", "disturbed")))
     by_column = compute(key, changes_by_column, how.before, point, measure)
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -188,7 +186,6 @@ def _of_point(artefact: Artefact, how: PerQuery, point: Point, measure: str) -> 
     with right:
         single = not frame["worst_draw"].any()
         rows(frame, COLUMNS[:-1] if single else COLUMNS, f"Queries of {start}", height=330)
-        draw_slices(frame, measure)
     place, beside = st.columns(2)
     query = query_choice(frame["query"], "Choose a row or a cell above, or a query here", place)
     if query is not None:
@@ -305,36 +302,3 @@ def query_choice(queries: Iterable[object], placeholder: str, place: Any = st) -
         return None
     captions.draw_query_text(str(chosen), place)
     return str(chosen)
-
-
-def draw_slices(frame: pd.DataFrame, measure: str) -> None:
-    """Draw the choice of what queries are sliced by, and the table of the slices.
-
-    Args:
-        frame: query and change.
-        measure: that changed.
-    """
-    try:
-        facts = _facts(str(services.data_set(state.data()).key), captions.of())
-    except ShuffleproofError:  # the data set is gone; its page says so
-        return
-    facts = facts[facts.index.isin(frame["query"].astype(str))]
-    offered = [name for name in map(str, facts) if len(set(facts[name])) > 1]
-    if not offered:
-        return
-    chosen = st.segmented_control(
-        "Slice by", offered, key="slice", bind="query-params",
-        help="The mean change of queries that have it in common, with its paired interval.",
-    )  # fmt: skip
-    if chosen is None:
-        return
-    values = frame["change"].to_numpy(dtype=np.float64)
-    means = slices.slice_table(list(frame["query"].astype(str)), values, facts[str(chosen)])
-    if words := slices.in_words(means, measure):
-        parts.sentence(words)
-    data_frame(Table(means, slices.COLUMNS, f"Change of {measure} by {chosen}"), "slices")
-
-
-@st.cache_data(max_entries=8, show_spinner=False, hash_funcs={DisplayTexts: id})
-def _facts(key: str, texts: DisplayTexts | None) -> pd.DataFrame:
-    return slices.query_facts(services.fold(key).test, texts)

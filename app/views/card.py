@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from shuffleproof.app import captions, rescoring, study_access
-from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
@@ -24,7 +23,7 @@ from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.card.study import ALLOWED
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import losses_of
 from shuffleproof.core.studies.paired_differences import loss_in
-from shuffleproof.core.words import number, signed
+from shuffleproof.core.words import interval, number, signed
 
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= ALLOWED]
 WORST = 5
@@ -41,25 +40,29 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
 
 @st.fragment
 def printed_card(shown: StudyView) -> str:
-    """Draw the card of one ranker: verdict, dials, curve, worst queries, conditions."""
+    """Draw the card of one ranker: verdict, numbers, curve, worst queries, conditions."""
     st.subheader("The card of one ranker", anchor=False)
     ranker = choice.ranker("Ranker of the card", shown.view.rankers, "card", shown.view.rankers[-1])
     key, family, measure = shown.key, shown.view.family, shown.measure
-    dials = study_access.compute(key, sections.dials, family, measure)
-    dials = dials[dials["ranker"] == ranker]
+    cards = study_access.compute(key, sections.cards, family, measure)
+    own = cards[(cards["ranker"] == ranker) & cards["end"].notna()]
     with st.container(key="printed_card", border=True, width=WIDTH):
         st.subheader(
             escaped_sentence(f"Robustness card: {RankerName.of(str(ranker)).display}"), anchor=False
         )
-        if dials.empty:
+        if own.empty:
             st.caption("This part of the study is not stored.")
             return ""
         view = type(shown.view)((measure,), family=family, rankers=(str(ranker),))
         parts.headline(study_access.compute(key, sections.headline, view))
-        words = {dial: name for dial, (name, _) in sections.DIALS.items()}
-        chart(cached_figure(figure.dials, dials, words), "dials", config=parts.PLAIN)
-        meanings = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
-        st.caption(f"{measure}. {meanings}. 95 % intervals over queries.")
+        card = own.iloc[0]
+        numbers = {
+            "Quality: mean on the lists as they are": number(card["start"]),
+            "Kept: share of that at the last level": _share(card, "kept"),
+            "Area under the curve of what is kept; 1: unharmed": _share(card, "area"),
+            "Mean change of the worst 5 % of queries": number(card["cvar"]),
+        }
+        st.table(pd.Series(numbers, name=measure).to_frame())
         _curve(shown, str(ranker))
         _worst(shown, str(ranker))
         levels = ", ".join(f"{level:g}" for level in _levels(shown))
@@ -71,6 +74,11 @@ def printed_card(shown: StudyView) -> str:
         )
     st.caption("Print it with Ctrl + P (⌘ P): nothing else of this page is printed.")
     return ""
+
+
+def _share(card: pd.Series, name: str) -> str:
+    """A share with its 95 % interval over queries."""
+    return f"{number(card[name])} {interval(card[f'{name}_low'], card[f'{name}_high'], '.3f')}"
 
 
 def _levels(shown: StudyView) -> list[float]:
@@ -120,7 +128,7 @@ PAGE = StudyPage(
     clicks={"point": str},
     per_query=PerQuery(unchanged_level, rescoring.perturbed),
     caption="Horizontal: quality of the unchanged lists. Vertical: the share kept at the last "
-    "level. Larger marks are slower rankers; full marks are on the Pareto front.",
+    "level.",
     more=printed_card,
 )
 

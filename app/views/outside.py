@@ -63,8 +63,7 @@ def _runs() -> None:
     _forget_read(RUNS_JOB, RUNS_DRAFT)
     st.markdown(
         "First the judgments (qrels), then any number of runs over the same topics. They are "
-        "measured topic by topic and compared like trained rankers: table, tests, critical "
-        "differences, every topic."
+        "measured topic by topic and compared like trained rankers: table, tests, every topic."
     )
     left, right = st.columns(2, gap="medium")
     with left:

@@ -21,13 +21,13 @@ from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.studies.result import stored_summary
-from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET
+from shuffleproof.core.studies.sections import LOSS, MEAN
 from shuffleproof.core.studies.tables import infer_columns
 
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
 """What a first study asks: one perturbation of each kind that takes no training."""
 
-VIEWS = {LOSS: "Loss", MEAN: "Mean", REGRET: "Regret"}
+VIEWS = {LOSS: "Loss", MEAN: "Mean"}
 
 
 def page() -> None:
@@ -42,17 +42,14 @@ def one_family(shown: StudyView) -> str:
     st.subheader("One perturbation, level by level", anchor=False)
     left, right = st.columns(2)
     family = parts.select("Perturbation", "family", known, known[0], place=left)
-    result, measure = study_access.result(shown.key), shown.measure
-    offered = dict(VIEWS)
-    if not sections.has_regret(result, family, measure):
-        del offered[REGRET]
-    what = parts.segments("Vertical axis", "axis", offered, place=right)
+    measure = shown.measure
+    what = parts.segments("Vertical axis", "axis", VIEWS, place=right)
     if entry := rescoring.entry(family):
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
         parts.note(f"{words} {sections.short_of(shown.artefact.facts, [family])}")
     frame = points(shown.key, family, measure, what)
     frame = frame[frame["ranker"].isin(shown.view.rankers)]
-    axis = {LOSS: loss_in, REGRET: sections.regret_axis}.get(what, str)(measure)
+    axis = loss_in(measure) if what == LOSS else measure
     if len(set(frame["level"])) < 2:
         omitted = sections.omission_text(shown.artefact.facts, [family])
         parts.note(omitted or "One level: there is no curve.")
@@ -63,7 +60,7 @@ def one_family(shown: StudyView) -> str:
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def points(key: str, family: str, measure: str, what: str) -> pd.DataFrame:
-    """Means, losses or regrets of one family's points with intervals; as stored where they are."""
+    """Means or losses of one family's points with intervals; as stored where they are."""
     stored = stored_summary(study_access.path(key))
     rows = stored[(stored["family"] == family) & (stored["measure"] == measure)]
     result = study_access.result(key)
@@ -71,8 +68,7 @@ def points(key: str, family: str, measure: str, what: str) -> pd.DataFrame:
     rows = rows.reset_index(drop=True)
     if what == MEAN or rows.empty:
         return rows
-    paired = sections.losses_of if what == LOSS else sections.regrets_of
-    return paired(result, rows, measure)
+    return sections.losses_of(result, rows, measure)
 
 
 def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:

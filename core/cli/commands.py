@@ -33,7 +33,6 @@ TABLE = """
 
 &baselines
     --test paired t|randomisation =paired t : of the marks
-    --marks letters|daggers =letters : a b c (default), or + † ‡ as in the paper
 
 &max-seconds
     --max-seconds seconds : begin nothing after so many seconds and answer from what is finished{}
@@ -74,7 +73,7 @@ ingest data:ingest : read LETOR text or tables into the store
     --columns in OURS=THEIRS,… : names of columns in a table, as query=session_id
     --texts path : texts of documents for functions: CSV or JSON lines
     --documents path : shown on pages: a table of docid and title, url or snippet
-    --query-texts path as queries : shown on pages: a table of qid, text and, for slices, tag
+    --query-texts path as queries : shown on pages: a table of qid, text and tag
     $ ingest MQ2008 --name mq2008
     $ ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero
     $ ingest clicks.csv --name mine --columns query=session_id,label=target
@@ -334,7 +333,6 @@ export export:export first=open:export_format late=out : write something stored 
     --conventions bundle : of measures that do not state their own; `list conventions`
     --digits digit in DIGITS : decimals of printed tables (default the table’s own)
     --test paired t|randomisation : of the marks
-    --marks letters|daggers : a b c (default), or + † ‡ as in the paper
     --part all|train|valid|test : of a data set (default: all in tables and folders, else test)
     &workbench lambdamart
     $ export study-3f2a91c4 figure3.pdf --size column

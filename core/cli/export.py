@@ -64,7 +64,6 @@ USES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "conventions": (frozenset({STUDY}), TABLES | FIGURES),
     "against": (frozenset({benchmark.KIND}), TABLES),
     "test": (frozenset({benchmark.KIND}), TABLES),
-    "marks": (frozenset({benchmark.KIND}), frozenset(TITLES)),
     "part": (frozenset({DATA, RANKER}), FORMATS[DATA] | FORMATS[RANKER]),
 }
 """Purpose and formats of each flag."""
@@ -222,7 +221,6 @@ def _view(arguments: argparse.Namespace, study: Artefact) -> View:
         arguments.digits or DIGITS,
         list(dict.fromkeys(parts_of(arguments.against or INITIAL))),
         arguments.test or View.test,
-        benchmark_table.SYMBOLS[arguments.marks or "letters"],
     )
 
 

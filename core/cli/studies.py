@@ -43,9 +43,8 @@ def benchmark(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds; Table 2."""
     question, scope = asked_question(arguments)
     baselines = list(dict.fromkeys(map(ranker_name, parts_of(arguments.against))))
-    symbols = table.SYMBOLS[arguments.marks]
-    view = View(digits=arguments.digits, baselines=baselines, test=arguments.test, symbols=symbols)
-    table.check_baselines(baselines, symbols)
+    view = View(digits=arguments.digits, baselines=baselines, test=arguments.test)
+    table.check_baselines(baselines)
     known = rows.rows_of(question.names().rankers, scope.usual_preset, 1)
     _check_rows(baselines, [row.label for row in known])
     artefact = answer_question(question, scope, arguments)

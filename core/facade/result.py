@@ -211,13 +211,13 @@ def _texts(measures: Measures) -> list[str]:
 
 def _shown(table: Table) -> pd.DataFrame:
     """The columns that people read, by their labels; two of one label by their keys beside."""
-    labels = [column.label or column.key for column in table.visible_columns]
-    frame = table.frame[[column.key for column in table.visible_columns]].reset_index(drop=True)
+    labels = [column.label or column.key for column in table.columns]
+    frame = table.frame[[column.key for column in table.columns]].reset_index(drop=True)
     frame = frame.map(lambda value: str(value) if isinstance(value, Cell) else value)
     frame.columns = pd.Index(
         [
             label if labels.count(label) == 1 else f"{label} ({column.key})"
-            for label, column in zip(labels, table.visible_columns, strict=True)
+            for label, column in zip(labels, table.columns, strict=True)
         ]
     )
     if table.groups:

@@ -44,37 +44,6 @@ def area_under_curve(
     return np.asarray(mean if reference is None else mean / reference)
 
 
-def breakdown_point(
-    levels: Real[np.ndarray, " levels"],
-    values: Real[np.ndarray, " levels"],
-    reference: float | Real[np.ndarray, " levels"],
-) -> float | None:
-    """The level at which a curve first falls below its reference; None if it never does.
-
-    Both are taken as straight between levels. A curve below from the start breaks at its first
-    level; touching is not falling below.
-
-    Args:
-        levels: strictly rising.
-        values: the curve.
-        reference: a height, or another curve such as the initial ranking's own.
-
-    >>> breakdown_point(np.array([0, 10, 20]), np.array([0.9, 0.7, 0.3]), 0.5)
-    15.0
-    """
-    _check_levels(levels, values)
-    excess = values.astype(np.float64) - reference
-    below = np.flatnonzero(excess < 0)
-    if not len(below):
-        return None
-    first = int(below[0])
-    if first == 0 or np.isnan(excess[first - 1]):
-        return float(levels[first])
-    above, under = excess[first - 1], excess[first]
-    share = above / (above - under)
-    return float(levels[first - 1] + share * (levels[first] - levels[first - 1]))
-
-
 def conditional_value_at_risk(values: Real[np.ndarray, " queries"], share: float = 0.05) -> float:
     """The mean of the worst `share` of the queries; the last of them counts in part.
 

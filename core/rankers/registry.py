@@ -149,11 +149,11 @@ _TABLE: Mapping[tuple[str, str], Mapping[str, tuple[str, str]]] = {
     (_TREES, "Boosted trees"): {
         "lambdamart": (
             "boosted trees on lambda gradients, rows in a canonical order",
-            "Burges 2010; LightGBM",
+            "Burges 2010; LightGBM (Ke et al. 2017)",
         ),
         "mart": (
             "boosted regression trees on the grades, rows in a canonical order",
-            "Friedman 2001; LightGBM",
+            "Friedman 2001; LightGBM (Ke et al. 2017)",
         ),
     },
     (_LINEAR, _PAIRWISE): {

@@ -172,19 +172,14 @@ class DryRun:
         several = len(self.missing_seconds) > 1 or (self.missing_seconds and self.trials)
         if not self.calls and not several and (_total(self.seconds) or 0.0) < LONG:
             return []
-        names = dict.fromkeys(row["name"] for row in self.rows() if not row["stored"])
-        parts = (
-            [f"{trainings_in_words(self.missing_seconds)} ({'; '.join(names)})"] if names else []
-        )
-        parts += [f"{count:,} calls of {name}" for name, count in self.calls.items()]
-        return [f"{'; '.join(parts)}. --dry-run tells more; a stopped command can be resumed."]
+        return [f"{self.sentence()}. --dry-run tells more; a stopped command can be resumed."]
 
     def sentence(self) -> str:
-        """The work for a form."""
+        """The work in one sentence without its full stop."""
         if self.study:
             return "This study is stored"
         missing = trainings_in_words(self.missing_seconds)
-        parts = [f"**{missing}** first" if self.missing_seconds else missing.capitalize()]
+        parts = [f"{missing} first" if self.missing_seconds else missing.capitalize()]
         parts += [f"{self.trials - self.stored_trials:,} trials"] if self.trials else []
         parts += [f"{counted(count, 'call')} of {name}" for name, count in self.calls.items()]
         return ", then ".join(parts)

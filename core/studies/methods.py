@@ -22,61 +22,8 @@ from shuffleproof.core.studies.question import flag_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted, listed
 
-DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")
-"""Kinds whose differences are tested; the others show intervals alone."""
-
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
 YEAR = re.compile(r"(18|19|20)\d\d")
-
-WORKS: Mapping[str, str] = {
-    "SetRank|Pang et al": "Pang, L., Xu, J., Ai, Q., Lan, Y., Cheng, X. & Wen, J.-R. (2020). "
-    "SetRank: Learning a permutation-invariant ranking model for information retrieval. SIGIR.",
-    "DLCM|Ai et al., SIGIR 2018": "Ai, Q., Bi, K., Guo, J. & Croft, W. B. (2018). Learning a deep "
-    "listwise context model for ranking refinement. SIGIR.",
-    "Ailon & Mohri, Machine Learning 2010": "Ailon, N. & Mohri, M. (2010). Preference-based "
-    "learning to rank. Machine Learning 80.",
-    "Ai et al., ICTIR 2019": "Ai, Q., Wang, X., Bruch, S., Golbandi, N., Bendersky, M. & Najork, "
-    "M. (2019). Learning groupwise multivariate scoring functions using deep neural networks. "
-    "ICTIR.",
-    "Burges et al., ICML 2005|Burges et al. 2005": "Burges, C., Shaked, T., Renshaw, E., Lazier, "
-    "A., Deeds, M., Hamilton, N. & Hullender, G. (2005). Learning to rank using gradient descent. "
-    "ICML.",
-    "Burges et al., NIPS 2006": "Burges, C., Ragno, R. & Le, Q. V. (2006). Learning to rank with "
-    "nonsmooth cost functions. NIPS.",
-    "Tsai et al., SIGIR 2007": "Tsai, M.-F., Liu, T.-Y., Qin, T., Chen, H.-H. & Ma, W.-Y. (2007). "
-    "FRank: A ranking method with fidelity loss. SIGIR.",
-    "Cao et al., ICML 2007": "Cao, Z., Qin, T., Liu, T.-Y., Tsai, M.-F. & Li, H. (2007). Learning "
-    "to rank: From pairwise approach to listwise approach. ICML.",
-    "Cao et al., SIGIR 2006": "Cao, Y., Xu, J., Liu, T.-Y., Li, H., Huang, Y. & Hon, H.-W. (2006). "
-    "Adapting ranking SVM to document retrieval. SIGIR.",
-    "Burges 2010": "Burges, C. (2010). From RankNet to LambdaRank to LambdaMART: An overview. "
-    "Microsoft Research, MSR-TR-2010-82.",
-    "Friedman 2001": "Friedman, J. H. (2001). Greedy function approximation: A gradient boosting "
-    "machine. Annals of Statistics 29(5).",
-    "LightGBM": "Ke, G., Meng, Q., Finley, T., Wang, T., Chen, W., Ma, W., Ye, Q. & Liu, T.-Y. "
-    "(2017). LightGBM: A highly efficient gradient boosting decision tree. NIPS.",
-    "Joachims 2002": "Joachims, T. (2002). Optimizing search engines using clickthrough data. KDD.",
-    "Freund et al. 2003": "Freund, Y., Iyer, R., Schapire, R. E. & Singer, Y. (2003). An efficient "
-    "boosting algorithm for combining preferences. Journal of Machine Learning Research 4.",
-    "Järvelin & Kekäläinen 2002": "Järvelin, K. & Kekäläinen, J. (2002). Cumulated gain-based "
-    "evaluation of IR techniques. ACM Transactions on Information Systems 20(4).",
-    "Chapelle, Metzler": "Chapelle, O., Metzler, D., Zhang, Y. & Grinspan, P. (2009). Expected "
-    "reciprocal rank for graded relevance. CIKM.",
-    "Buckley & Voorhees 2000": "Buckley, C. & Voorhees, E. M. (2000). Evaluating evaluation "
-    "measure stability. SIGIR.",
-    "Kantor & Voorhees 2000": "Kantor, P. B. & Voorhees, E. M. (2000). The TREC-5 confusion track. "
-    "Information Retrieval 2.",
-    "Mallows (1957)": "Mallows, C. L. (1957). Non-null ranking models. Biometrika 44.",
-    "Plackett (1975)": "Plackett, R. L. (1975). The analysis of permutations. Applied Statistics "
-    "24(2).",
-    "Abnar & Zuidema": "Abnar, S. & Zuidema, W. (2020). Quantifying attention flow in "
-    "transformers. ACL.",
-    BOOTSTRAP: "Efron, B. & Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman & "
-    "Hall.",
-    HOLM: "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
-    "Journal of Statistics 6(2).",
-}
-"""Works in full by what the registries call them; `|` between several ways to call one."""
 
 
 def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -96,7 +43,6 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _of_runs(recipe, facts) if is_of_runs(recipe) else _data(recipe, facts),
         _lists(recipe, facts),
         _rankers(recipe, facts),
-        _readings(recipe, facts),
         settings(recipe, facts),
         *_measures(recipe),
         _tests(recipe, facts),
@@ -105,12 +51,13 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """What the paragraph rests on, in full where it is known, sorted, each once.
+    """The sources of the paragraph that have a year, sorted, each once.
 
-    >>> references({"kind": "benchmark", "rows": [{"label": "mart@small", "seeds": 1}]}, {})[0][:12]
-    'Friedman, J.'
+    >>> references({"kind": "benchmark", "rows": [{"label": "mart@small", "seeds": 1}]}, {})[0]
+    'Friedman 2001'
     """
-    return sorted({work for source in _sources(recipe, facts) for work in _works(source)})
+    parts = {part.strip() for source in _sources(recipe, facts) for part in source.split(";")}
+    return sorted(part for part in parts if YEAR.search(part))
 
 
 def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
@@ -193,28 +140,6 @@ def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     return f"Compared are {'; '.join(texts)}{preset}{trained}."
 
 
-READINGS: Mapping[str, str] = {
-    "dlcm": "DLCM's φ (Eq. 5), whose shapes its paper leaves open, is read as v · (o · tanh(W s + "
-    "b)) with W s + b in k rows",
-    "dlcm@released": "DLCM's φ (Eq. 5) is the released code's v · tanh(U o + W s + b)",
-    "ranknet": "RankNet's loss is the mean over a list's pairs, where its paper sums over pairs "
-    "and names no lists",
-    "frank": "FRank's loss is the mean over a list's pairs",
-}
-"""What a paper leaves open and how it is read here, by ranker, or ranker and preset."""
-
-
-def _readings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The readings that the rankers of a study rest on."""
-    readings = []
-    for label in rankers_of(recipe):
-        ranker = RankerName.of(label)
-        name = "dlcm" if ranker.base in DLCMS else ranker.base
-        preset = ranker.preset or facts.get("preset", "")
-        readings += [READINGS.get(f"{name}@{preset}", READINGS[name])] if name in READINGS else []
-    return f"Readings of ours: {'; '.join(dict.fromkeys(readings))}." if readings else ""
-
-
 def _description(label: str) -> str:
     name = RankerName.of(label)
     if name.kind is Kind.OBJECT:
@@ -283,17 +208,6 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
         yield EVERY[recipe["kind"]].source
     if _effectiveness_measures(recipe):
         yield f"{BOOTSTRAP}; {HOLM}" if _is_tested(recipe) else BOOTSTRAP
-
-
-def _works(source: str) -> list[str]:
-    """The works that a source names; one that is not known in full stands as it is."""
-    works = []
-    for part in source.split(";"):
-        matching = [
-            work for names, work in WORKS.items() if any(name in part for name in names.split("|"))
-        ]
-        works += matching or ([part.strip()] if YEAR.search(part) else [])
-    return works
 
 
 def settings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:

@@ -142,3 +142,8 @@ def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]
     if np.all(significant & (means > 0)):
         return Verdict(HOLDS, steps)
     return Verdict(NOT if np.any(significant & (means < 0)) else UNTOLD, steps)
+
+
+def claim_text(found: Mapping[str, Any]) -> str:
+    """A paper's claim and its verdict in a sentence; empty where it is not tested."""
+    return f"The paper's claim that {found['claim']} {found['text']}" if found else ""

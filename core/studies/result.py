@@ -22,7 +22,7 @@ from shuffleproof.core.store.keys import SHOWN_DIGITS
 from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derive_values
-from shuffleproof.core.words import counted, number, signed
+from shuffleproof.core.words import counted
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -330,33 +330,6 @@ def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
     frame = pd.DataFrame({"query": query_ids, **columns, **(more or {})})
     defined = frame[frame[change].notna()]
     return defined.sort_values(change, ascending=not gains_first, kind="stable", ignore_index=True)
-
-
-def in_words(
-    frame: pd.DataFrame, who: str, measure: str, ends: tuple[str, str], change: str = "change"
-) -> str:
-    """On how many queries a measure falls and rises, and where it falls most.
-
-    Args:
-        frame: `by_query`.
-        who: what was done, and to whom.
-        measure: that changed.
-        ends: the columns of the values before and after.
-        change: the column of the change.
-
-    >>> frame = by_query(["7"], ("was", np.array([0.5])), ("is", np.array([0.25])))
-    >>> in_words(frame, "Shuffled, dlcm", "AP", ("was", "is"))
-    'Shuffled, dlcm: AP falls on 1 of 1 query and rises on 0; query 7 loses most: −0.250 \
-(0.500 → 0.250).'
-    """
-    lost, gained = int((frame[change] < 0).sum()), int((frame[change] > 0).sum())
-    text = f"{who}: {measure} falls on {lost} of {counted(len(frame), 'query')} "
-    text += f"and rises on {gained}"
-    if lost:
-        worst: Any = frame.iloc[int(frame[change].to_numpy().argmin())]
-        before, after = (number(worst[name]) for name in ends)
-        text += f"; query {worst['query']} loses most: {signed(worst[change])} ({before} → {after})"
-    return f"{text}."
 
 
 def change_by_query(

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 STOPPED = "stopped"
 """The fact of a result whose time was up: seconds, trials done, and of how many."""
 
-LOSS, REGRET, MEAN = ("loss", "regret", "mean")
-"""What curves show: what is lost against the lists as they are, what the best order of the very
-documents shown has more, the measure itself."""
+LOSS, MEAN = "loss", "mean"
+"""What curves show: the loss from the lists as they are, or the measure itself."""
 
 UNDEFINED = "Under this convention the means are undefined: some queries have no relevant document."
 """The finding, where that is all there is to say."""
@@ -51,16 +50,8 @@ class Headline(Text):
     label: str = ""
 
 
-class Heading(Text):
-    """What the next sections are about: one ranker, one family."""
-
-
 class Finding(Text):
     """What the numbers amount to."""
-
-
-class Sentence(Text):
-    """A sentence beside."""
 
 
 class Convention(Text):
@@ -111,8 +102,7 @@ class View:
         measures: of the tables; none: those of the study.
         digits: decimals.
         baselines: what rows of a benchmark are marked against; none: the initial ranking.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
-        symbols: the marks.
+        test: a name of `core.studies.kinds.benchmark.table.TESTS`.
         family: that headline and sections are about; empty: all, of a figure its first.
         rankers: that the headline compares; none: all but the initial ranking.
     """
@@ -121,7 +111,6 @@ class View:
     digits: int = DIGITS
     baselines: Sequence[str] | None = None
     test: str = "paired t"
-    symbols: str = "abcdefghijklmnopqrstuvwxyz"
     family: str = ""
     rankers: Sequence[str] = ()
 
@@ -135,7 +124,7 @@ class View:
         return str([*self.measures, *result.measures][0])
 
 
-Section = Headline | Heading | Finding | Sentence | Convention | Picture | Details | Table
+Section = Headline | Finding | Convention | Picture | Details | Table
 
 
 def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
@@ -150,7 +139,7 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
 def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
     """Everything that a study says: the headline, what it is of where that is not all, the rest."""
     yield telling.headline(result, view)
-    yield from map(Sentence, limits(result.facts))
+    yield from map(Convention, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
     for section in telling.sections(result, view):
         yield _with_display_names(section, labels)

@@ -38,7 +38,6 @@ LATEX = str.maketrans(
     | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "τ": r"$\tau$", "−": "$-$"}
     | {"–": "--", "±": r"$\pm$", "→": r"$\rightarrow$", "≤": r"$\leq$", "≥": r"$\geq$"}
 )
-DAGGERS = str.maketrans({"†": r"\dagger", "‡": r"\ddagger", "§": r"\S", "¶": r"\P", "‖": r"\Vert"})
 NO_LABEL = re.compile(r"[^a-z0-9]+")
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>[]"})
@@ -82,7 +81,7 @@ def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> Pr
         digits: decimals.
         names: whether rankers have their names for people; else those that commands take.
     """
-    columns = table.visible_columns
+    columns = table.columns
     frame = (of_people if names else with_file_names)(table.frame, columns)
     values = zip(*(frame[column.key].tolist() for column in columns), strict=True)
     groups = list(table.groups) or [""] * len(table.frame)
@@ -221,8 +220,7 @@ def _latex(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
     """A cell; in an `S` column what is no number stands in braces, and so do marks and ± sd."""
     value = cell.text.replace("−", "-").replace(",", "")
     text = value if numeric and NUMBER.fullmatch(value) else cell.text.translate(LATEX)
-    marks = cell.marks.translate(DAGGERS)
-    tail = rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""
+    tail = rf"$^{{\mathrm{{{cell.marks}}}}}$" if cell.marks else ""
     tail += rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
     if numeric and text == value and text:
         return (r"\bfseries " if cell.best else "") + text + (f" {{{tail}}}" if tail else "")

@@ -39,14 +39,12 @@ class Column:
         format: VALUE, CHANGE, TEXT, FLAG, NAME (labels of rankers), or how Python's `format` writes
             its numbers.
         help: what it is.
-        hidden: whether it is for machines alone.
     """
 
     key: str
     label: str
     format: str = TEXT
     help: str = ""
-    hidden: bool = False
 
     def spec(self, digits: int = DIGITS) -> str:
         """How `format` writes its numbers.
@@ -161,11 +159,6 @@ class Table:
                 f"table {self.title!r}: columns {sorted(declared ^ present)} are either in its "
                 "frame or declared, not both"
             )
-
-    @property
-    def visible_columns(self) -> list[Column]:
-        """The columns that people read."""
-        return [column for column in self.columns if not column.hidden]
 
     def without(self, *names: str) -> "Table":
         """The table without columns, those that it does not have included."""

@@ -41,7 +41,7 @@ table
 table.table()
 
 # %%
-table.export("table2.tex", against="feature:2", marks="daggers")
+table.export("table2.tex", against="feature:2")
 print(Path("table2.tex").read_text()[:200])
 
 # %%

@@ -11,8 +11,8 @@ import streamlit as st
 from shuffleproof.app import address, benchmarks, captions, exports, selection, state, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark as figure
-from shuffleproof.app.figures import benchmark_query, benchmark_ranks
-from shuffleproof.app.plain import escaped, escaped_sentence, refusal
+from shuffleproof.app.figures import benchmark_query
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import (
     choice,
     form,
@@ -24,25 +24,25 @@ from shuffleproof.app.study import (
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.benchmark import form as run
-from shuffleproof.core.data.published import PublishedRows
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text, tables
-from shuffleproof.core.studies.kinds.benchmark import published, sections, table
+from shuffleproof.core.studies.kinds.benchmark import sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
-from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison, numbers
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
+from shuffleproof.core.studies.kinds.benchmark.table import (
+    MEANS,
+    TESTS,
+    comparison,
+    numbers,
+)
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, p_value
 
 CHART, CLICK = "differences", chooses(ranker=str)
-STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 
 
 UNDRAWN = ("ideal", "random")
@@ -98,10 +98,9 @@ class BenchmarkView:
 
 def shown_as(chosen: BenchmarkView) -> View:
     """How the table is shown: its columns, and what its marks compare with, as far as they go."""
-    symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
     letters = st.session_state.get("letters", ())
-    baselines = tuple(label for label in letters if label in chosen.labels)[: len(symbols)]
-    return View(chosen.columns, baselines=baselines, test=chosen.test, symbols=symbols)
+    baselines = tuple(label for label in letters if label in chosen.labels)
+    return View(chosen.columns, baselines=baselines, test=chosen.test)
 
 
 def page() -> None:
@@ -141,7 +140,11 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.missing_option("baseline", labels)
         usual = INITIAL if INITIAL in labels else labels[0]
-        baseline, test = choice.baseline_and_test(labels, usual, TESTS)
+        baseline = choice.baseline(labels, usual)
+        test = st.selectbox(
+            "Test", list(TESTS), key="test", bind="query-params",
+            help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
+        )  # fmt: skip
     with top.notices:
         state.instead("ranker", missing, display_names(labels)[baseline])
     with top.notes:
@@ -219,8 +222,7 @@ def _table(chosen: BenchmarkView) -> None:
     """The table itself, with the choice of its marks."""
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
-    left, right = st.columns([5, 2], vertical_alignment="bottom")
-    left.multiselect(
+    st.multiselect(
         "Marks compare with",
         **address.multiselect(
             "letters", address.option_texts(*chosen.labels), usual, of=chosen.key
@@ -228,7 +230,6 @@ def _table(chosen: BenchmarkView) -> None:
         max_selections=run.MOST_BASELINES, wrap=True,
         format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip
-    parts.segments("Marks", "marks", STYLES, place=right, help="+ and † are those of the paper.")
     view = shown_as(chosen)
     cells = study_access.compute(chosen.key, sections.cells, view)
     st.table(run.printed_table(cells, chosen.labels, chosen.artefact.facts, chosen.columns))
@@ -272,8 +273,6 @@ def _by_query(chosen: BenchmarkView) -> None:
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
-    parts.sentence(in_words(frame, who, str(chosen.measure), ends, "difference"))
     columns = (
         *([tables.Column("fold", "Fold")] if len(set(frame["fold"])) > 1 else []),
         tables.Column("difference", "Difference", tables.CHANGE),
@@ -338,10 +337,8 @@ def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
 
 def _details(chosen: BenchmarkView) -> None:
     """Draw everything between the table and what can be taken away."""
-    _as_printed(chosen)
     _numbers(chosen)
     _by_query(chosen)
-    _alike(chosen)
     if place := parts.fold("All numbers in the table", "every number"):
         frame = compute(chosen.key, table.means, chosen.columns)
         data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
@@ -356,58 +353,3 @@ def _numbers(chosen: BenchmarkView) -> None:
         escaped_sentence(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
         "d: Cohen's d of the differences",
     )  # fmt: skip
-
-
-def _alike(chosen: BenchmarkView) -> None:
-    if len(set(chosen.labels) - set(REFERENCES)) < 2:
-        return
-    st.subheader("Who cannot be told apart?")
-    ranks = compute(chosen.key, published.critical_difference, str(chosen.measure))
-    if not ranks.queries:
-        st.caption("No mean rank is defined: queries have no relevant document.")
-        return
-    places = [(str(name), float(place)) for name, place in ranks.ranks.items()]
-    diagram = cached_figure(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
-    chart(diagram, "ranks", config=parts.PLAIN)
-    seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
-    over_seeds = ", each the mean over seeds" if seeded else ""
-    parts.note(
-        f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
-        f"a thick line joins rankers that differ by less than Nemenyi's critical "
-        f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
-        f"{p_value(ranks.p_value)} · ranks say how often a ranker is ahead, not by how much"
-    )
-
-
-def _as_printed(chosen: BenchmarkView) -> None:
-    """The paper's own rows: not measured here, and compared with nothing."""
-    rows = compute(chosen.key, _printed)
-    if rows is None:
-        return
-    printed, frame = rows
-    st.subheader("As the paper printed it")
-    st.markdown(
-        "Printed, not measured: these rows take no part in ranks, marks or bold type. Small: what "
-        "the same ranker reached here under the paper's convention."
-    )
-    cells = frame.assign(cell=[_beside(row) for row in frame.to_dict("records")])
-    wide = cells.pivot_table("cell", "ranker", "measure", aggfunc="first", sort=False)
-    st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
-    facts = chosen.artefact.facts
-    parts.note(
-        f"{published.in_words(printed)} "
-        f"{published.comparison_warning(facts, chosen.columns)} Here: "
-        f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
-    )
-
-
-def _printed(result: StudyResult) -> tuple[PublishedRows, pd.DataFrame] | None:
-    """The paper's rows beside ours, where the paper has this collection."""
-    printed = published.printed_for(result.facts)
-    return None if printed is None else (printed, published.published_table(result, printed))
-
-
-def _beside(row: Any) -> str:
-    """What was printed, and ours small beside it where the ranker was measured."""
-    here = "" if pd.isna(row["here"]) else f" :gray[:small[here\u00a0{row['here']:.4f}]]"
-    return f"{row['printed']:.4f}{here}"

@@ -278,7 +278,7 @@ def _file(
 SIDE_DRAFT = "side files"
 SIDE_LABELS = {
     "documents": "Documents: docid, and title, url or snippet",
-    "queries": "Queries: qid, text and, for slices, tag",
+    "queries": "Queries: qid, text and tag",
 }
 
 

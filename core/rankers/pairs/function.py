@@ -6,7 +6,7 @@ contradict themselves; `pairwise-<aggregator>:<ranker>` makes orders of them in 
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
@@ -32,7 +32,6 @@ from shuffleproof.core.rankers.tabular import TabularRanker, TabularSpec
 
 FAMILY = "pairs"
 NORMALISED = "normalisation.safetensors"
-BINS = 10
 
 Matrix = Float64[np.ndarray, "docs docs"]
 
@@ -51,21 +50,6 @@ class PairFunction(Protocol):
         """Raise ValueError if it does not fit the number of features."""
 
 
-@dataclass(frozen=True)
-class CalibrationBin:
-    """Pairs with about the same predicted probability.
-
-    Attributes:
-        told: the mean of what the function said.
-        right: the share of them whose first document has the higher grade.
-        pairs: how many there are.
-    """
-
-    told: float
-    right: float
-    pairs: int
-
-
 @dataclass(frozen=True, eq=False)
 class PairRanker(TabularRanker):
     """A fitted preference function; as a ranker it scores by the sum of preferences.
@@ -75,15 +59,12 @@ class PairRanker(TabularRanker):
         function: of two documents.
         normalisation: of the features, fitted on the training part.
         feature_ids: the feature columns that it was fitted on.
-        calibration: of the validation pairs of unequal grades, by what the function says of them;
-            empty where there are none.
     """
 
     spec: RankerSpec
     function: PairFunction
     normalisation: Normalisation
     feature_ids: tuple[int, ...]
-    calibration: tuple[CalibrationBin, ...] = ()
     reads: ClassVar[frozenset[Input]] = frozenset({"features", "neighbours"})
 
     __repr__ = one_line
@@ -117,8 +98,7 @@ class PairRanker(TabularRanker):
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json`, the normalisation and the function."""
-        calibration = [asdict(tenth) for tenth in self.calibration]
-        self.write_head(directory, FAMILY, calibration=calibration)
+        self.write_head(directory, FAMILY)
         save_file(self.normalisation.arrays(), directory / NORMALISED)
         self.function.save(directory)
 
@@ -149,33 +129,6 @@ def preferences_of(
         yield matrix
 
 
-def calibration(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ...]:
-    """Calibration on pairs of unequal grades: predicted against observed, in tenths.
-
-    Args:
-        ranker: any; of one that scores documents, the preferences of its scores.
-        judged: lists with labels; every pair counts in both directions.
-    """
-    lists, predictions, right = judged.lists, [np.zeros(0)], [np.zeros(0, bool)]
-    labels = judged.dataset.labels[lists.rows]
-    for place, matrix in enumerate(preferences_of(ranker, judged.dataset, lists)):
-        list_labels = labels[lists.offsets[place] : lists.offsets[place + 1]]
-        unequal = list_labels[:, None] != list_labels[None, :]
-        predictions.append(matrix[unequal])
-        right.append((list_labels[:, None] > list_labels[None, :])[unequal])
-    values, better = np.concatenate(predictions), np.concatenate(right)
-    places = np.minimum((values * BINS).astype(int), BINS - 1)
-    return tuple(
-        CalibrationBin(
-            float(values[places == tenth].mean().round(6)),
-            float(better[places == tenth].mean().round(6)),
-            int((places == tenth).sum()),
-        )
-        for tenth in range(BINS)
-        if (places == tenth).any()
-    )
-
-
 @dataclass(frozen=True)
 class PairSpec(TabularSpec):
     """Common fields of recipes of preference functions."""
@@ -201,16 +154,17 @@ class PairSpec(TabularSpec):
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
     ) -> Generator[Progress, None, PairRanker]:
-        """Fit on pairs of `train`; the calibration is that of the pairs of `valid`.
+        """Fit on pairs of `train`; nothing is selected on `valid`.
 
         Args:
             train: lists to learn from.
-            valid: lists that the calibration is measured on; nothing is selected on them.
+            valid: not read.
             workspace: a directory that outlives a killed process.
 
         Raises:
             DataError: no list has documents of different grades.
         """
+        del valid
         canonical = CanonicalLists.of(train, self.row_order)
         training_pairs = TrainingPairs.of(canonical, self.pairs, self.balanced, self.seed)
         if not len(training_pairs.better):
@@ -223,8 +177,7 @@ class PairSpec(TabularSpec):
         normalisation = features.fit(self.normalisation, dataset)
         matrix = normalisation.apply(canonical.features, offsets)
         fitted = yield from self.learn(matrix, training_pairs, workspace)
-        ranker = PairRanker(self, fitted, normalisation, ids)
-        return replace(ranker, calibration=calibration(ranker, valid))
+        return PairRanker(self, fitted, normalisation, ids)
 
     @abstractmethod
     def learn(

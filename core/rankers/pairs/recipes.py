@@ -8,7 +8,6 @@ from safetensors.numpy import load_file
 from shuffleproof.core.data.features import Normalisation
 from shuffleproof.core.rankers.pairs.function import (
     NORMALISED,
-    CalibrationBin,
     PairRanker,
     PairSpec,
 )
@@ -22,7 +21,7 @@ spec = spec_of(KINDS)
 
 def load(directory: Path) -> PairRanker:
     """The ranker that `PairRanker.save` wrote."""
-    ranker_spec, feature_ids, head = read_head(directory, KINDS)
+    ranker_spec, feature_ids, _ = read_head(directory, KINDS)
     normalisation = Normalisation.from_arrays(
         ranker_spec.normalisation, load_file(directory / NORMALISED)
     )
@@ -32,5 +31,4 @@ def load(directory: Path) -> PairRanker:
         opened.load(directory),
         normalisation,
         feature_ids,
-        tuple(CalibrationBin(**tenth) for tenth in head["calibration"]),
     )

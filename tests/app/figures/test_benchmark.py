@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures import ablation, benchmark, benchmark_query, benchmark_ranks
+from shuffleproof.app.figures import ablation, benchmark, benchmark_query
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
 
@@ -61,31 +61,6 @@ def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     assert "initial ranking" in figure.layout.xaxis.title.text
     assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 0
     json.dumps(figure.to_plotly_json(), default=str)
-
-
-def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
-    places = [("dlcm", 1.5), ("gsf", 1.9), ("mart", 2.6), ("ranksvm", 4.0)]
-    cliques = [("dlcm", "gsf"), ("gsf", "mart")]
-    figure = benchmark_ranks.ranks(places, cliques, 0.8)
-    (drawn,) = [trace for trace in figure.data if trace.mode == "markers"]
-    assert dict(zip(drawn.text, drawn.x, strict=True)) == {
-        with_display_names(name): place for name, place in places
-    }
-    assert (list(drawn.text), list(drawn.y)) == (
-        [with_display_names(name) for name, _ in places],
-        [1, 2, 3, 4],
-    )
-    joining = [trace for trace in figure.data if trace.mode == "lines" and trace.line.width == 6]
-    spans = [(min(trace.x), max(trace.x)) for trace in joining]
-    for (low, high), clique in zip(spans, cliques, strict=True):
-        of = dict(places)
-        assert low <= of[clique[0]] <= of[clique[-1]] <= high
-        outside = [place for name, place in places if name not in clique]
-        assert not any(low <= place <= high for place in outside)
-    heights = {trace.y[0] for trace in joining}
-    assert len(heights) == 2  # lines of overlapping cliques lie apart
-    assert max(heights) < 1
-    assert figure.layout.annotations[0].text == "critical difference 0.80"
 
 
 def test_two_runs_are_joined_where_both_have_a_document_among_their_first():

@@ -41,28 +41,6 @@ def test_a_curve_holds_the_means_of_its_ranker(frame):
     assert list(lines["DLCM without init"].customdata[1][:3]) == ["DLCM without init", "40", 240]
 
 
-def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
-    own = frame[frame.ranker == "dlcm-without-init"]
-    made = figure.sizes(own, "quality")
-    cells, marks = made.data
-    assert list(cells.y) == ["40", "240"]
-    assert list(cells.x) == ["40", "240", "500"]
-    wide = own.pivot_table("mean", "trained_on", "size").reindex(["40", "240"])
-    np.testing.assert_array_equal(cells.z, wide.to_numpy())
-    assert cells.text[0][0] == f"{wide.to_numpy()[0, 0]:.3f}"
-    assert len(marks.x) == 6
-    assert list(marks.customdata[0][:3]) == ["DLCM without init", "40", 40]
-    assert figure.sizes(frame, "quality").layout.annotations[0].text == "ideal"
-
-
-def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
-    own = frame[frame.ranker == "dlcm-without-init"]
-    made = figure.sizes(own, "shift")
-    assert made.layout.coloraxis.cmid == 0
-    assert made.data[0].text[0][2] == ""
-    assert made.data[0].text[0][0] == "−0.060"
-
-
 @pytest.fixture
 def conditions():
     columns = ["ranker", "condition", "mean", "low", "high", "change", "change_low", "change_high",

@@ -78,14 +78,10 @@ CASES = {
     "benchmark_query.two_runs": (
         table(document=[EVIL, "b"], label=[1.0, 0.0], **{EVIL: [1, 2], "dlcm": [2, 1]}), PAIR,
     ),
-    "benchmark_ranks.ranks": ([(EVIL, 1.5), ("dlcm", 1.6)], [[EVIL, "dlcm"]], 0.5),
     "bump.bump": (MOVES, EVIL),
-    "card.pareto": (
+    "card.cards": (
         table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
-              milliseconds_a_list=[1.0], front=[True]), "NDCG@10", "shuffle 1",
-    ),
-    "card.dials": (
-        table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
+              milliseconds_a_list=[1.0]), "NDCG@10", "shuffle 1",
     ),
     "training.compare_dots": (table(label=[EVIL], value=[0.5]),),
     "distributions.feature": (
@@ -107,7 +103,6 @@ CASES = {
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
     ),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
-    "set_size.sizes": (SIZES, "quality"),
     "training.curves": (
         {EVIL: table(done=[1, 2], loss=[1.0, 0.5], valid=[0.1, 0.2], valid_loss=[1.0, 0.9])},
     ),
@@ -130,7 +125,6 @@ CASES = {
     "preferences.bounds": (
         table(bound=[EVIL], disturbance=[EVIL], level=[0.1], measured=[0.6], limit=[0.5], n=[9]),
     ),
-    "preferences.calibration": (table(told=[0.4], right=[0.5], pairs=[9]), EVIL),
     "preferences.calls": (table(aggregator=[EVIL], items=[9], calls=[36.0], seconds=[0.1]),),
     "preferences.matrix": (np.array([[np.nan, 0.9], [0.1, np.nan]]), [EVIL, "b"], [0, 1]),
     "retrieval.sparsity_curves": (
@@ -182,7 +176,7 @@ def test_nor_in_a_report(monkeypatch):
     told = [
         sections.Picture("bump", CASES["bump.bump"]),
         table, replace(table, folded=True),
-        sections.Finding(EVIL), sections.Heading(EVIL), sections.Sentence(EVIL),
+        sections.Finding(EVIL),
         sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),
     ]  # fmt: skip
     for section in told:

@@ -108,7 +108,7 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
         "study ablation" in code.value and "--data my_set" in code.value for code in test.code
     )
     assert any("question = Ablation(" in code.value for code in test.code)
-    assert any("SetRank: Learning a permutation" in code.value for code in test.code)
+    assert any("SetRank (SIGIR 2020)" in code.value for code in test.code)
     (link,) = test.get("page_link")
     assert f"study={studies[0].key}" in str(link.proto)
     test = opened(chosen=keys(data))

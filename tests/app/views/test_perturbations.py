@@ -86,24 +86,6 @@ def test_every_family_belongs_to_a_group():
         assert group in entry.changes
 
 
-def test_attacks_are_told_by_network_attacked_and_ranker_hit():
-    rows = [
-        (ranker, f"gradient-sign@{attacked}", level, loss * level)
-        for ranker, attacked, loss in (
-            (INITIAL, "dlcm", 0.0), ("dlcm", "dlcm", 0.4), ("gsf", "dlcm", 0.1),
-            (INITIAL, "gsf", 0.0), ("dlcm", "gsf", 0.2), ("gsf", "gsf", 0.3),
-        )
-        for level in (0.0, 0.5)
-    ]  # fmt: skip
-    frame = pd.DataFrame([*rows, ("gsf", "cut", 0.5, 0.9)])
-    frame.columns = ["ranker", "family", "level", "loss"]
-    wide = sections.transfer(frame)
-    assert (list(wide.index), list(wide.columns)) == (["dlcm", "gsf"], ["dlcm", "gsf"])
-    assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
-    assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transfer_text(wide, "RR"))
-    assert sections.transfer(frame[frame["family"] == "cut"]).empty
-
-
 def test_the_values_of_one_query_are_those_of_the_study(result):
     query = result.query_ids[3]
     frame = sections.of_query(result, query, "NDCG(ideal=shown)@10")

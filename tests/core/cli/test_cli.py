@@ -180,11 +180,10 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     assert f"| SetRank IMSAB small | {flat['mean'].iloc[0]:.3f} |" in table
     for what, name, flags in (
         *((study["result"], name, "--per-query") for name in ("x.md", "x.html")),
-        *(("sample", "y.csv", flags) for flags in ("--figure 1", "--per-query", "--marks letters")),
-        *((study["result"], "y.csv", flags) for flags in ("--part test", "--against dlcm")),
+        *(("sample", "y.csv", flags) for flags in ("--figure 1", "--per-query")),
         *(
             (study["result"], "y.csv", flags)
-            for flags in ("--test randomisation", "--marks daggers")
+            for flags in ("--part test", "--against dlcm", "--test randomisation")
         ),
     ):
         said = refused("export", what, tmp_path / name, *flags.split())

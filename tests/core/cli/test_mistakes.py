@@ -131,7 +131,6 @@ MISTAKES = """
 2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
-2 | study benchmark --rankers dlcm --marks stars | 'stars' | known: letters
 2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
 2 | study card --families cut --rankers dlcm | cut | leave it out of a card
 1 | export nosuch x.csv | nosuch | library list

@@ -32,25 +32,7 @@ def test_levels_must_rise_one_a_value(levels):
     with pytest.raises((ShapeError, BeartypeCallHintViolation)):  # annotations are checked first
         robustness.area_under_curve(np.array(levels), np.ones(5))
     with pytest.raises(ShapeError):
-        robustness.breakdown_point(np.array([], dtype=int), np.ones(0), 0.5)
-
-
-@pytest.mark.parametrize(
-    ("values", "reference", "level"),
-    [
-        ([0.9, 0.8, 0.7, 0.4, 0.1], 0.7, 2.0),  # touches at 2, below from there
-        ([0.9, 0.8, 0.7, 0.4, 0.1], 0.55, 3.5),
-        ([0.9, 0.8, 0.7, 0.4, 0.1], 0.05, None),
-        ([0.9, 0.8, 0.7, 0.7, 0.8], 0.7, None),  # touching is not falling below
-        ([0.4, 0.8, 0.7, 0.4, 0.1], 0.5, 0.0),
-        ([0.9, 0.1, 0.9, 0.1, 0.9], 0.5, 0.5),  # the first of several crossings
-        ([0.9, 0.7, 0.6, 0.6, 0.6], [0.5, 0.5, 0.5, 0.5, 0.7], 7.5),  # against another curve
-    ],
-)
-def test_the_breakdown_point(values, reference, level):
-    reference = np.array(reference) if isinstance(reference, list) else reference
-    found = robustness.breakdown_point(LEVELS, np.array(values), reference)
-    assert found == (None if level is None else pytest.approx(level))
+        robustness.area_under_curve(np.array([], dtype=int), np.ones(0))
 
 
 def test_cvar_is_the_mean_of_the_worst_share():

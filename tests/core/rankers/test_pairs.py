@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.combining import ORDERS, Pairwise
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.pairs.function import calibration, preferences_of
+from shuffleproof.core.rankers.pairs.function import preferences_of
 from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 from shuffleproof.core.seeds import generator
 
@@ -94,18 +94,6 @@ def test_a_net_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     (tmp_path / "pair-net.safetensors").write_bytes(b"cut short")
     with pytest.raises(ArtefactError, match=r"cannot be read.*Remove it"):
         run_to_end(spec.fit(all_of(FOLD.train), all_of(FOLD.valid), tmp_path))
-
-
-def test_the_calibration_counts_how_often_what_is_told_is_right():
-    ideal = fitted("ideal")
-    found = calibration(ideal, all_of(FOLD.test))
-    assert {one.right for one in found if one.told < 0.5} == {0.0}
-    assert {one.right for one in found if one.told > 0.5} == {1.0}
-    own = fitted("pair-trees").calibration
-    assert sum(one.pairs for one in own) == sum(one.pairs for one in calibration(
-        ideal, all_of(FOLD.valid)))  # fmt: skip
-    assert own[0].right < 0.3
-    assert own[-1].right > 0.7
 
 
 def test_lists_of_one_grade_teach_no_function():

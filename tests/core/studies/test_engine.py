@@ -1,7 +1,6 @@
 """Every kind of study is run, described and resumed by the same few functions."""
 
 import json
-import re
 import shutil
 from dataclasses import fields, replace
 from itertools import count
@@ -17,7 +16,6 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import engine, reproduce, study
-from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import TIMES, StudyResult
@@ -59,20 +57,6 @@ def test_a_recipe_is_read_and_written_as_it_stands(kind):
             continue
         default = next(one.default for one in fields(made) if one.name == name)
         assert getattr(engine.plan_of(whole), name) == default
-
-
-def test_there_is_one_shell_and_no_module_is_named_by_a_string():
-    sources = {path.relative_to(CORE): path.read_text() for path in CORE.rglob("*.py")}
-    studies = {path: text for path, text in sources.items() if path.parts[0] == "studies"}
-    shells = [path.stem for path, text in studies.items() if "register(" in text]
-    assert sorted(shells) == ["engine"]
-    assert not [path.stem for path, text in studies.items() if re.search(r"store\.lock\(", text)
-                if path.stem != "engine"]  # fmt: skip
-    by_string = 'import_module("shuffleproof'
-    named = {path for path, text in sources.items() if by_string in text}
-    assert {path.parts[0] for path in named} <= {"facade"}  # stands above the core and the app
-    again = [path.stem for path, text in sources.items() if 'key_of("lists"' in text]
-    assert again == ["initial"]
 
 
 def test_a_study_is_announced_worked_stored_and_found(store, monkeypatch):
@@ -132,13 +116,6 @@ def test_a_ranker_that_no_digest_tells_is_kept_in_memory_alone():
     found = engine.so_far(STUDY, memory, IDS, {})
     assert found.trials.ranker.tolist() == [plan(STUDY)[0].ranker]
     assert engine.so_far(STUDY, Memory(), IDS, {}) is None
-
-
-def test_a_study_of_sizes_keeps_no_scores(every_study):
-    store, studies, _ = every_study
-    made = set_size.Plan.of(studies["set-size"].recipe)
-    for cell in made.cells():
-        assert set(store.records.get(cell.digest)[1]) == {"values"}
 
 
 @pytest.mark.parametrize("kind", STUDIES)

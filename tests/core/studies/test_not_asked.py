@@ -68,17 +68,6 @@ def scores(workbench, tmp_path):
     return f"scores:{path}"
 
 
-def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(workbench, scores):
-    changed = [(FAMILY, 0.0), (FAMILY, 5.0)]
-    for work in (
-        Invariance((scores,), 2).run(workbench),
-        RankingDegradation((scores,), tuple(changed), draws=1).run(workbench),
-        WorstCase((scores,), budgets=(2,)).run(workbench),
-    ):
-        with pytest.raises(FixedScoresError, match="cannot be asked again"):
-            run_to_end(work)
-
-
 @pytest.mark.parametrize("kind", OF_RANKERS)
 def test_a_kind_refuses_scores_in_a_file_or_is_known_to_do_without_asking(kind, workbench, scores):
     question = STUDIES[kind](**tiny(STUDIES[kind]) | {"rankers": (scores,)})
@@ -105,23 +94,13 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores
         assert str(refused.value).startswith(f"{name}, {scores}: scores of a file cannot be asked")
 
 
-def test_no_draw_is_refused_before_anything_is_trained():
-    for asked in (
-        lambda: Invariance(("dlcm",), 0),
-        lambda: RankingDegradation(("dlcm",), (), draws=0),
-    ):
-        with pytest.raises(ParameterError, match="it must be at least 1"):
-            asked()
-
-
 def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, scores):
     result = StudyResult.open(run_to_end(Card((scores, "feature:1"), draws=1).run(workbench)).path)
-    frame = card_table.pareto(card_table.cards(result, FAMILY, "NDCG@10")).set_index("ranker")
+    frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
     own = frame.loc[scores]
     assert own["worst"] == NOT_ASKED
     assert 0 < own["start"] < 1
     assert np.isnan([own[name] for name in ("end", "kept", "area", "cvar", "flip-top-1")]).all()
-    assert own["front"] is None
     assert frame.loc["feature:1", "worst"] == "none (certified)"
 
 

@@ -31,7 +31,12 @@ NAMED = {
 }
 SPECIAL = {
     "invariance": {"rankers": ("dlcm", "mart@tuned")},
-    "initial-ranking": {"measures": ("NDCG(ideal=shown,ties=row)@5", "RR")},
+    "initial-ranking": {
+        "measures": ("NDCG(ideal=shown,ties=row)@5", "RR"),
+        "perturbations": tuple(
+            (family, level) for family in ("shuffle", "mallows") for level in levels_of(family)
+        ),
+    },
     "benchmark": {"rankers": ("rrf:dlcm+mart", "gsf")},
     "ablation": {
         "ranker": "dlcm", "sizes": "small", "towards": ("released",), "levels": (0.0, 2.5)
@@ -273,18 +278,6 @@ def test_names_that_nothing_has_are_refused_before_anything_is_made(kind, tmp_pa
     wrong = Scope(Store(tmp_path), lists={"initial": ["no such name"]})
     with pytest.raises(UsageError):
         least(kind).check(wrong)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_help_names_every_default(kind, capsys):
-    with pytest.raises(SystemExit):
-        parser().parse_args(["study", kind, "--help"])
-    told = "".join(capsys.readouterr().out.split())
-    for field in parameters(STUDIES[kind]):
-        for word in field.help.split():
-            assert word in told or field.flags is not None, (kind, field.name, word)
-        if isinstance(field.default, int | float) and field.name != "seed":
-            assert f"(default{field.default:g})" in told, (kind, field.name)
 
 
 @pytest.mark.parametrize("kind", [name for name, one in STUDIES.items() if name != "ablation"])

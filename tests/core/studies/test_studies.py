@@ -4,14 +4,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import stats
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment import score_floor
-from shuffleproof.core.experiment.score_reuse import ScoreCache, source_of
+from shuffleproof.core.experiment.score_reuse import ScoreCache
 from shuffleproof.core.metrics import rounding
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import perturbation
@@ -22,8 +20,6 @@ from shuffleproof.core.studies import noise, run
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
 from shuffleproof.core.studies.kinds.invariance.verdict import NOT, UNTOLD
-from shuffleproof.core.studies.kinds.ranking_degradation import sections
-from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import run_to_end
@@ -32,8 +28,8 @@ from tests.bench import studies as bench
 LEVELS = (0.0, 1.0, 5.0, 20.0)
 
 
-@pytest.fixture(scope="module")
-def judged():
+def random_lists():
+    """Lists of 0 to 30 documents with three features, ranked by the first."""
     draw = generator(0, "studies")
     lengths = np.array([0, 1, 2, 8, 12, 30, 30])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -49,6 +45,11 @@ def judged():
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, features[:, :1]))
 
 
+@pytest.fixture(scope="module")
+def judged():
+    return random_lists()
+
+
 @dataclass
 class FeatureRanker:
     """Scores by one feature; reads nothing else; counts how often it is asked."""
@@ -58,9 +59,11 @@ class FeatureRanker:
     rankings: int = 0
     asked: list = field(default_factory=list)
 
+    column = 0
+
     def score(self, dataset, lists):
         self.asked.append(len(lists))
-        return dataset.features[lists.rows, 0].copy()
+        return dataset.features[lists.rows, self.column].copy()
 
     def save(self, directory):
         raise AssertionError(directory)
@@ -113,28 +116,6 @@ def ran(study, judged, rankers, records):
     step = run.measured_by([Measure.parse(text) for text in study.measures])
     by_label = {ranker.name: ranker for ranker in rankers}
     return run_to_end(run_study(study, judged, by_label, records, step))
-
-
-def test_plan_is_pure_and_level_zero_is_drawn_once():
-    study = figure3([FeatureRanker(), PositionRanker()])
-    assert plan(study) == plan(study)
-    assert len(plan(study)) == 2 * (1 + 3 * 3)
-
-
-def test_source_finds_the_same_documents(judged):
-    shuffled = perturbation("shuffle-shown", 1)(judged.lists, generator(1, "x"))
-    source = source_of(judged.lists, shuffled)
-    np.testing.assert_array_equal(judged.lists.rows[source], shuffled.rows)
-
-
-def test_carried_scores_equal_real_ones(judged):
-    ranker = FeatureRanker()
-    variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(9)]
-    scored = ScoreCache(ranker, judged).score(variants)
-    assert scored.carried
-    assert len(ranker.asked) == 1 + 3
-    for variant, scores in zip(variants, scored.scores, strict=True):
-        np.testing.assert_array_equal(scores, ranker.score(judged.dataset, variant))
 
 
 def test_rounding_that_float64_scores_explain_refutes_nothing():
@@ -202,61 +183,6 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     assert (summary["mean"] <= summary.high).all()
 
 
-def curves_of(**curves):
-    """A stored study of four levels and six queries: per-query values by ranker and level."""
-    levels = (0.0, 5.0, 20.0, 80.0)
-    recipe = {
-        "rankers": [[name.replace("_", " "), name] for name in curves],
-        "perturbations": [["transpositions", level] for level in levels],
-        "measures": ["NDCG@10"],
-    }
-    points = [(name.replace("_", " "), level) for name in curves for level in levels]
-    trials = pd.DataFrame([
-        {"ranker": name, "family": "transpositions", "level": level, "draw": 0}
-        for name, level in points
-    ])  # fmt: skip
-    values = np.array([values for curve in curves.values() for values in curve], np.float32)
-    return StudyResult(recipe, trials, values[:, None, :], tuple("abcdef"), {})
-
-
-def test_a_crossing_is_named_where_the_paired_differences_say_so():
-    start = np.array([0.5, 0.6, 0.7, 0.4, 0.5, 0.6])
-    noise = np.array([0.3, -0.3, 0.29, -0.3, 0.3, -0.31])
-    steady = np.array([0.1, 0.11, 0.1, 0.12, 0.1, 0.11])
-    drops = {
-        "same": [0 * start, 0 * start + noise, steady, 2 * steady],  # as by scipy.stats.ttest_rel
-        "noisy": [0 * start, noise, noise + 0.01, noise + 0.02],
-        "bad": [steady, steady, steady, 2 * steady],
-        "once": [0 * start, steady, noise, noise],
-        "rising": [0 * start, -steady, -steady, -steady],
-        "large": [0 * start, 0 * start, 0 * start, noise + 0.36],  # p .045 alone, as one of 24 not
-    }
-    curves = {name: [start - drop for drop in of_levels] for name, of_levels in drops.items()}
-    result = curves_of(initial_ranking=[start, start - steady, start - steady, start], **curves)
-    falls = sections.falls(result, "transpositions", "NDCG@10")
-    found = dict(list(falls.groupby("ranker")))
-    flat = [drop for of_levels in drops.values() for drop in of_levels]
-    raw = [stats.ttest_1samp(drop, 0).pvalue if drop.any() else 1.0 for drop in flat]
-    after = iter(by_holm(raw))
-    for name, of_levels in drops.items():
-        own = found[name]
-        assert own["p"].tolist() == pytest.approx([next(after) for _ in of_levels], rel=1e-3)
-        shares = [-drop.mean() / start.mean() for drop in of_levels]
-        assert own["share"].tolist() == pytest.approx(shares, abs=1e-6)
-    p = found["large"]["p"].iloc[-1]
-    assert stats.ttest_1samp(noise + 0.36, 0).pvalue <= 0.05 < p
-
-
-def by_holm(raw):
-    """Holm (1979), by hand: the i-th smallest p times the number that are left, never falling."""
-    order = sorted(range(len(raw)), key=raw.__getitem__)
-    found, least = [0.0] * len(raw), 0.0
-    for place, at in enumerate(order):
-        least = max(least, min(1.0, raw[at] * (len(raw) - place)))
-        found[at] = least
-    return found
-
-
 def test_finished_trials_are_not_repeated(judged, tmp_path):
     ranker = PositionRanker()
     records = Records(tmp_path)
@@ -290,46 +216,6 @@ def test_a_trial_depends_on_itself_alone(judged):
         )
     trial = plan(small)[0]
     assert small.digest_of(trial) == big.digest_of(trial)
-
-
-def test_result_saves_and_opens(judged, tmp_path):
-    rankers = [initial.InitialRanking(), PositionRanker()]
-    result = ran(figure3(rankers, measures=("NDCG@10", "RR")), judged, rankers, Memory())
-    result.save(tmp_path)
-    opened = StudyResult.open(tmp_path)
-    np.testing.assert_array_equal(opened.values, result.values)
-    pd.testing.assert_frame_equal(opened.summary(), result.summary())
-    pd.testing.assert_frame_equal(
-        stored_summary(tmp_path), result.summary(), check_dtype=False, rtol=1e-9
-    )
-
-
-def test_certificates_tell_invariant_from_order_reading(judged):
-    still = run_to_end(invariance.certify(FeatureRanker(), judged, 10, 0))
-    assert still.invariant
-    assert (still.positions_moved, still.max_score_deviation) == (0, 0.0)
-    assert still.permutations == 10 * len(judged.lists)
-    moved = run_to_end(invariance.certify(PositionRanker(), judged, 10, 0))
-    assert not moved.invariant
-    assert moved.positions_moved > 0
-    assert moved.queries_moved == 5  # all lists of two documents or more
-
-
-def test_rounding_is_not_called_a_move(judged):
-    """Scores that change by one step of float32, without a direction, move nothing."""
-
-    @dataclass
-    class Rounding(FeatureRanker):
-        name: str = "rounding"
-        reads: frozenset = frozenset({"order"})
-
-        def score(self, dataset, lists):
-            exact = 1 + np.round(dataset.features[lists.rows, 0])
-            place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
-            return (exact * (1 + 6e-8 * (place % 2))).astype(np.float32)  # one step, or none
-
-    card = run_to_end(invariance.certify(Rounding(), judged, 5, 0))
-    assert (card.positions_moved, card.queries_moved) == (0, 0)
 
 
 @dataclass

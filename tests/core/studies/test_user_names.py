@@ -127,22 +127,6 @@ def test_edited_code_is_another_study_and_the_old_one_stays_readable(store):
         asked(RankingDegradation(("feature:2",), (("turn", 1.0),), measures=first.measures), store)
 
 
-def test_a_ranker_is_known_by_what_it_holds(store):
-    class Weighted:
-        def __init__(self, weight):
-            self.weight = weight
-
-        def score(self, features):
-            return features @ self.weight
-
-    def known_by(weight):
-        name = shuffleproof.ranker("weighted", Weighted(np.asarray(weight)))
-        return asked(RankingDegradation((name,), (("cut", 0.0),)), store).recipe["rankers"][-1]
-
-    first, same, other = map(known_by, ([1.0, 0.0], [1.0, 0.0], [0.0, 1.0]))
-    assert first == same != other
-
-
 def test_things_stand_for_names_in_python():
     fields = {field.name: field for field in parameters(RankingDegradation)}
     given = by_name(fields["rankers"], [by_rank, "mart", lambda features: features[:, 0]])

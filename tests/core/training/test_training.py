@@ -226,7 +226,7 @@ def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
     with pytest.raises(ArtefactError, match="another recipe"):
         fitted(small("dlcm", seed=9), tmp_path)
     (tmp_path / checkpoint.FILE).write_bytes(b"cut short")
-    with pytest.raises(ArtefactError, match=r"cannot be read.*Remove it: the training then begins"):
+    with pytest.raises(ArtefactError, match=r"cannot be read.*Remove it: the training then starts"):
         fitted(small("dlcm"), tmp_path)
 
 

@@ -1,7 +1,6 @@
 """An ablation, told: what each difference does to quality, to robustness and to cost."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -139,11 +138,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         f"lost: by {counted(level, 'transposition')} of the initial ranking",
         "paired t, Holm over the variants",
     )
-    variants = Table(frame, COLUMNS, f"Variants of {result.facts['ranker']}")
-    yield variants.without("source")
-    hidden = set(tables.keys(COLUMNS)) - {"variant", "source"}
-    sources = variants.without(*hidden)
-    yield replace(sources, title="Where each difference comes from", folded=True)
+    yield Table(frame, COLUMNS, f"Variants of {result.facts['ranker']}")
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
-from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 
 SIZES = (
@@ -72,116 +71,80 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 """The fields that change together, by what they decide, in the papers' reading list's order."""
 
 
-def ours(what: str) -> str:
-    """What no line of the papers decides.
-
-    >>> ours("any weight decay")
-    'ours: any weight decay, not in the papers'
-    """
-    return f"ours: {what}, not in the papers"
-
+OURS = "ours: not in the papers"
+"""The source of what no line of the papers decides."""
 
 PROJECTION = (
     "paper: LN(Q + Multihead(Q, K, V)), linear alone; released: Q, K, V linear + bias + relu"
 )
 ADAM = "paper: Adam 0.001; released: Adam 0.0005"
 SGD = "DLCM, released: SGD 0.5; the paper: none stated"
-OURS_OF_GSF = ours("GSF's training, after TF-Ranking's example where it is called released")
-OURS_OF_NETS = ours("the nets' training, after TF-Ranking's example where it is called released")
 
-SOURCES: Mapping[str, str] = {
-    "input layer": "paper: one row-wise linear layer; released: 100 Gaussian kernels a feature "
-    "(width 0.01, trainable centres ~ U(−1, 1)), then 1024-relu-LN, 256-LN: about 20.8 M of 25 M "
-    "weights",
-    "kernel width": "released: 100 Gaussian kernels a feature, width 0.01; the paper has none",
-    "Q/K/V bias": PROJECTION,
-    "Q/K/V activation": PROJECTION,
-    "logit scale": "paper: √E in Eq. 3; released: √(E/h)",
-    "first rFF of IMSAB": "paper: H = MAB(I, X, X), then MAB(X, H, H), two rFF; released: one rFF "
-    "only, after the second attention",
-    "induced deviation": "paper: none stated; released: I ~ N(0, 0.1), its own per block",
-    "layer norm ε": "paper: none stated; released: LN eps 1e-8",
-    "ordinal index": "paper: p_i = P(rank i); released: index 0 = worst, the best document has the "
-    "top index",
-    "ordinals": "paper: added once to the input; released: added before every block",
-    "relative ordinals": "paper: start s sampled, ranks s … s + N − 1; released: commented out",
-    "tied initial ranks": "released: by shown position, which breaks invariance; "
-    + ours("the mean ordinal of the tied block"),
-    "ordinal table": "paper: several rankings are summed; " + ours("a table for each ranking"),
-    "ordinal deviation": "paper: none stated; released: table N(0, 0.1)",
-    "context φ": "paper: φ = v · (o · tanh(W s_n + b)); released default: another variant (add)",
-    "direction": "DLCM: fed from the lowest rank to the highest; the paper: the other direction is "
-    "worse",
-    "two directions": "DLCM: one; the paper: two do not help",
-    "cell": "DLCM: a GRU; " + ours("an LSTM beside it"),
-    "groups": "GSF: circular windows after a shuffle (TF-Ranking), S sampled shuffles, or all "
-    "pairs for m = 2; which of them SetRank's paper took is not stated",
-    "group size": "GSF: groups of m documents scored jointly by an MLP; " + ours("which m"),
-    "aggregation": "GSF: averaged over the groups a document is in",
-    "order fed": "GSF: circular windows after a shuffle; TF-Ranking: order-dependent at serving",
-    "activation": ours("relu or tanh in the hidden layers of GSF"),
-    "normalised layers": ours("whether hidden layers of GSF are normalised"),
-    "reset gate": "DLCM: a GRU as in Eq. 4; " + ours("cuDNN's reset after the product"),
-    "loss": "paper: attention rank with both terms; released: softmax cross entropy alone, no "
-    "(1 − a) term; the target is the same",
-    "target temper": "paper: τ(y) = exp(y) if y > 0 else 0, normalised in the list; released: "
-    "exp(y · temper)",
-    "noise of SoftRank": "DLCM: SoftRank with σ 0.1",
-    "form of the loss": ours("how smooth a loss is, and what its pairs weigh"),
-    "unit scores": "DLCM, released: L2-normalises scores before ListMLE and SoftRank, a handicap; "
-    "ours: not",
-    "optimiser": ADAM,
-    "learning rate": ADAM,
-    "schedule": ours("any schedule but a constant rate"),
-    "weight decay": ours("any weight decay"),
-    "hidden features": ours("any hiding of features"),
-    "gradient clip": "paper: none stated; released: clip 5",
-    "selection": "paper: validation NDCG@10; released: validation loss every 100 steps",
-    "normalisation": "paper: not stated; released: min-max over train + valid + test together (a "
-    "leak), ours over train alone",
-    "precision": ours("float32, or bfloat16 where it is faster"),
-    "size": "paper and released: depth 6, width 256, 8 heads",
-    "batches and epochs": "paper: none stated; released: batch 32 lists, 10 000 steps with "
-    "replacement",
-}
-"""What SetRank's paper and released code have, or those of the only family that has the fields."""
-
-OTHER_SOURCES: Mapping[type, Mapping[str, str]] = {
+SOURCES: Mapping[type, Mapping[str, str]] = {
+    SetRankConfig: {
+        "input layer": "paper: one row-wise linear layer; released: 100 Gaussian kernels a feature "
+        "(width 0.01, trainable centres ~ U(−1, 1)), then 1024-relu-LN, 256-LN: about 20.8 M of "
+        "25 M weights",
+        "kernel width": "released: 100 Gaussian kernels a feature, width 0.01; the paper has none",
+        "Q/K/V bias": PROJECTION,
+        "Q/K/V activation": PROJECTION,
+        "logit scale": "paper: √E in Eq. 3; released: √(E/h)",
+        "first rFF of IMSAB": "paper: H = MAB(I, X, X), then MAB(X, H, H), two rFF; released: one "
+        "rFF only, after the second attention",
+        "induced deviation": "paper: none stated; released: I ~ N(0, 0.1), its own per block",
+        "layer norm ε": "paper: none stated; released: LN eps 1e-8",
+        "ordinal index": "paper: p_i = P(rank i); released: index 0 = worst, the best document has "
+        "the top index",
+        "ordinals": "paper: added once to the input; released: added before every block",
+        "relative ordinals": "paper: start s sampled, ranks s … s + N − 1; released: commented out",
+        "tied initial ranks": "released: by shown position, which breaks invariance; ours: the "
+        "mean ordinal of the tied block",
+        "ordinal table": "paper: several rankings are summed; ours: a table for each ranking",
+        "ordinal deviation": "paper: none stated; released: table N(0, 0.1)",
+        "loss": "paper: attention rank with both terms; released: softmax cross entropy alone, no "
+        "(1 − a) term; the target is the same",
+        "target temper": "paper: τ(y) = exp(y) if y > 0 else 0, normalised in the list; released: "
+        "exp(y · temper)",
+        "optimiser": ADAM,
+        "learning rate": ADAM,
+        "gradient clip": "paper: none stated; released: clip 5",
+        "selection": "paper: validation NDCG@10; released: validation loss every 100 steps",
+        "normalisation": "paper: not stated; released: min-max over train + valid + test together "
+        "(a leak), ours over train alone",
+        "size": "paper and released: depth 6, width 256, 8 heads",
+        "batches and epochs": "paper: none stated; released: batch 32 lists, 10 000 steps with "
+        "replacement",
+    },
     DLCMConfig: {
+        "context φ": "paper: φ = v · (o · tanh(W s_n + b)); released default: another variant "
+        "(add)",
+        "direction": "DLCM: fed from the lowest rank to the highest; the paper: the other "
+        "direction is worse",
+        "two directions": "DLCM: one; the paper: two do not help",
+        "cell": "DLCM: a GRU; ours: an LSTM beside it",
+        "reset gate": "DLCM: a GRU as in Eq. 4; ours: cuDNN's reset after the product",
         "loss": "DLCM: ListMLE, SoftRank, attention rank; the paper: attention rank trains twice "
         "as fast as ListMLE and twenty times as fast as SoftRank",
-        "target temper": ours("DLCM's target is not tempered"),
+        "noise of SoftRank": "DLCM: SoftRank with σ 0.1",
+        "unit scores": "DLCM, released: L2-normalises scores before ListMLE and SoftRank, a "
+        "handicap; ours: not",
         "optimiser": SGD,
         "learning rate": SGD,
         "schedule": "DLCM, released: × 0.8 when the loss stalls",
         "gradient clip": "DLCM, released: clip 5",
-        "selection": ours("what DLCM's epoch is selected by"),
-        "normalisation": ours("the features' normalisation for DLCM"),
         "size": "DLCM: two elu layers (512, then max(1024 − α, 0)); k = 3 heads",
         "batches and epochs": "DLCM, released: batch 256 lists, about 10 000 steps",
     },
     GroupConfig: {
-        "loss": ours("the loss that GSF is trained with"),
-        "target temper": ours("the target is not tempered"),
-        **dict.fromkeys(("optimiser", "learning rate", "gradient clip"), OURS_OF_GSF),
-        "selection": ours("what GSF's epoch is selected by"),
-        "normalisation": ours("the features' normalisation for GSF"),
-        "size": ours("the widths of GSF's net"),
-        "batches and epochs": OURS_OF_GSF,
-    },
-    UnivariateConfig: {
-        "activation": ours("relu or tanh in the hidden layers"),
-        "normalised layers": ours("whether hidden layers are normalised"),
-        "loss": ours("the loss of a net that is not named after one"),
-        "target temper": ours("the target is not tempered"),
-        **dict.fromkeys(("optimiser", "learning rate", "gradient clip"), OURS_OF_NETS),
-        "selection": ours("what an epoch is selected by"),
-        "normalisation": ours("the features' normalisation"),
-        "size": ours("the widths of the net"),
-        "batches and epochs": OURS_OF_NETS,
+        "groups": "GSF: circular windows after a shuffle (TF-Ranking), S sampled shuffles, or all "
+        "pairs for m = 2; which of them SetRank's paper took is not stated",
+        "group size": "GSF: groups of m documents scored jointly by an MLP; ours: which m",
+        "aggregation": "GSF: averaged over the groups a document is in",
+        "order fed": "GSF: circular windows after a shuffle; TF-Ranking: order-dependent at "
+        "serving",
     },
 }
-"""What those of other families have in place of SetRank's, by architecture."""
+"""What the paper and what the released code has, by architecture and step."""
 
 BASE, PAPER = "paper", "claims"
 """The recipe that all others are compared with, and what its paper compares beside it."""
@@ -227,7 +190,7 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
     ['loss softmax-ce']
     """
     have, want = _flat(base), _flat(other)
-    sources = {**SOURCES, **OTHER_SOURCES.get(type(base.model), {})}
+    sources = SOURCES.get(type(base.model), {})
     steps = []
     for step, fields in STEPS.items():
         if step in _without_effect(base):
@@ -235,7 +198,7 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
         common = [field for field in fields if field in have and field in want]
         changed = {field: want[field] for field in common if have[field] != want[field]}
         if changed:
-            steps.append(Difference(f"{step} {_words(changed)}", changed, sources[step]))
+            steps.append(Difference(f"{step} {_words(changed)}", changed, sources.get(step, OURS)))
     return steps
 
 

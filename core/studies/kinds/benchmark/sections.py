@@ -1,4 +1,4 @@
-"""A benchmark, told: differences, the table with its marks, mean ranks, the paper's rows.
+"""Sections of a benchmark: differences, and the table with its marks.
 
 Where columns differ in their convention or in the queries that they count, each says its own.
 """
@@ -15,10 +15,10 @@ from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.headline import BEST, UNTOLD
-from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
+    LETTERS,
     against_baseline,
     comparison,
     marked_means,
@@ -28,11 +28,9 @@ from shuffleproof.core.studies.kinds.benchmark.table import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
-    Heading,
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
@@ -100,16 +98,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     yield table(result, replace(view, measures=measures, baselines=baselines))
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
-    critical = published.critical_difference(result, measure) if len(pictured) > 1 else None
-    if critical is not None and critical.queries:
-        places = [(str(name), float(place)) for name, place in critical.ranks.items()]
-        yield Picture("ranks", (places, critical.cliques, critical.difference))
-    printed = published.printed_for(result.facts)
-    if printed is not None:
-        yield Heading("As the paper printed it, not measured here")
-        yield Sentence(published.in_words(printed))
-        yield Sentence(published.comparison_warning(result.facts, measures))
-        yield Table(published.published_table(result, printed), published.COLUMNS, "")
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
@@ -120,31 +108,21 @@ def baselines_of(result: StudyResult, view: View) -> list[str]:
 
 def answer(result: StudyResult, view: View) -> dict[str, Any]:
     """What the command answers in JSON: numbers, marks, comparisons and what stands under it."""
-    measures, baselines, printed_rows = result.measures, baselines_of(result, view), []
+    measures, baselines = result.measures, baselines_of(result, view)
     view = replace(view, measures=measures, baselines=baselines)
-    notes = table_notes(result, view) + means_over_folds(result, view)
-    printed = published.printed_for(result.facts)
-    if printed is not None:
-        notes += filter(None, [published.comparison_warning(result.facts, measures)])
-        printed_rows = records(published.published_table(result, printed))
     return {
         "failed": dict(result.facts.get("failed", {})),
         "table": records(marked_means(result, view)),
         "test": view.test,
-        "symbols": dict(zip(baselines, view.symbols, strict=False)),
+        "symbols": dict(zip(baselines, LETTERS, strict=False)),
         "comparisons": [
             row | {"against": baseline, "measure": measure}
             for baseline in baselines
             for measure in measures
             for row in records(against_baseline(result, measure, baseline, view.test))
         ],
-        "said": notes,
-        "published": printed_rows,
+        "said": table_notes(result, view),
     }
-
-
-NAMED = 6
-"""Rankers that a sentence names; more are counted."""
 
 
 AGAIN = "failed: the same command tries them again"
@@ -157,34 +135,14 @@ CONVENTIONS = (
 
 def table_notes(result: StudyResult, view: View) -> list[str]:
     """Every line under the table."""
-    measures = view.measures
-    counts = {measure: counts_in_words(result, measure) for measure in measures}
-    one_count = len(set(counts.values())) == 1
     alike: dict[str, list[str]] = {}
-    for measure, head in zip(measures, heads(measures), strict=True):
-        way = convention(measure)
-        alike.setdefault(way if one_count else f"{counts[measure]} · {way}", []).append(head)
-    bold = "best run" if is_of_runs(result.recipe) else "best of the trained rows"
-    if len(alike) == 1:
-        lines = [runs_in_words(result, measures[0]), f"{next(iter(alike))} · bold: {bold}"]
-    else:
-        common = [str(result.facts["data"]), counts[measures[0]] if one_count else ""]
-        lines = [" · ".join(filter(None, [*common, _runs(result, measures[0])]))]
-        lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
-        lines.append(f"Bold: {bold}")
-    return [*lines, *marks_in_words(view), *remarks(result)]
-
-
-def means_over_folds(result: StudyResult, view: View) -> list[str]:
-    """A line a column with means in which every fold counts alike; none with a single fold."""
-    if len(result.facts["folds"]) == 1:
-        return []
-    frame, lines = means(result, view.measures), []
     for measure, head in zip(view.measures, heads(view.measures), strict=True):
-        rows = frame[frame["measure"] == measure].itertuples()
-        text = ", ".join(f"{row.ranker} {row.mean_of_folds:.{view.digits}f}" for row in rows)
-        lines.append(f"{head}, mean over folds instead of queries: {text}")
-    return lines
+        way = f"{counts_in_words(result, measure)} · {convention(measure)}"
+        alike.setdefault(way, []).append(head)
+    bold = "best run" if is_of_runs(result.recipe) else "best of the trained rows"
+    lines = [f"{result.facts['data']} · {_runs(result, view.measures[0])} · bold: {bold}"]
+    lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
+    return [*lines, *marks_in_words(view), *remarks(result)]
 
 
 def convention(measure: str) -> str:
@@ -231,26 +189,8 @@ def counts_in_words(result: StudyResult, measure: str) -> str:
 
 
 def _runs(result: StudyResult, measure: str) -> str:
-    runs, folds = means(result, [measure])["runs"], len(result.facts["folds"])
-    most_runs = int(runs.max())
-    if most_runs == 1:
-        return "1 run of each row"
-    text = f"mean ± standard deviation of {_seeds_and_folds(most_runs // folds, folds)}"
-    fewer = runs[runs < most_runs]
-    if len(fewer) and int(fewer.max()) > 1:
-        return f"{text}, of {_seeds_and_folds(1, folds)} where the seed changes nothing"
-    return f"{text} · rows without ±: 1 run" if len(fewer) else text
-
-
-def _seeds_and_folds(seeds: int, folds: int) -> str:
-    """Seeds, folds or both, with how many runs that makes.
-
-    >>> _seeds_and_folds(3, 1), _seeds_and_folds(1, 5), _seeds_and_folds(3, 5)
-    ('3 seeds', '5 folds', '3 seeds × 5 folds = 15 runs')
-    """
-    if folds == 1 or seeds == 1:
-        return counted(seeds, "seed") if folds == 1 else counted(folds, "fold")
-    return f"{counted(seeds, 'seed')} × {counted(folds, 'fold')} = {seeds * folds} runs"
+    runs = int(means(result, [measure])["runs"].max())
+    return f"mean ± standard deviation of up to {runs} runs" if runs > 1 else "1 run of each row"
 
 
 def marks_in_words(view: View) -> list[str]:
@@ -263,7 +203,7 @@ def marks_in_words(view: View) -> list[str]:
         return []
     marks = ", ".join(
         f"{mark} above {name}, ({mark}) below"
-        for mark, name in zip(view.symbols, view.baselines, strict=False)
+        for mark, name in zip(LETTERS, view.baselines, strict=False)
     )
     return [f"Marks: {marks}, at p ≤ .05 ({view.test}, Holm over rows and measures)"]
 
@@ -311,7 +251,7 @@ def table(result: StudyResult, view: View) -> Table:
         tables.RANKER,
         *(tables.Column(measure, head, tables.VALUE) for measure, head in headed),
     ]
-    notes = table_notes(result, view) + means_over_folds(result, view)
+    notes = table_notes(result, view)
     tuned = tuned_in_words(result.facts)
     names = [f"{label} {tuned.get(label, '')}".rstrip() for label in (*labels, *failed)]
     frame = pd.DataFrame({"ranker": names, **texts})

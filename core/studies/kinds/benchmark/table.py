@@ -7,9 +7,9 @@ scores of every row, seed and fold, which are stored too, and no ranker is asked
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -39,13 +39,11 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run,
 from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
 from shuffleproof.core.studies.sections import View
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡§¶‖"}
-"""What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
+"""What marks a row that differs from the first, second, … baseline."""
 
 MEANS = (
     tables.Column("group", "Group"),
@@ -61,6 +59,10 @@ MEANS = (
 
 
 PAIRED_T = "paired t"
+TESTS = {
+    PAIRED_T: "Student's paired t test",
+    "randomisation": "Fisher's paired randomisation test, 10 000 exchanges",
+}
 SAME = "95 % interval; beside paired t tests Student's, adjusted by Holm as p is, else BCa."
 
 
@@ -87,9 +89,6 @@ DECODED = 24
 _Seeds: TypeAlias = Mapping[str, Float32[np.ndarray, "seeds queries"]]
 _Means: TypeAlias = Mapping[str, Float64[np.ndarray, " queries"]]
 
-_REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = WeakKeyDictionary()
-"""What was decoded of each result, for as long as somebody holds the result."""
-
 
 def rankers_of(result: StudyResult) -> list[str]:
     """The rows that are there, group by group, as they were asked for within each."""
@@ -110,23 +109,19 @@ def per_query(result: StudyResult, measure: str) -> _Means:
     return _decoded_values(result, measure)[1]
 
 
+@lru_cache(maxsize=DECODED)
 def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
-    remembered = _REMEMBERED.setdefault(result, {})
-    if measure not in remembered:
-        values = derive_values(measure, result.stored_measures, result.values)
-        rows = result.trials.groupby("ranker", sort=False).indices
-        seeds = {
-            label: values[_distinct_trials(result, np.asarray(rows[label]))]
-            for label in rankers_of(result)
-        }
-        means = {
-            label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-            for label, runs in seeds.items()
-        }
-        if len(remembered) >= DECODED:
-            remembered.clear()
-        remembered[measure] = seeds, means
-    return remembered[measure]
+    values = derive_values(measure, result.stored_measures, result.values)
+    rows = result.trials.groupby("ranker", sort=False).indices
+    seeds = {
+        label: values[_distinct_trials(result, np.asarray(rows[label]))]
+        for label in rankers_of(result)
+    }
+    means = {
+        label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+        for label, runs in seeds.items()
+    }
+    return seeds, means
 
 
 def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
@@ -222,16 +217,16 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
         Columns ranker, measure, marks.
 
     Raises:
-        UsageError: more baselines than symbols.
+        UsageError: more baselines than letters.
         UnknownNameError: no such ranker in the study, or no such test.
     """
     baselines = view.baselines or ()
-    check_baselines(baselines, view.symbols)
+    check_baselines(baselines)
     _check_names(result, baselines, view.test)
     rows, differences = [], []
     for measure in view.measures:
         values = per_query(result, measure)
-        for letter, baseline in zip(view.symbols, baselines, strict=False):
+        for letter, baseline in zip(LETTERS, baselines, strict=False):
             for label in values:
                 if label != baseline:
                     rows.append((label, measure, letter))
@@ -293,17 +288,14 @@ def _differences(
     return differences
 
 
-def check_baselines(baselines: Sequence[str], symbols: str) -> None:
-    """Refuse more baselines than there are marks.
+def check_baselines(baselines: Sequence[str]) -> None:
+    """Refuse more baselines than there are letters.
 
     Raises:
-        UsageError: a baseline would have no mark.
+        UsageError: a baseline would have no letter.
     """
-    if len(baselines) > len(symbols):
-        raise UsageError(
-            f"{len(baselines)} baselines, and marks for {len(symbols)} ({symbols}): name fewer"
-            + ("" if symbols == LETTERS else ", or take letters (--marks letters)")
-        )
+    if len(baselines) > len(LETTERS):
+        raise UsageError(f"{len(baselines)} baselines, and letters for {len(LETTERS)}: name fewer")
 
 
 def _p_values(

@@ -14,20 +14,17 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import (
     area_under_curve,
-    breakdown_point,
     conditional_value_at_risk,
     worst_query,
 )
 from shuffleproof.core.metrics.significance import resampled_means
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.rankers.neural.recipes import without_ordinals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
-from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
+from shuffleproof.core.studies.kinds.card.study import FLIPS, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.result import (
     CONFIDENCE,
@@ -42,37 +39,17 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, percent
 
-AT_ONCE = 2**22
-"""Query counts held at a time."""
-
 RISK = 0.05
-SEPARATOR = ", "
-FLAT = 0.05
-"""Percentage points: an interval that prints as its middle."""
 
 CERTIFIED, NO_WORST = "none (certified)", "none"
 """No query lost anything; and, certified, none can (`kinds.invariance.certificate`)."""
 
-FRONT = (
-    "front: no other ranker is better in quality, robustness or cost and as good in the others; "
-    "quality and cost as measured, one keeps more than another where the 95 % interval of the "
-    "paired difference of their shares (bootstrap over queries) leaves out 0; the cost of a ranker "
-    "with a process of its own is compared only with such rankers; the initial ranking "
-    "is a reference and takes no part"
-)
-"""The rule of the front, wherever it is shown."""
-
 INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
-CROSSING = "Where the curves cross, taken as straight between the levels measured."
-FRONT_COLUMN = tables.Column(
-    "front", "Front", tables.FLAG, "Not beaten by another here; the initial ranking takes no part."
-)
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -95,11 +72,10 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     for family, level in _last_levels(result).items():
         if view.family not in {"", family}:
             continue
-        frame = pareto(cards(result, family, measure))
+        frame = cards(result, family, measure)
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
         if not view.family:  # it is said above
             yield Finding(headline(result, replace(view, family=family)).text)
-        yield Sentence(of_order(frame))
         yield shown_cards(frame, family)
     yield Convention(convention(result, measure))
 
@@ -107,7 +83,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     measure = str(result.measures[0])
-    frames = {family: pareto(cards(result, family, measure)) for family in _last_levels(result)}
+    frames = {family: cards(result, family, measure) for family in _last_levels(result)}
     return {
         "cards": {family: records(frame) for family, frame in frames.items()},
         "convention": convention(result, measure),
@@ -141,8 +117,8 @@ def resampled_shares(
 
     >>> values = {"a": np.array([[1.0, 0.5], [0.5, 0.25]])}
     >>> kept, area = resampled_shares(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
-    >>> percentiles(kept["a"]), percentiles(area["a"]), keep_more(kept, "a")
-    ((0.5, 0.5), (0.75, 0.75), [])
+    >>> percentiles(kept["a"]), percentiles(area["a"])
+    ((0.5, 0.5), (0.75, 0.75))
     """
     every_curve = np.concatenate(list(values.values()))
     means = resampled_means(every_curve, draws, resamples)
@@ -162,18 +138,10 @@ def percentiles(values: pd.Series) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def keep_more(kept: pd.DataFrame, label: str) -> list[str]:
-    """The rankers that keep a larger share beyond chance.
-
-    Beyond chance: the 95 % interval of the paired difference lies above 0.
-    """
-    return [str(ranker) for ranker in kept if percentiles(kept[ranker] - kept[label])[0] > 0]
-
-
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
     """The columns of `cards`; the unit is what the family's levels count."""
     column, value = tables.Column, tables.VALUE
-    breakdown = f"The first level measured ({unit}) at which the curve is below "
+    below = f"Breakdown point: the first level ({unit}) below the unchanged initial ranking."
     return (
         tables.RANKER,
         column("start", "Start", value, "Mean on the lists as they are."),
@@ -182,20 +150,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         *tables.bounds("kept_low", "kept_high", tables.SHARE, INTERVAL),
         column("area", "Area", value, "Under the curve; 1: unharmed at every level."),
         *tables.bounds("area_low", "area_high", words=INTERVAL),
-        column(
-            "keeps_less_than", "Keeps less than", tables.NAME,
-            "Those that keep more, beyond chance.",
-        ),
-        column(
-            "below_initial", "Below initial", tables.LEVEL,
-            f"Breakdown point. {breakdown}the undisturbed initial ranking.",
-        ),
-        column("below_initial_crossing", "interpolated", tables.P, CROSSING),
-        column(
-            "below_twin", "Below twin", tables.LEVEL,
-            f"{breakdown}the same ranker without ordinal embeddings, where the study has it.",
-        ),
-        column("below_twin_crossing", "interpolated", tables.P, CROSSING),
+        column("below_initial", "Below initial", tables.LEVEL, below),
         column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 % of queries."),
         column("worst", "Worst query"),
         column("worst_change", "its change", tables.CHANGE),
@@ -206,31 +161,23 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
             )
             for name, depth in FLIPS.items()
         ),
-        *(
-            column(name, f"grade {name[-1]} moved", tables.TAU, "Positions in the answer, mean.")
-            for name in MOVED
-        ),
         column("milliseconds_a_list", "ms per list", tables.SHORT, "Scoring, in batches."),
-        column(
-            "own_process", "Own process", tables.FLAG,
-            "Scored in a process of its own; its time is not compared with those of the others.",
-        ),
         column("noise", "Own noise", help="Of rankers that are not deterministic."),
     )  # fmt: skip
 
 
 def shown_cards(frame: pd.DataFrame, family: str) -> tables.Table:
-    """The cards as they are shown, with who is not beaten: `pareto`."""
+    """The cards as they are shown."""
     unit = entry_of(family).unit
     title = f"Robustness cards under {family} ({unit})"
-    return tables.Table(frame, (*columns(unit), FRONT_COLUMN), title)
+    return tables.Table(frame, columns(unit), title)
 
 
 def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     """The cards of all rankers for one family: `columns`.
 
-    Levels are NaN where a curve is nowhere below, or there is no twin; milliseconds while it runs,
-    and of the initial ranking, which is given. Scores in a file have a start alone.
+    Levels are NaN where a curve is nowhere below; milliseconds while it runs, and of the initial
+    ranking, which is given. Scores in a file have a start alone.
     """
     points = _Points(result, family, measure)
     if not points.curves:
@@ -240,132 +187,16 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
-DIALS: Mapping[str, tuple[str, str]] = {
-    "quality": ("Quality", "mean on the lists as they are"),
-    "kept": ("Kept", "share of that at the last level"),
-    "area": ("Area", "under the curve of what is kept, over all levels; 1: unharmed"),
-    "risk": ("Worst 5 %", "mean change of the worst 5 % of queries at the last level"),
-}
-"""The four numbers of a card that are drawn, larger is better: what each is called, and is."""
-
-DIALLED = (
-    tables.RANKER,
-    tables.Column("dial", "Dial"),
-    tables.Column("value", "Value", tables.VALUE),
-    *tables.bounds(words=INTERVAL),
-)
-
-
-def dials(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
-    """Four numbers of every ranker with their intervals: DIALLED, a row for each of DIALS.
-
-    Intervals are percentiles over RESAMPLES sets of queries, the same sets for all rankers.
-    """
-    points, rows = _Points(result, family, measure), []
-    for label, values in points.values.items():
-        (kept, area), curve = points.shares, points.curves[label]
-        change = values[-1] - values[0]
-        share = curve[-1] / curve[0] if curve[0] else float("nan")
-        curve_area = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
-        means, risks = _over_resamples(values[0], change, generator(0, "card"))
-        numbers_of = {
-            "quality": (curve[0], *means),
-            "kept": (share, *percentiles(kept[label])),
-            "area": (curve_area, *percentiles(area[label])),
-            "risk": (conditional_value_at_risk(change, RISK), *risks),
-        }
-        rows += [(label, dial, *map(float, numbers)) for dial, numbers in numbers_of.items()]
-    return pd.DataFrame(rows, columns=tables.keys(DIALLED))
-
-
-def _over_resamples(
-    start: Float64[np.ndarray, " queries"],
-    change: Float64[np.ndarray, " queries"],
-    draws: np.random.Generator,
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The intervals of a mean, and of the mean change of the worst queries."""
-    counted = ~np.isnan(start) & ~np.isnan(change)
-    start, change, queries = start[counted], change[counted], int(counted.sum())
-    amount = RISK * queries
-    weights = np.clip(amount - np.arange(queries), 0.0, 1.0)
-    means, risks, batch = [], [], max(1, AT_ONCE // max(queries, 1))
-    for offset in range(0, RESAMPLES if queries else 0, batch):
-        drawn_queries = draws.integers(0, queries, size=(min(batch, RESAMPLES - offset), queries))
-        means.append(start[drawn_queries].mean(axis=1))
-        risks.append(np.sort(change[drawn_queries], axis=1) @ weights / amount)
-    samples = [np.concatenate(parts) if parts else np.empty(0) for parts in (means, risks)]
-    return percentiles(pd.Series(samples[0])), percentiles(pd.Series(samples[1]))
-
-
 def convention(result: StudyResult, measure: str) -> str:
     """What the numbers of the cards are of, and how they are counted."""
     return Convention.of(
         measure,
         len(result.query_ids),
         f"{counted(result.recipe['draws'], 'draw')} per level",
-        f"CVaR {percent(RISK)}, worst query, flips and moves at the last level",
+        f"CVaR {percent(RISK)}, worst query and flips at the last level",
         f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
         f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
-        FRONT,
     ).text
-
-
-def pareto(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cards with a column `front`: no ranker is better in one thing and as good in the others.
-
-    The three things are start (effectiveness), kept (robustness, in which a difference counts
-    beyond chance alone, see FRONT) and milliseconds a list (none where they are not known yet, and
-    compared only among rankers of this process, or of processes of their own);
-    the initial ranking takes no part and has no value.
-    """
-    rows = frame.to_dict("records")
-    less = {str(row["ranker"]): set(row["keeps_less_than"].split(SEPARATOR)) for row in rows}
-    points = {
-        str(row["ranker"]): (float(row["start"]), -float(np.nan_to_num(row["milliseconds_a_list"])))
-        for row in rows
-        if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
-    }
-
-    apart = {str(row["ranker"]): bool(row["own_process"]) for row in rows}
-
-    def beats(rival: str, label: str) -> bool:
-        pairs = list(zip(points[rival], points[label], strict=True))
-        if apart[rival] != apart[label]:  # their times are not comparable
-            pairs.pop()
-        better = rival in less[label] or any(theirs > ours for theirs, ours in pairs)
-        return better and label not in less[rival] and all(theirs >= ours for theirs, ours in pairs)
-
-    front = [
-        None if label not in points else not any(beats(rival, label) for rival in points)
-        for label in less
-    ]
-    return frame.assign(front=pd.array(front, dtype=object))
-
-
-def of_order(frame: pd.DataFrame) -> str:
-    """Why rankers of these cards change that use no initial ranking; empty where none does."""
-    changed = frame[(frame["start"] - frame["end"]).abs() > 0]
-    return readers_of_order([*map(str, changed["ranker"])])
-
-
-def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
-    """The same ranker without ordinal embeddings, where the study has it.
-
-    Of the same preset; where there is none, the only one of that name.
-
-    >>> twin_of("setrank-imsab-init@small", {"setrank-imsab@small": 0, "setrank-imsab": 0})
-    'setrank-imsab@small'
-    >>> twin_of("setrank-imsab-init#0123", {"setrank-imsab#4567": 0})
-    'setrank-imsab#4567'
-    """
-    name = RankerName.of(label)
-    bare = without_ordinals(name.base)
-    names = {text: RankerName.of(text) for text in labels}
-    twins = [text for text, twin in names.items() if bare and twin.base == bare]
-    variant = (name.preset, name.digits)
-    alike = [text for text in twins if (names[text].preset, names[text].digits) == variant]
-    candidates = alike or twins
-    return candidates[0] if len(candidates) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -439,13 +270,10 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     result, last, curve = points.result, points.levels[-1], points.curves[label]
     change = points.values[label][-1] - points.values[label][0]
     worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
-    initial = None if label == INITIAL else points.curves.get(INITIAL)
-    twin = twin_of(label, points.curves)
     unhurt = CERTIFIED if points.is_certified(label) else NO_WORST
     apart = RankerName.of(label).is_scored_apart
     times = result.facts.get(OWN_PROCESS if apart else "milliseconds_a_list", {})
     start, (kept, area) = curve[0], points.shares
-    rivals = [rival for rival in keep_more(kept, label) if INITIAL not in {rival, label}]
     kept_low, kept_high = percentiles(kept[label])
     area_low, area_high = percentiles(area[label])
     return {
@@ -458,41 +286,26 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
         "area": float(area_under_curve(points.distance, curve, start or np.nan)),
         "area_low": area_low,
         "area_high": area_high,
-        "keeps_less_than": SEPARATOR.join(rivals),
-        **_breakdown(points, label, "below_initial", None if initial is None else initial[0]),
-        **_breakdown(points, label, "below_twin", None if twin is None else points.curves[twin]),
+        "below_initial": _level_below_initial(points, label),
         "cvar": conditional_value_at_risk(change, RISK),
         "worst": unhurt if worst is None else result.query_ids[worst],
         "worst_change": 0.0 if worst is None else float(change[worst]),
-        **{name: known_mean(points.at(label, last, name)) for name in (*FLIPS, *MOVED)},
+        **{name: known_mean(points.at(label, last, name)) for name in FLIPS},
         "milliseconds_a_list": times.get(label, float("nan")),
-        "own_process": apart,
         "noise": within_noise(result, label, points.family, last),
     }
 
 
 def _not_asked(points: _Points, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
-    texts = {"ranker": label, "keeps_less_than": "", "worst": NOT_ASKED, "noise": ""}
     start = points.mean(points.at(label, points.levels[0], points.measure))
-    more = {"start": start, "own_process": False}
-    return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | more
+    known = {"ranker": label, "start": start, "worst": NOT_ASKED, "noise": ""}
+    return dict.fromkeys(tables.keys(columns()), float("nan")) | known
 
 
-def _breakdown(
-    points: _Points,
-    label: str,
-    name: str,
-    reference: Float64[np.ndarray, " levels"] | float | None,
-) -> dict[str, float]:
-    """The first level at which a curve is below, and where it crosses; NaN where it does not."""
-    levels, curve = points.levels, points.curves[label]
-    crossing = None if reference is None else breakdown_point(points.distance, curve, reference)
-    if crossing is None or reference is None:
-        return {name: float("nan"), f"{name}_crossing": float("nan")}
-    below = int(np.flatnonzero(curve - reference < 0)[0])
-    outwards = np.sign(levels[-1] - levels[0])
-    return {
-        name: float(levels[below]),
-        f"{name}_crossing": float(levels[0] + outwards * crossing),
-    }
+def _level_below_initial(points: _Points, label: str) -> float:
+    """The first level at which a curve is below the unchanged initial ranking; NaN: nowhere."""
+    if label == INITIAL or INITIAL not in points.curves:
+        return float("nan")
+    below = np.flatnonzero(points.curves[label] < points.curves[INITIAL][0])
+    return points.levels[below[0]] if len(below) else float("nan")

@@ -1,13 +1,13 @@
-"""Sections of a study of GSF's shuffles: picture, convention, errors, slopes."""
+"""Sections of a study of GSF's shuffles: picture, convention, errors."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.metrics.significance import bootstrap_intervals, student
+from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
@@ -19,9 +19,6 @@ from shuffleproof.core.studies.sections import Convention, Headline, Picture, Se
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
-
-SLOPES_TITLE = "Exponent of the error's fall with S"
-TITLE = "Equivariance error of every ranker by the number of shuffles"
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -51,17 +48,12 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     frame = table(result)
     yield Picture("group shuffles", (frame,))
     yield Convention(ERROR)
-    yield Table(frame, COLUMNS, TITLE)
-    yield Table(slopes(result), SLOPES, SLOPES_TITLE)
+    yield Table(frame, COLUMNS, "Equivariance error of every ranker by the number of shuffles")
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
-    return {
-        "table": records(table(result)),
-        "said": ERROR,
-        "slopes": records(slopes(result)),
-    }
+    return {"table": records(table(result)), "said": ERROR}
 
 
 ERROR = (
@@ -69,9 +61,6 @@ ERROR = (
     "change of a document's score when its list is shown in another order, divided by the "
     f"deviation of that list's scores under {REFERENCE} shuffles"
 )
-
-
-LEAST_POINTS = 3
 COLUMNS = (
     tables.RANKER,
     tables.Column("grouping", "Groups"),
@@ -87,26 +76,6 @@ COLUMNS = (
     tables.Column("seconds", "seconds", ".1f", "Of scoring, on this machine."),
     tables.Column("lists", "Lists", tables.COUNT, "Those whose scores differ."),
 )
-SLOPES = (
-    tables.RANKER,
-    tables.Column("own", "Trained with S", tables.COUNT, "Shuffles; 0: all pairs."),
-    tables.Column("slope", "Slope", tables.VALUE, "−0.5: the error falls as 1/√S."),
-    *tables.bounds(words="95 % interval (Student's t over the points)."),
-)
-
-
-class Slope(NamedTuple):
-    """The exponent a of error ∝ S^a, by least squares on logarithms.
-
-    Attributes:
-        value: of the means over all lists; NaN where fewer than three numbers S were measured.
-        low: the lower end of its 95 % interval, by Student's t over the points.
-        high: the upper end.
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 def table(result: StudyResult) -> pd.DataFrame:
@@ -133,45 +102,6 @@ def table(result: StudyResult) -> pd.DataFrame:
         )
     frame = pd.concat(frames, ignore_index=True).astype({"shuffles": int})
     return frame[tables.keys(COLUMNS)]
-
-
-def slope(result: StudyResult, ranker: str) -> Slope:
-    """The fitted exponent of a ranker's error, with its interval; −1/2 is due."""
-    frame = table(result)
-    sampled = frame[(frame["ranker"] == ranker) & (frame["grouping"] == SAMPLED)]
-    return fit_slope(
-        sampled["shuffles"].to_numpy(np.float64), sampled["error"].to_numpy(np.float64)
-    )
-
-
-def fit_slope(
-    shuffles: Float64[np.ndarray, " counts"], errors: Float64[np.ndarray, " counts"]
-) -> Slope:
-    """The exponent of the errors' fall and its interval.
-
-    The interval comes from how far the points lie from the line, so it holds what is shared by all
-    lists too: a shuffle of places is the same for lists of one length.
-
-    >>> found = fit_slope(np.array([1.0, 4.0, 16.0]), np.array([0.4, 0.2, 0.1]))
-    >>> round(found.value, 6), round(found.low, 6), round(found.high, 6)
-    (-0.5, -0.5, -0.5)
-    """
-    if len(errors) < LEAST_POINTS or not (errors > 0).all():
-        return Slope(float("nan"), float("nan"), float("nan"))
-    spread_x, together, _, spread_y = np.cov(np.log(shuffles), np.log(errors), bias=True).flat
-    slope, freedom = float(together / spread_x), len(errors) - 2
-    agreement = np.clip(together / np.sqrt(spread_x * spread_y), -1, 1) if spread_y else 0.0
-    error = np.sqrt((1 - agreement**2) * spread_y / spread_x / freedom)
-    return Slope(slope, *student(slope, float(error), freedom))
-
-
-def slopes(result: StudyResult) -> pd.DataFrame:
-    """SLOPES, one row a ranker."""
-    rows = [
-        (ranker, result.facts["own"][ranker][1], *slope(result, ranker))
-        for ranker in dict.fromkeys(map(str, result.trials["ranker"]))
-    ]
-    return pd.DataFrame(rows, columns=tables.keys(SLOPES))
 
 
 def _errors(

@@ -134,22 +134,9 @@ def run(workbench: Workbench, question: GroupShuffles) -> Generator[Progress, No
         return result if ids else None
 
     def facts() -> dict[str, Any]:
-        trained_ways = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
-        return workbench.facts(base, rankers) | {
-            "set_size": base.lists.mean_length,
-            "own": trained_ways,
-        }
+        return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
 
     return (yield from workbench.run(plan, ids, facts, work))
-
-
-def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
-    """A ranker's own groups as the study's families say them: circular windows are one shuffle.
-
-    >>> own_way("circular", 8), own_way("sampled", 8), own_way("exhaustive", 8)
-    (('sampled', 1), ('sampled', 8), ('exhaustive', 0))
-    """
-    return {"circular": (SAMPLED, 1), SAMPLED: (SAMPLED, shuffles), PAIRS: (PAIRS, 0)}[grouping]
 
 
 def _spreads(

@@ -43,6 +43,6 @@ class MultiRanking(Question):
         return cls(tuple(named_rankers(rows)), swaps, seeds_of(rows), measures)
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
-        """Open the lists of the first ranking; the others are fitted when they are needed."""
-        opening = self.module("study").open_cells(scope, scope.recipe(self.initial), self.rankers)
-        return (yield from self.run((yield from opening)))
+        """Open the lists with all initial rankings; train, exchange and measure."""
+        workbench = yield from scope.open_workbench(scope.recipe(self.initial))
+        return (yield from self.run(workbench))

@@ -6,7 +6,7 @@ condition (`kinds.multi_ranking.ranking_conditions`); a condition is scored on t
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,6 @@ from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, with_words
-from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
@@ -30,14 +28,10 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     scores_under,
 )
 from shuffleproof.core.studies.names import swap_named
-from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.resolved_rankers import resolve, train_row
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import Workbench
-
-EARLY = "in-sample"
-"""How training queries are scored as long as only test lists are asked for."""
 
 
 @dataclass(frozen=True)
@@ -100,38 +94,6 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def open_cells(
-    scope: Scope, recipe: ListRecipe, names: Sequence[str]
-) -> Generator[Progress, None, Workbench]:
-    """The data with the candidate lists of its first initial ranking, which cuts them.
-
-    The other rankings are fitted by `run`, one after the other, each drawn as soon as it is there.
-    Test lists are the same whether scores of training queries are cross-fitted, which takes most
-    of the time: that is left to `run` too, before anything is trained on the lists.
-
-    Args:
-        scope: the data set.
-        recipe: how lists are made, with all initial rankings of training.
-        names: the rankers to be studied; stored ones (`name#digits`) are held against the lists
-            before anything is trained, so that with them all rankings are fitted here.
-
-    Returns:
-        The workbench of all rankings, of which its lists carry the first.
-
-    Raises:
-        UsageError: one of them cannot be an initial ranking.
-    """
-    recipe = recipe.of_today()
-    for name in recipe.initial:
-        initial_spec(name, recipe.seed)
-    if any(leaf.digits for name in names for leaf in RankerName.parse(name).leaves):
-        return (yield from scope.open_workbench(recipe))
-    workbench = yield from scope.open_workbench(
-        replace(recipe, initial=recipe.initial[:1], scores=EARLY)
-    )
-    return replace(workbench, recipe=recipe.for_fold(workbench.fold))
-
-
 def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
     """The plan: each initial ranking for itself, then every ranker under every condition.
 
@@ -178,12 +140,7 @@ def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
 
 
 def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet.
-
-    Args:
-        workbench: as `open_cells` gives it, or with the lists of all its initial rankings.
-        question: what is to be measured.
-    """
+    """Train and measure what is not stored yet."""
     plan = plan_conditions(workbench, question)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
     records = workbench.store.records
@@ -198,59 +155,34 @@ def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, Non
 
 
 class _Lists:
-    """The lists with as many rankings as are asked for, made when they first are."""
+    """The test lists; with the rankings of test time once a condition reads one of them."""
 
     def __init__(self, workbench: Workbench, initial: Sequence[str]) -> None:
         self.workbench, self.initial = workbench, initial
         self.extended: JudgedLists | None = None
-        self.complete = False
 
     def reading(self, columns: Sequence[int | None]) -> Generator[Progress, None, JudgedLists]:
-        """Lists that have these rankings; the study's first points need not wait for the others."""
-        yield from self.carrying(
-            1 + max((column for column in columns if column is not None), default=0)
-        )
-        current: JudgedLists = self.workbench.prepared.test
-        if all(column is None or column < current.lists.rankings for column in columns):
-            return current
+        """Lists that have these rankings."""
+        test: JudgedLists = self.workbench.prepared.test
+        if all(column is None or column < test.lists.rankings for column in columns):
+            return test
         if self.extended is None:
             self.extended = yield from extended_lists(self.workbench, self.initial)
         return self.extended
-
-    def whole(self) -> Generator[Progress, None, Workbench]:
-        """The workbench to train with: every ranking in its lists, made as its recipe says."""
-        if not self.complete:
-            yield from self.made(self.workbench.recipe)
-            self.complete = True
-        return self.workbench
-
-    def carrying(self, count: int) -> Generator[Progress, None, None]:
-        """Fit rankings of training until the lists carry so many, or all."""
-        names = self.workbench.recipe.initial
-        present = self.workbench.prepared.test.lists.rankings
-        for upto in range(present + 1, min(count, len(names)) + 1):
-            yield from self.made(replace(self.workbench.recipe, initial=names[:upto], scores=EARLY))
-
-    def made(self, recipe: ListRecipe) -> Generator[Progress, None, None]:
-        """Make the lists by this recipe; what was fitted for earlier ones stays noted."""
-        workbench = yield from self.workbench.relisted(recipe)
-        self.workbench = replace(workbench, recipe=self.workbench.recipe)
 
 
 def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, CellResult]:
     row = next(
         row for row in plan.rows if (row.label, row.condition) == (cell.row.ranker, cell.row.family)
     )
-    is_initial = "initial" in row.ranker
-    workbench = lists.workbench if is_initial else (yield from lists.whole())
     test = yield from lists.reading(row.columns)
     facts: dict[str, Any] = {"queries": len(test.lists), "set_size": test.lists.mean_length}
-    if is_initial:
+    if "initial" in row.ranker:
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
         ranker, training_facts = yield from with_words(
-            train_row(workbench, row.label, changes), f"of {row.label}"
+            train_row(lists.workbench, row.label, changes), f"of {row.label}"
         )
         facts |= training_facts
         if row.condition == TRAINED:

@@ -133,6 +133,6 @@ def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None
     if not found or any(set(labels) - set(reasons) for reasons in found.values()):
         return
     sentences = [
-        f"{family} means nothing for {in_words(reasons)}" for family, reasons in found.items()
+        f"{family} is left out for {in_words(reasons)}" for family, reasons in found.items()
     ]
     raise UsageError(f"nothing is left to study: {'. '.join(sentences)}; name others")

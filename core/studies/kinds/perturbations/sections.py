@@ -1,4 +1,4 @@
-"""A study of perturbations, told: losses, whom attacks reach, what is left out."""
+"""Sections of a study of perturbations: losses, and what is left out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.conventions import derivable, derive_values
+from shuffleproof.core.studies.conventions import derive_values
 from shuffleproof.core.studies.kinds.perturbations.applicability import (
     in_words,
 )
@@ -29,7 +29,6 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.words import counted, listed, number
@@ -39,9 +38,6 @@ UNLIKE = (
     "for every ranker alike."
 )
 
-LAST = "last"
-"""At each family's last level, where nobody chooses another."""
-
 
 def headline(result: StudyResult, view: View) -> Headline:
     """Who loses most at the last level of any family, and whose largest loss is least.
@@ -50,7 +46,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     reach, for every ranker alike.
     """
     measure = view.measure(result)
-    last = condense(losses(result, measure), LAST).dropna(subset=["loss"])
+    last = last_levels(losses(result, measure)).dropna(subset=["loss"])
     last = last[last["ranker"].isin(view.compared_labels(dict.fromkeys(last["ranker"])))]
     same = _of_same_documents(last["family"])
     apart, last = not same.all(), last[same]
@@ -73,19 +69,13 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = view.measure(result)
     frame = losses(result, measure)
-    cells = condense(frame, LAST)
+    cells = last_levels(frame)
     groups = families_by_heading(cells["family"])
     left_out = omitted(result.facts)
     by_level = list(_by_level(result, view))
-    yield Picture("losses", (cells, groups, measure, left_out), by_level, title="Last level")
-    worst = condense(frame, "worst"), groups, measure, left_out
-    yield Picture("losses", worst, title="Worst level")
-    wide = transfer(frame)
-    if not wide.empty:
-        yield transfer_table(frame, measure)
-        yield Sentence(transfer_text(wide, measure))
+    yield Picture("losses", (cells, groups, measure, left_out), by_level)
     for sentence in _notes(result.facts, set(cells["family"])):
-        yield Sentence(sentence)
+        yield Convention(sentence)
     yield Convention(_convention(result, measure))
     title = "Losses by ranker, family and level"
     yield tables.Table(frame, COLUMNS, title, folded=True)
@@ -94,13 +84,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     measure, facts = str(result.measures[0]), result.facts
-    frame = losses(result, measure)
-    wide = transfer(frame).to_dict("index")
     return {
-        "transfer": {
-            str(attacked): {str(ranker): float(loss) for ranker, loss in of_row.items()}
-            for attacked, of_row in wide.items()
-        },
         "left_out": facts.get("left_out", {}),
         "lists_that_reach": facts.get("reached", {}),
         "finding": headline(result, View()).text,
@@ -134,51 +118,6 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
 EXACT = 1e-9
 """What a share of levels may be off by its rounding."""
 
-CANNOT = "cannot be "
-"""How a reason begins that is no want of meaning: `cannot be re-scored, …`."""
-
-
-def transfer(frame: pd.DataFrame) -> pd.DataFrame:
-    """What an attack on one network costs every ranker, at the last level of each attack.
-
-    Returns:
-        The loss; a row a network attacked, a column a ranker that was hit: all but the initial
-        ranking, which reads no feature. Empty without attacks.
-    """
-    attacks = frame[frame["family"].map(attack_target).astype(bool) & (frame["ranker"] != INITIAL)]
-    last = attacks.groupby(["ranker", "family"], sort=False).tail(1)
-    named = last.assign(attacked=last["family"].map(attack_target))
-    wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
-    return wide.rename_axis(index=None, columns=None)
-
-
-def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
-    """`transfer` as it is shown."""
-    wide = transfer(losses)
-    columns = [tables.Column(str(name), str(name), tables.CHANGE) for name in wide]
-    title = f"{measure} lost by attacks at the last level: made on a row, felt by a column"
-    named = wide.rename_axis("attacked").reset_index()
-    return tables.Table(named, [tables.Column("attacked", "Made on", tables.NAME), *columns], title)
-
-
-def transfer_text(wide: pd.DataFrame, measure: str) -> str:
-    """How much of an attack reaches the rankers that it was not made for, in words.
-
-    >>> frame = pd.DataFrame({"dlcm": [0.2, 0.05], "gsf": [0.1, 0.3]}, index=["dlcm", "gsf"])
-    >>> print(transfer_text(frame, "RR"))
-    Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
-    """
-    known = [name for name in wide.index if name in wide.columns]
-    on_attacked = [float(wide.loc[name, name]) for name in known]
-    others = wide.to_numpy(float)[wide.index.to_numpy()[:, None] != wide.columns.to_numpy()]
-    others = others[~np.isnan(others)]
-    if not on_attacked or not len(others):
-        return ""
-    hit, passed = float(np.mean(on_attacked)), float(others.mean())
-    share = f": {100 * passed / hit:.0f} %" if hit > 0 and passed > 0 else ""
-    text = f"Attacks cost the network that they are made on {hit:.3f} {measure} on average and "
-    return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
-
 
 def omitted(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(ranker, family) pairs of which the family means nothing for the ranker."""
@@ -187,51 +126,33 @@ def omitted(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """For which rankers families mean nothing or cannot be asked, and why, in words.
+    """For which rankers families are left out, and why.
 
     >>> omission_text({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
-    'threads means nothing for mart (no network).'
-    >>> omission_text({"left_out": {"unit-error": {"scores#01": "cannot be re-scored, a file"}}},
-    ...          ["unit-error"])
-    'unit-error: scores#01 cannot be re-scored (a file).'
+    'threads is left out for mart (no network).'
     """
+    left_out = facts.get("left_out", {}).items()
     return " ".join(
-        sentence
-        for family, reasons in facts.get("left_out", {}).items()
-        if family in families
-        for sentence in _sentences(family, reasons)
+        f"{family} is left out for {in_words(reasons)}."
+        for family, reasons in left_out
+        if family in families and reasons
     )
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """Which levels are more than some lists have, in words.
+    """How many lists reach the levels that some do not; the others change as far as they go.
 
     >>> short_of({"reached": {"promote": {"10": 30, "1000": 0}}, "queries": 38}, ["promote"])
-    'promote: 30 of 38 lists reach level 10, none level 1000; the others change as far as they go.'
+    'promote: 30 of 38 lists reach level 10, 0 of 38 lists reach level 1000.'
     """
-    sentences = []
-    for family, levels in facts.get("reached", {}).items():
-        if family not in families:
-            continue
-        parts = [f"{count or 'none'} level {level}" for level, count in levels.items()]
-        first, _, rest = parts[0].partition(" ")
-        verb = "reach" if next(iter(levels.values())) > 1 else "reaches"
-        lists = f"list{'' if facts['queries'] == 1 else 's'}"
-        parts[0] = f"{first} of {facts['queries']} {lists} {verb} {rest}"
-        sentences.append(f"{family}: {', '.join(parts)}; the others change as far as they go.")
-    return " ".join(sentences)
-
-
-def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
-    nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
-    if nothing:
-        yield f"{family} means nothing for {in_words(nothing)}."
-    others: dict[str, list[str]] = {}
-    for name in reasons.keys() - nothing.keys():
-        others.setdefault(reasons[name], []).append(name)
-    for reason, names in sorted(others.items()):
-        verb, _, why = reason.partition(", ")
-        yield f"{family}: {', '.join(sorted(names))} {verb} ({why})."
+    lists = counted(facts.get("queries", 0), "list")
+    reached = facts.get("reached", {}).items()
+    parts = {
+        family: [f"{count} of {lists} reach level {level}" for level, count in levels.items()]
+        for family, levels in reached
+        if family in families
+    }
+    return " ".join(f"{family}: {', '.join(texts)}." for family, texts in parts.items())
 
 
 COLUMNS = (
@@ -323,26 +244,10 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
 
-def condense(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
-    """One row a ranker and family.
-
-    Args:
-        frame: `losses`.
-        strength: LAST, or `worst`: the level that hurts most. The first level, at which nothing
-            changes, has no say where there are others.
-
-    Returns:
-        ranker, family, level, loss.
-    """
-    names = ["ranker", "family", "level", "loss"]
-    points = frame.groupby(names[:2], sort=False)["loss"]
-    rows = frame.loc[(points.cumcount() > 0) | (points.transform("size") == 1), names]
-    by = [rows["ranker"], rows["family"]]
-    if strength == "worst":
-        chosen = rows["loss"].fillna(-np.inf).groupby(by, sort=False).idxmax()
-    else:
-        chosen = rows.index.to_series().groupby(by, sort=False).max()
-    return rows.loc[chosen].reset_index(drop=True)
+def last_levels(frame: pd.DataFrame) -> pd.DataFrame:
+    """The last level of each ranker and family in `losses`: ranker, family, level, loss."""
+    last = ~frame.duplicated(["ranker", "family"], keep="last")
+    return frame.loc[last, ["ranker", "family", "level", "loss"]].reset_index(drop=True)
 
 
 def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -366,47 +271,6 @@ def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.Da
         if not is_as_is(family, level)
     }
     return paired_rows(frame, pairs).assign(measure=loss_in(measure))
-
-
-def regret_axis(measure: str) -> str:
-    """What the axis of `regrets_of` is called.
-
-    >>> regret_axis("NDCG@10")
-    '1 − NDCG(ideal=shown)@10'
-    """
-    return f"1 − {Measure.parse(measure).under(ideal='shown')}"
-
-
-def has_regret(result: StudyResult, family: str, measure: str) -> bool:
-    """Whether the documents of a family change, and the best order of those left is known."""
-    of_set = "set" in result.facts.get("changes", {}).get(family, ())
-    has_ideal = "ideal" in Measure.parse(measure).entry.conventions
-    return of_set and has_ideal and derivable(_within_reach(measure), result.stored_measures)
-
-
-def regrets_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """What share of the best order of the very documents shown each ranker misses, by level.
-
-    Where documents leave or come, the best that is within reach changes for every ranker alike;
-    this is what is left to the ranker. A list without a relevant document misses nothing.
-
-    Args:
-        result: of the study.
-        summary: the rows of the family and measure.
-        measure: NDCG, at any cut-off.
-
-    Returns:
-        The rows with p: 1 minus the measure whose ideal is the documents shown.
-    """
-    frame, shown = summary.reset_index(drop=True), _within_reach(measure)
-    points = zip(frame["ranker"], frame["family"], frame["level"], strict=True)
-    values = [result.per_query(*point, shown) for point in points]
-    pairs = {row: (np.ones_like(of_row), of_row) for row, of_row in enumerate(values)}
-    return paired_rows(frame, pairs).assign(measure=regret_axis(measure))
-
-
-def _within_reach(measure: str) -> str:
-    return str(Measure.parse(measure).under(ideal="shown", empty="one"))
 
 
 def of_family(result: StudyResult, family: str) -> StudyResult:

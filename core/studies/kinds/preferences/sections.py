@@ -78,12 +78,6 @@ SCALES = (
     Column("seconds", "Seconds", tables.SHORT, "Of one order, on this machine."),
 )
 
-CALIBRATION = (
-    Column("told", "Function says", tables.VALUE, "Mean probability that the first is better."),
-    Column("right", "Is right", tables.VALUE, "Share whose first document has the higher grade."),
-    Column("pairs", "Pairs", tables.COUNT),
-)
-
 
 class Bound(NamedTuple):
     """What is proven of an aggregator.
@@ -181,10 +175,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     if len(proven):
         yield Picture("bounds", (proven,))
         yield Table(_with_titles(proven), BOUNDS, "Bounds that are proven, and what was measured")
-    bins = calibration(result)
-    if len(bins):
-        facts = bins, str(result.facts["origin"])
-        yield Picture("calibration", facts, [Table(bins, CALIBRATION, "Calibration")])
     by_items = _with_titles(scale(result))
     if len(by_items):
         yield Picture("calls", (by_items,))
@@ -199,7 +189,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "summary": records(summary(result)),
         "bounds": records(bounds(result)),
         "consistency": result.facts["consistency"],
-        "calibration": records(calibration(result)),
         "scale": records(scale(result)),
     }
 
@@ -297,12 +286,6 @@ def scale(result: StudyResult) -> pd.DataFrame:
         for name, level in zip(rows["ranker"].astype(str), rows["level"].tolist(), strict=True)
     ]
     return pd.DataFrame(costs, columns=tables.keys(SCALES))
-
-
-def calibration(result: StudyResult) -> pd.DataFrame:
-    """What a trained function says of pairs of unequal grade, and how often it is right."""
-    rows = result.facts.get("calibration", ())
-    return pd.DataFrame(rows, columns=tables.keys(CALIBRATION))
 
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:

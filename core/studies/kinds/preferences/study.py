@@ -9,7 +9,7 @@ what it was shown.
 import hashlib
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -39,8 +39,6 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.pairs.function import (
-    CalibrationBin,
-    calibration,
     preferences_of,
 )
 from shuffleproof.core.seeds import generator
@@ -92,8 +90,6 @@ class Material:
         pairs: the preferences, by query.
         labels: the grades, by query, NaN where there is none; empty: none is known.
         origin: what the preferences are from, in words.
-        calibration: of a function, what it says of pairs of unequal grade against how often it is
-            right.
     """
 
     name: str
@@ -101,7 +97,6 @@ class Material:
     pairs: tuple[Pairs, ...]
     labels: tuple[Float64[np.ndarray, " items"], ...]
     origin: str
-    calibration: tuple[CalibrationBin, ...] = ()
 
     @classmethod
     def of(cls, name: str, preferences: Preferences, queries: int | None) -> "Material":
@@ -237,7 +232,7 @@ def open_preferences(
         data, tuple(dataset.query_ids[query] for query in lists.queries.tolist()),
         tuple(pairs_of_matrix(np.asarray(matrix, np.float64)) for matrix in matrices),
         tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
-        question.function, calibration(function.ranker, base),
+        question.function,
     )  # fmt: skip
 
 
@@ -294,7 +289,6 @@ def _facts(material: Material) -> dict[str, Any]:
     return {
         "data": material.name, "queries": len(rows), "origin": material.origin,
         "consistency": consistency,
-        "calibration": [asdict(point) for point in material.calibration],
     }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ this level, and does it differ from a chosen ranker at the same level? Each is a
 queries, and Holm's adjustment covers all answers to the same question in the table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from typing import Any
@@ -16,20 +16,17 @@ from jaxtyping import Float64
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.randomisation import randomisation_p
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
-from shuffleproof.core.rankers.registry import RANKERS, spec
-from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.paired_differences import (
-    PAPER_FAMILY,
+    claim_text,
     loss_in,
     paired_rows,
     rising_verdict,
@@ -41,38 +38,12 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import interval, listed, p_value, signed
 
 Queries = Float64[np.ndarray, " queries"]
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
-
-
-def falls(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
-    """Every ranker at every level beside the undisturbed initial ranking; one family of tests.
-
-    Returns:
-        Columns ranker, level (outwards from the unchanged one), mean; difference of the means,
-        share of the reference's mean, p (paired t, adjusted by Holm over all rows) and n, where
-        the study has the initial ranking, NaN and 0 elsewhere.
-    """
-    labels, levels = [label for label, _ in result.recipe["rankers"]], _levels(result, family)
-    parsed = Measure.parse(measure)
-    reference = result.per_query(INITIAL, family, levels[0], measure) if INITIAL in labels else None
-    start = float("nan") if reference is None else mean_of(parsed, reference)
-    rows = []
-    for label, level in product(labels, levels):
-        values = result.per_query(label, family, level, measure)
-        test = NO_TEST if reference is None or label == INITIAL else paired_t(values, reference)
-        share = test.difference / start if start else float("nan")
-        rows.append(
-            (label, level, mean_of(parsed, values), test.difference, share, test.p_value, test.n)
-        )
-    frame = pd.DataFrame(rows, columns=["ranker", "level", "mean", "difference", "share", "p", "n"])
-    return frame.assign(p=holm(frame["p"].to_numpy()))
 
 
 def _level_in_words(family: str, level: float) -> str:
@@ -106,28 +77,13 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         [(setrank, drops[0].astype(np.float64)), (dlcm, drops[1].astype(np.float64))]
     )
     (step,) = records(verdict.steps.drop(columns=["less", "more"]))
-    by_the_paper = family == PAPER_FAMILY
     return {
         "claim": f"{dlcm} falls further than {setrank}",
-        "whose": "The paper's claim"
-        if by_the_paper
-        else f"What the paper claims of {PAPER_FAMILY},",
         "verdict": verdict.word,
+        "text": verdict.text,
         **step,
         "level": levels[-1],
     }
-
-
-def claim_text(verdict: Mapping[str, Any]) -> str:
-    """What `claim` found, in words; nothing where it found nothing."""
-    if not verdict:
-        return ""
-    bounds = f"95 % {interval(verdict['low'], verdict['high'])}"
-    return (
-        f"{verdict['whose']} that {verdict['claim']}: {verdict['verdict']} here (difference of the "
-        f"falls {signed(verdict['difference'])}, {bounds}, {p_value(verdict['p'])}, "
-        f"n = {verdict['n']}, paired t)."
-    )
 
 
 def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
@@ -157,50 +113,6 @@ def _loss_curves(
 ) -> tuple[pd.DataFrame, str, str, str]:
     losses = losses_of(result, family, measure)
     return losses, family, loss_in(measure), entry_of(family).unit
-
-
-def of_order(
-    result: StudyResult, family: str, measure: str, rankers: Sequence[str] | None = None
-) -> str:
-    """Why rankers that use no initial ranking change with it: they read the order shown.
-
-    Args:
-        result: of an initial-ranking study.
-        family: of perturbations.
-        measure: one that follows from what is stored.
-        rankers: labels; by default all.
-    """
-    frame = falls(result, family, measure)
-    changing = [
-        str(label)
-        for label, ranker_rows in frame.groupby("ranker", sort=False)
-        if np.ptp(ranker_rows["mean"])
-    ]
-    return readers_of_order([label for label in changing if rankers is None or label in rankers])
-
-
-def readers_of_order(moved: Sequence[str]) -> str:
-    """Why those of these rankers change that use no initial ranking: they read the order shown.
-
-    >>> readers_of_order(["dlcm-without-init", "mart"]).partition(",")[0]
-    'DLCM without init reads no initial ranking'
-    """
-    readers = [RankerName.of(label).display for label in moved if _fed_shuffled(label)]
-    if not readers:
-        return ""
-    verb = "reads" if len(readers) == 1 else "read"
-    return (
-        f"{listed(readers)} {verb} no initial ranking, but documents one after another, in a fixed "
-        "shuffle of the order shown: another order shown is read in another order, so answers "
-        "change without any use of the initial ranking."
-    )
-
-
-def _fed_shuffled(label: str) -> bool:
-    """Whether a ranker of the registry reads the order shown, shuffled, and no initial ranking."""
-    base = RankerName.of(label).base
-    recipe = spec(base).recipe() if base in RANKERS else {}
-    return bool(recipe.get("model", {}).get("feed") == "shuffled")
 
 
 TESTED = (
@@ -242,9 +154,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         if several:
             yield Finding(f"{measure}: {headline(result, View((measure,), family=family)).text}")
         yield Convention(Measure.parse(measure).convention())
-        yield Sentence(claim_text(claim(result, family, measure)))
-        yield Sentence(of_order(result, family, measure))
-        frame = marks(result, family, measure, baseline, view.test)
+        yield Finding(claim_text(claim(result, family, measure)))
+        frame = marks(result, family, measure, baseline)
         title = f"Is it more than chance? {measure} under {family}"
         yield tables.Table(frame, columns(baseline), title, [TESTED], folded=True)
     yield tables.Table(summary, SUMMARY, "Every number", folded=True)
@@ -266,12 +177,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
             for measure in result.measures
         ]
     }
-
-
-TESTS = {
-    "paired t": "Student's paired t test",
-    "randomisation": "Fisher's paired randomisation test, 10 000 exchanges",
-}
 
 
 def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
@@ -305,7 +210,6 @@ def marks(
     family: str,
     measure: str,
     baseline: str = INITIAL,
-    test: str = "paired t",
 ) -> pd.DataFrame:
     """The significance table of one family and measure: `columns`.
 
@@ -316,16 +220,13 @@ def marks(
         family: of perturbations.
         measure: one whose values are stored, or follow from those stored.
         baseline: the ranker that the others are compared with.
-        test: a name of `TESTS`.
 
     Raises:
-        UnknownNameError: the study has no such ranker, or there is no such test.
+        UnknownNameError: the study has no such ranker.
     """
     labels = list(dict.fromkeys(result.trials.ranker))
     if baseline not in labels:
         raise UnknownNameError("ranker of the study", baseline, labels)
-    if test not in TESTS:
-        raise UnknownNameError("test", test, TESTS)
     trials = result.trials[result.trials.family == family]
     taus = trials.groupby(["ranker", "level"])["tau"].mean().to_dict()
     levels = list(dict.fromkeys(trials.level))
@@ -352,21 +253,9 @@ def marks(
             for point, reference in zip(points, references, strict=True)
         ]
         compared = [NO_TEST if pair is None else paired_t(*pair) for pair in pairs]
-        raw = np.array([comparison.p_value for comparison in compared])
-        p = holm(raw if test == "paired t" else _randomised_p_values(pairs, name))
+        p = holm(np.array([comparison.p_value for comparison in compared]))
         difference = np.array([comparison.difference for comparison in compared])
         frame[name], frame[f"{name}_p"] = difference, p
         frame[f"{name}_effect"] = [comparison.effect_size for comparison in compared]
         frame[f"{name}_mark"] = np.where(p <= ALPHA, np.where(difference > 0, "▲", "▼"), "")
     return frame
-
-
-def _randomised_p_values(
-    pairs: Sequence[tuple[Queries, Queries] | None], name: str
-) -> Float64[np.ndarray, " rows"]:
-    """The p values of a column by Fisher's test, all rows with the same exchanges of a column."""
-    p = np.full(len(pairs), np.nan)
-    differences = {row: pair[0] - pair[1] for row, pair in enumerate(pairs) if pair is not None}
-    if differences:
-        p[[*differences]] = randomisation_p(np.stack([*differences.values()]), generator(0, name))
-    return p

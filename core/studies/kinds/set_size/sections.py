@@ -1,4 +1,4 @@
-"""Sections of a study of set size: curves, the paper's claim, losses, the map of sizes.
+"""Sections of a study of set size: curves and the paper's claim.
 
 The claim (Table 3): trained on the smallest lists and tested on the largest, SetRank IMSAB drops
 least, then SetRank MSAB, then DLCM.
@@ -20,8 +20,8 @@ from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.paired_differences import (
+    claim_text,
     loss_in,
-    mean_differences,
     paired_rows,
     rising_verdict,
 )
@@ -32,18 +32,9 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
-    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
-
-MAPS = {
-    "quality": ("mean", "{} on lists of N1"),
-    "shift": ("shift", "minus that of the same ranker trained on lists of N1"),
-    "order": ("order_stability", "τ between the orders of the documents shared with lists of N0"),
-    "scores": ("score_shift", "shift of their scores, in standard deviations"),
-}
-"""What is mapped by N0 and N1: the column of `curves`, and what it is."""
 
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
 """Who drops least to most, by the paper."""
@@ -61,13 +52,6 @@ CURVES = (
     tables.Column("shift", "− trained on N1", tables.CHANGE),
     tables.Column("order_stability", "τ of shared", tables.TAU, "Orders of the shared documents."),
     tables.Column("score_shift", "scores shifted", tables.TAU, "In standard deviations."),
-)
-DROPS = (
-    tables.RANKER,
-    tables.Column("trained_on", "N0", tables.COUNT, "The smallest size that it was trained on."),
-    tables.Column("tested_on", "N1", tables.COUNT, "The largest size that it was tested on."),
-    tables.Column("loss", "loss", tables.CHANGE, "Mean on lists of N0 minus that on N1."),
-    *tables.bounds(spec=tables.CHANGE, words="95 % interval of the loss (paired t, Holm)."),
 )
 
 
@@ -120,34 +104,21 @@ def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = view.measure(result)
-    frame, lost = curves(result, measure), drops(result, measure)
+    frame = curves(result, measure)
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
         at_home = "" if home is None or len(sizes) < 2 else f", trained on {home}"
         for title, words, points in (
             ("Mean", measure, frame),
             ("Loss", loss_in(measure), losses_of(result, measure)),
-            ("Regret", regret_axis(measure), regrets(result, measure)),
         ):
             of_home = points[points["trained_on"].isin((ANY, str(home)))]
             if len(of_home):
                 yield Picture("set size", (of_home, words, home), title=title + at_home)
     yield Finding(claim_text(claim(result, measure)))
-    if len(lost):
-        yield tables.Table(lost, DROPS, drops_title(measure))
-    yield Sentence("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
-    trained = frame[~frame["ranker"].isin((CEILING, INITIAL))]
-    columns = {column.key: column for column in CURVES}
-    rows = (columns["ranker"], columns["trained_on"])
-    for name, (column, words) in MAPS.items():
-        measured = frame[frame[column].notna()]
-        if measured.empty:
-            continue
-        table = tables.wide_table(measured, rows, "size", columns[column], words.format(measure))
-        facts = trained, name, measure
-        yield Picture("sizes", facts, [table], title=f"Map: {name}") if len(trained) else table
+    yield Convention("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
-    yield tables.Table(frame, CURVES, "Means by ranker, N0 and N1", folded=True)
+    yield tables.Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -184,7 +155,7 @@ def losses_of(result: StudyResult, measure: str) -> pd.DataFrame:
 
     Returns:
         CURVES and p of every ranker (not of the candidates alone): its mean is the loss from
-        `home_of`, as in `drops`. All are tested together.
+        `home_of`. All are tested together.
     """
     frame = curves(result, measure)
     frame = frame[~frame["ranker"].isin((CEILING, INITIAL))].reset_index(drop=True)
@@ -197,58 +168,10 @@ def losses_of(result: StudyResult, measure: str) -> pd.DataFrame:
     return paired_rows(frame, pairs)
 
 
-def regret_axis(measure: str) -> str:
-    """What the axis of `regrets` is called."""
-    return f"{measure} below the ceiling"
-
-
-def regrets(result: StudyResult, measure: str) -> pd.DataFrame:
-    """How far each ranker stays below the best order of the very candidates it was shown.
-
-    Where documents leave, the best that is within reach changes too; this is what is left to the
-    ranker, and the same question at every size.
-
-    Returns:
-        CURVES and p, of all but the ceiling: its mean is the ceiling minus the ranker's value,
-        paired by query. Empty where the study has no ceiling.
-    """
-    frame = curves(result, measure)
-    best = _best(result, measure)
-    has_ceiling = (frame["ranker"] != CEILING) & frame["size"].isin([*best])
-    frame = frame[has_ceiling].reset_index(drop=True)
-    pairs = {
-        row: (best[point[2]], result.per_query(*point, measure))
-        for row, point in enumerate(_points(frame))
-    }
-    return paired_rows(frame, pairs)
-
-
 def _points(frame: pd.DataFrame) -> Iterator[tuple[str, str, int]]:
     """Ranker, N0 and N1 of every row of `curves`."""
     for ranker, home, size in zip(frame["ranker"], frame["trained_on"], frame["size"], strict=True):
         yield str(ranker), str(home), int(size)
-
-
-def drops_title(measure: str) -> str:
-    """The title of the table `drops`."""
-    return f"Loss of {measure} between the smallest and the largest lists"
-
-
-def drops(result: StudyResult, measure: str) -> pd.DataFrame:
-    """DROPS: of every ranker that is trained on lists, from the smallest N0, least first.
-
-    Where test lists do not reach N0 and a larger N1 there is nothing to compare, and no drop.
-    """
-    ends = _ends(result)
-    if not ends:
-        return pd.DataFrame(columns=tables.keys(DROPS))
-    losses = np.stack([_loss(result, label, *sizes, measure) for label, sizes in ends.items()])
-    trained_on, tested_on = zip(*ends.values(), strict=True)
-    frame = mean_differences(losses).assign(
-        ranker=[*ends], trained_on=trained_on, tested_on=tested_on
-    )
-    frame = frame.rename(columns={"mean": "loss"})[tables.keys(DROPS)]
-    return frame.sort_values("loss", kind="stable", ignore_index=True)
 
 
 def claim(result: StudyResult, measure: str) -> dict[str, Any]:
@@ -290,11 +213,6 @@ def shorter(facts: Mapping[str, Any]) -> str:
         if count
     ]
     return f"Lists left as they are: {', '.join(counts)}" if counts else ""
-
-
-def claim_text(found: Mapping[str, Any]) -> str:
-    """The paper's claim and its verdict in a sentence; empty where it is not tested."""
-    return f"The paper's claim that {found['claim']} {found['text']}" if found else ""
 
 
 def _is_without_ordinals(label: str, name: str) -> bool:

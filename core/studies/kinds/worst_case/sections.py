@@ -42,13 +42,12 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     recipe = result.recipe
     unit = str(recipe["search"]["unit"])
     yield Picture("worst case", (frame, measure, unit))
-    convention = (
-        Measure.parse(measure).convention(),
-        f"N = {counted(result.facts['queries'], 'query')}",
+    yield Convention.of(
+        measure,
+        result.facts["queries"],
         f"{counted(recipe['draws'], 'random order')} per budget",
         f"{unit} of the {recipe['target']}",
     )
-    yield Convention(" · ".join(convention))
     yield shown_table(frame, unit)
 
 

@@ -1,15 +1,12 @@
 """The study of perturbations: carrying stays honest, labels train, attacks attack, trials last."""
 
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.measure import Measure
@@ -39,41 +36,19 @@ from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, Trial, plan
 from shuffleproof.core.studies.workbench import Workbench
-from tests import small_set
+from tests.core.studies import test_studies
+from tests.core.studies.test_studies import random_lists
 
 
 @pytest.fixture(scope="module")
 def judged():
-    draw = generator(0, "perturbations")
-    lengths = np.array([0, 1, 2, 8, 12, 30, 30])
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    features = draw.normal(size=(offsets[-1], 3)).astype(np.float32)
-    labels = np.clip(np.round(features[:, 0] + draw.normal(size=len(features))), 0, 4)
-    dataset = RankingDataset(
-        features=features,
-        labels=labels.astype(np.float32),
-        offsets=offsets,
-        query_ids=tuple(f"q{i}" for i in range(len(lengths))),
-        feature_ids=(1, 2, 3),
-    )
-    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, features[:, :1]))
+    return random_lists()
 
 
-@dataclass
-class FeatureRanker:
-    """Scores by one feature, and counts how often it is asked."""
+class FeatureRanker(test_studies.FeatureRanker):
+    """Scores by a feature that the lists are not ranked by."""
 
-    name: str = "by-feature"
-    reads: frozenset = frozenset({"features"})
-    rankings: int = 0
-    asked: list = field(default_factory=list)
-
-    def score(self, dataset, lists):
-        self.asked.append(len(lists))
-        return dataset.features[lists.rows, 1].copy()
-
-    def save(self, directory):
-        raise AssertionError(directory)
+    column = 1
 
 
 @dataclass
@@ -349,34 +324,6 @@ def nets(workbench):
     }
 
 
-def test_where_documents_leave_the_regret_is_below_the_best_order_of_those_left(small):
-    asked = Perturbations(("feature:1",), (("cut", 0.0), ("cut", 0.5), ("shuffle", 1.0)), draws=1)
-    result = StudyResult.open(run_to_end(asked.run(small)).path)
-    assert sections.has_regret(result, "cut", "NDCG@5")
-    assert not sections.has_regret(result, "cut", "NDCG@7"), "not stored"
-    assert not sections.has_regret(result, "shuffle", "NDCG@5"), "the documents stay"
-    summary = sections.of_family(result, "cut").summary(["NDCG(ties=row)@5"])
-    regrets = sections.regrets_of(result, summary, "NDCG(ties=row)@5").set_index(
-        ["ranker", "level"]
-    )
-    base = small.prepared.test
-    own = 1 / np.log2(np.arange(2, 7))
-    for level in (0.0, 0.5):
-        left = disturb(perturbation("cut", level), base, generator(0, "cut", level, 0))
-        missed = []
-        for low, high in pairwise(left.lists.offsets.tolist()):
-            rows = left.lists.rows[low:high]
-            gains = 2.0 ** left.dataset.labels[rows] - 1
-            shown = gains[np.argsort(-left.dataset.features[rows, 0], kind="stable")][:5]
-            best = np.sort(gains)[::-1][:5]
-            ideal = (best * own[: len(best)]).sum()
-            missed.append(1 - (shown * own[: len(shown)]).sum() / ideal if ideal else 0.0)
-        row = regrets.loc["feature:1", level]
-        assert row["mean"] == pytest.approx(np.mean(missed), abs=1e-6)
-        assert row["low"] <= row["mean"] <= row["high"]
-    assert set(regrets["measure"]) == {"1 − NDCG(ideal=shown,ties=row)@5"}
-
-
 def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workbench, nets):
     from shuffleproof.core.rankers.neural.attack import directions
 
@@ -456,7 +403,7 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
         told = result.facts["left_out"]
         rows = result.trials.groupby(["ranker", "family"]).groups
         assert not [(ranker, family) for ranker, family in rows if ranker in told.get(family, {})]
-    with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random .no bfloat16"):
+    with pytest.raises(UsageError, match=r"bfloat16 is left out .*random .no bfloat16"):
         run_to_end(Perturbations(("random",), (("bfloat16", 1.0),)).run(small))
     with pytest.raises(UsageError, match="changes no input"):
         run_to_end(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
@@ -479,9 +426,6 @@ def test_a_family_that_cannot_run_stops_no_other(small):
     )
     assert set(found.trials["family"]) == {"cut"}
     assert len(found.trials) == 6
-    said = sections.omission_text(artefact.facts, told)
-    assert "ranksvm cannot be trained on it (every label" in said
-    assert "gradient-sign means nothing for initial ranking, ranksvm, feature:2" in said
     frame = sections.losses(found, "NDCG@10")
     assert set(frame["family"]) == {"cut"}
     assert study.as_is(found, "ranksvm", "NDCG@10").shape == (12,)
@@ -536,19 +480,12 @@ LOSSES = pd.DataFrame(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("strength", "levels", "of_a", "at", "least"),
-    [
-        ("last", [2, 5, 2, 5], 0.1, " at 5", "−0.100"),
-        ("worst", [1, 5, 2, 5], 0.2, " at 5", "−0.200"),
-    ],
-)
-def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, least):
-    found = sections.condense(LOSSES, strength)
+def test_the_last_level_of_each_family_is_shown():
+    found = sections.last_levels(LOSSES)
     rows = [("a", "shuffle"), ("a", "mallows"), ("b", "shuffle"), ("b", "mallows")]
     assert list(zip(found.ranker, found.family, strict=True)) == rows
-    np.testing.assert_array_equal(found.level, levels)
-    assert found.loss.tolist() == pytest.approx([of_a, -0.1, 0.15, 0.3])
+    np.testing.assert_array_equal(found.level, [2, 5, 2, 5])
+    assert found.loss.tolist() == pytest.approx([0.1, -0.1, 0.15, 0.3])
 
 
 def test_the_trials_of_a_family_keep_their_values():
@@ -558,20 +495,3 @@ def test_the_trials_of_a_family_keep_their_values():
     assert found.trials.to_dict("list") == {"family": ["g", "g"], "draw": [1, 3]}
     assert found.trials.index.tolist() == [0, 1]
     assert found.values.ravel().tolist() == [1, 3]
-
-
-def test_the_command_prints_what_was_asked_in_that_order_and_levels_without_a_mean(
-    tmp_path, capsys
-):
-    (tmp_path / "set.txt").write_text(small_set.LETOR)
-    lists = ("--data", str(tmp_path / "set.txt"), "--initial", "feature:1")
-    asked = ("--rankers", "feature:2", "--families", "remove-top,cut", "--draws", "1")
-    asked += ("--store", str(tmp_path / "store"), "--measures", "NDCG(ideal=shown,empty=skip)@10")
-    assert main(["study", "perturbations", *lists, *asked]) == 0
-    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
-    titles = [at for at, line in enumerate(shown) if line[:2] == [asked[-1], "under"]]
-    assert [shown[title][2] for title in titles] == ["remove-top", "cut"]
-    first = shown[titles[0] + 1 : titles[0] + 5]
-    assert first[0] == ["Ranker", "0", "1", "2", "5"]
-    assert [line[0] for line in first[1:]] == ["initial", "feature:2", "Kendall"]
-    assert first[1][-1] == first[2][-1] == "–", "the one document left is not relevant"

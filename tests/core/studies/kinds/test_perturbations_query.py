@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from shuffleproof.core import jobs
-from shuffleproof.core.answers.two_lists import compare_lists
-from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations.query import (
@@ -127,33 +125,3 @@ def test_the_worst_order_of_a_query(workbench):
     assert found["kind"] == ["kept"] * 12
     same = worst_replayed(asked | {"budget": 0})
     assert same["answered"] == same["answered_before"]
-
-
-def test_comparing_a_list_with_itself(workbench):
-    from shuffleproof.core.data.lists import JudgedLists
-
-    test = workbench.prepared.test
-    one = JudgedLists(test.dataset, test.lists.select(np.array([0])))
-    found = compare_lists(InitialRanking(), one, one)
-    assert found["score"] == found["score_before"]
-    assert found["kind"] == ["kept"] * 12
-
-
-def test_both_studies_as_jobs(tmp_path):
-    store, lists = Store(tmp_path), LISTS.plain()
-    given = {
-        "perturbations": {"perturbations": [["cut", 0.5], ["cut:0.5+shuffle-shown", 1.0]]},
-        "worst-case": {"budgets": [1], "queries": 5, "search": {"method": "beam"}},
-    }
-    for kind, more in given.items():
-        parameters = {"data": "sample", "rankers": ["random"], "lists": lists, "draws": 2} | more
-        job = jobs.submit(store, kind, parameters)
-        assert jobs.submit(store, kind, parameters).id == job.id
-        answered = run_to_end(jobs.KINDS[kind](store, **job.parameters))
-        artefact = store.resolve(answered["artefact"], "study")
-        assert artefact.recipe["kind"] == kind
-    wrong = {"data": "sample", "rankers": ["random"], "perturbations": [["cuts", 0.5]]}
-    with pytest.raises(UnknownNameError, match="transpositions"):
-        jobs.submit(store, "perturbations", wrong)
-    with pytest.raises(ParameterError, match="between 0 and 1"):
-        jobs.submit(store, "perturbations", wrong | {"perturbations": [["cut", 2]]})

@@ -1,35 +1,29 @@
 """Significance marks, conventions that follow from stored values, commands."""
 
 import dataclasses
-import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.cli import flags
-from shuffleproof.core.cli.arguments import parser
-from shuffleproof.core.cli.open import scope_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import holm
-from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, engine, run
+from shuffleproof.core.studies import conventions, run
 from shuffleproof.core.studies.kinds.perturbations.query import replay_trial
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, marks
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -129,19 +123,9 @@ def test_marks_say_the_direction_and_only_where_it_is_significant(result):
     assert fallen.change_mark.tolist() == ["▼"]
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_both_tests_are_repeatable_and_near_each_other(result, test):
-    first, again = (marks(result, FAMILY, "NDCG@10", test=test) for _ in range(2))
-    pd.testing.assert_frame_equal(first, again)
-    usual = marks(result, FAMILY, "NDCG@10")
-    np.testing.assert_allclose(first.change_p.dropna(), usual.change_p.dropna(), atol=0.05)
-
-
 def test_unknown_names_are_refused(result):
     with pytest.raises(UnknownNameError, match="no ranker of the study"):
         marks(result, FAMILY, "NDCG@10", baseline="absent")
-    with pytest.raises(UnknownNameError, match="no test"):
-        marks(result, FAMILY, "NDCG@10", test="sign")
 
 
 @pytest.mark.parametrize(
@@ -183,31 +167,6 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
     assert Study.of(study.recipe()) == study
 
 
-def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
-    store = Store(tmp_path)
-    step = run.measured_by([Measure.parse(text) for text in study.stored_measures])
-    assert engine.so_far(study, store.records, result.query_ids, {}) is None
-    work = run_study(study, judged, rankers, store.records, step)
-    next(work), next(work), next(work)
-    work.close()
-    key = key_of("study", study.recipe())
-    engine.register(store, key, study, result.query_ids, {"data": "planted"})
-    (found,) = engine.running_studies(store, "initial-ranking")
-    assert not list(engine.running_studies(store, "invariance"))
-    partial = found.result(store)
-    assert partial.facts == {"data": "planted"}
-    assert set(zip(partial.trials.ranker, partial.trials.level, strict=True)) == {
-        (INITIAL, 0.0), ("plain", 0.0), (INITIAL, 2.0)
-    }  # fmt: skip
-    np.testing.assert_array_equal(
-        partial.per_query(INITIAL, FAMILY, 2.0, "NDCG@10"),
-        result.per_query(INITIAL, FAMILY, 2.0, "NDCG@10"),
-    )
-    assert len(marks(partial, FAMILY, "NDCG@10")) == 3
-    store.add(key, study.recipe(), result.save)
-    assert not list(engine.running_studies(store, "initial-ranking"))
-
-
 def test_claims_of_falling_levels_count_outwards(result):
     """Mallows' levels fall from 1: the fall is from the unchanged lists all the same."""
     recipe = result.recipe | {
@@ -230,51 +189,6 @@ def test_claims_of_falling_levels_count_outwards(result):
     assert verdict["verdict"] == "holds"
     assert verdict["difference"] == pytest.approx(0.45 - 0.025)
     assert verdict["low"] <= verdict["difference"] + 1e-6 <= verdict["high"] + 2e-6
-
-
-COMMANDS = [
-    ({}, {}),
-    ({"measures": ["NDCG(ideal=shown,empty=skip)@5", "RR"], "draws": 3, "seed": 4}, {}),
-    ({"perturbations": [["mallows", level] for level in levels_of("mallows", "0.9,0.5")]}, {}),
-    (
-        {
-            "perturbations": [
-                [family, level] for family in ("shuffle", "mallows") for level in levels_of(family)
-            ]
-        },
-        {"data": "my set"},
-    ),
-    (
-        {"rankers": [["initial ranking", ""], ["dlcm@small", ""], ["feature:3", ""]]},
-        {"lists": {"initial": ["feature:1", "random"], "depth": 20, "scores": "in-sample"}},
-    ),
-    ({}, {"preset": "tuned", "lists": {"initial": ["lambdamart@tuned"]}}),
-]
-
-
-@pytest.mark.parametrize(("changes", "facts"), COMMANDS)
-def test_the_command_parses_back_to_the_same_study(changes, facts, tmp_path):
-    """What the flags ask is the stored recipe."""
-    usual = {
-        "kind": "initial-ranking", "rankers": [["initial ranking", ""], ["dlcm", ""]],
-        "perturbations": [[FAMILY, level] for level in levels_of(FAMILY)],
-        "measures": ["NDCG@10"], "draws": 10, "seed": 0,
-    }  # fmt: skip
-    recipe = usual | changes
-    preset = facts.get("preset", "small" if facts.get("data", "sample") == "sample" else "paper")
-    lists = {"initial": [f"lambdamart@{preset}"], "depth": 40, "scores": "cross-fitted",
-             "folds": 5, "seed": 0} | facts.get("lists", {})  # fmt: skip
-    told = {"data": "sample", "preset": preset} | facts | {"lists": lists}
-    words = shlex.split(study_command(recipe, told))
-    assert words[0] == "shuffleproof"
-    arguments = parser().parse_args([*words[1:], "--store", str(tmp_path)])
-    scope = scope_of(arguments)
-    assert (scope.data, scope.usual_preset) == (told["data"], preset)
-    assert scope.recipe().plain() == lists | {"initial": tuple(lists["initial"])}
-    asked = flags.question_of(RankingDegradation, arguments, preset)
-    assert asked == RankingDegradation.of(recipe, told)
-    assert [list(pair) for pair in asked.perturbations] == recipe["perturbations"]
-    compile(study_python(recipe, told), "study", "exec")
 
 
 def test_what_no_flag_says_is_said_by_python():
@@ -339,33 +253,3 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
         replay_trial(item | {"lists": "0" * 64})
     with pytest.raises(DataError, match="not in the test part"):
         replay_trial(item | {"query": "none"})
-
-
-def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
-    stored = run_to_end(workbench.train("feature:2")).artefact
-    digits = stored.key.digest[:10]
-    found = run_to_end(workbench.train(f"feature:2#{digits}"))
-    assert found.artefact.key == stored.key
-    assert found.cached
-    with pytest.raises(ArtefactError, match="that is a feature:2"):
-        run_to_end(workbench.train(f"feature:3#{digits}"))
-    with pytest.raises(ArtefactError, match="no such ranker"):
-        run_to_end(workbench.train("feature:2#ffffffffff"))
-
-
-def test_a_ranker_without_init_that_moves_says_why():
-    """Only what is fed the order shown, shuffled, is explained, and only where it changed."""
-    moved = np.array([0.5, 0.6], np.float32), np.array([0.4, 0.6], np.float32)
-    labels = [INITIAL, "dlcm", "dlcm-without-init", "mart"]
-    rows = [(label, FAMILY, level, 0) for label in labels for level in (0.0, 2.0)]
-    trials = pd.DataFrame(rows, columns=["ranker", "family", "level", "draw"])
-    values = np.stack([moved[int(level > 0 and label != "mart")] for label, _, level, _ in rows])
-    recipe = {
-        "rankers": [(label, "") for label in labels],
-        "perturbations": [(FAMILY, 0.0), (FAMILY, 2.0)],
-        "measures": ["NDCG@10"],
-    }
-    result = StudyResult(recipe, trials, values[:, None, :], ("q1", "q2"), {})
-    words = sections.of_order(result, FAMILY, "NDCG@10")
-    assert words.startswith("DLCM without init reads no initial ranking, but documents one after")
-    assert sections.of_order(result, FAMILY, "NDCG@10", [INITIAL, "dlcm", "mart"]) == ""

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.answers.trained_rankers import studied_on
-from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, ParameterError, UsageError
@@ -17,7 +15,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine, resolved_rankers, tables
+from shuffleproof.core.studies import resolved_rankers
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
@@ -25,7 +23,6 @@ from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
@@ -100,20 +97,20 @@ def test_stability_is_tau_and_root_mean_square_over_the_shared_documents():
     assert found[1, 0] == pytest.approx(np.sqrt((moved**2).mean()) / here.std(), rel=1e-5)
 
 
-def test_one_shared_document_or_none_has_no_stability():
+@pytest.mark.parametrize(
+    ("bounds", "orders"), [([0, 0, 1], [np.nan, np.nan]), ([0, 3, 4], [1.0, np.nan])]
+)
+def test_one_shared_document_or_none_has_no_stability(bounds, orders):
+    documents = bounds[-1]
     dataset = RankingDataset(
-        np.zeros((1, 1), np.float32), np.zeros(1, np.float32), np.array([0, 0, 1]), ("a", "b"), (1,)
-    )
+        np.zeros((documents, 1), np.float32), np.zeros(documents, np.float32), np.array(bounds),
+        ("a", "b"), (1,),
+    )  # fmt: skip
     judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
-    scores = np.ones(1, np.float32)
-    assert np.isnan(stabilities(judged, scores, judged, scores)).all()
-
-
-def test_a_study_of_sizes_is_found_by_its_data(result, workbenches, store):
-    fingerprint = workbenches[5].fold.fingerprint
-    kinds = [one.recipe["kind"] for one in studied_on(store, fingerprint)]
-    assert SetSize.kind in kinds
-    assert not studied_on(store, "0" * 64)
+    scores = np.arange(documents, 0, -1).astype(np.float32)
+    found = stabilities(judged, scores, judged, scores)
+    np.testing.assert_array_equal(found[0], orders)
+    np.testing.assert_array_equal(found[1], np.array(orders) - 1)
 
 
 def by_first_feature(features, _ranks):
@@ -178,26 +175,14 @@ def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(wor
         set_size.plan_sizes(others, SetSize((name,), (20,)))
 
 
-def test_wrong_sizes_are_refused(workbenches, store):
+def test_wrong_sizes_are_refused_and_one_twice_is_one(workbenches, store):
+    assert list(run_to_end(set_size.open_cells((5, 5), scope(store)))) == [5]
     with pytest.raises(ParameterError):
         run_to_end(set_size.open_cells((0,), scope(store)))
     with pytest.raises(UsageError, match="add the size"):
         set_size.plan_sizes(workbenches, SetSize(("setrank-msab",), (7,)))
     with pytest.raises(ArtefactError):
         set_size.plan_sizes(workbenches, SetSize(("dlcm#1234",), (5,)))
-
-
-def test_it_is_drawn_while_it_runs_and_never_repeated(workbenches, store):
-    asked = SetSize(("feature:2",), (5,))
-    plan, work = set_size.plan_sizes(workbenches, asked), set_size.run(workbenches, asked)
-    while not list(engine.running_studies(store, SetSize.kind)):
-        next(work)
-    (begun,) = engine.running_studies(store, SetSize.kind)
-    next(work)
-    assert len(begun.result(store).trials) < len(plan.cells())
-    work.close()
-    first = run_to_end(set_size.run(workbenches, asked))
-    assert run_to_end(set_size.run(workbenches, asked)).key == first.key
 
 
 def made(losses, facts=None):
@@ -232,7 +217,7 @@ def test_the_claim_is_told_by_two_paired_tests(means, verdict):
     assert [step["difference"] for step in found["steps"]] == pytest.approx(
         [means[1] - means[0], means[2] - means[1]], abs=1e-6
     )
-    assert verdict in sections.claim_text(found)
+    assert verdict in found["text"]
 
 
 def test_without_the_three_rankers_nothing_is_claimed(result):
@@ -278,7 +263,6 @@ def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
     lengths = np.array([30, 39, 100])
     facts = {"queries": 3} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
-    assert sections.drops(result, "NDCG@10").empty
     assert sections.claim(result, "NDCG@10") == {}
     frame = sections.curves(result, "NDCG@10")
     assert (frame.loc[frame["size"] == 240, "reaching"] == 0).all()
@@ -291,69 +275,6 @@ def test_where_few_lists_reach_the_longer_size_they_are_counted():
     frame = sections.curves(result, "NDCG@10")
     assert (frame.loc[frame["size"] == 240, "reaching"] == 1).all()
     assert sections.claim(result, "NDCG@10")["tested_on"] == 240
-
-
-def test_the_interval_of_a_drop_is_that_of_its_test():
-    loss = generator(0, "drop").exponential(0.1, 15) - 0.05
-    (drop,) = sections.drops(made({"setrank-msab": loss}), "NDCG@10").itertuples()
-    expected = stats.ttest_1samp(loss, 0.0).confidence_interval(0.95)
-    assert (drop.low, drop.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    several = made({"setrank-msab": loss, "dlcm-without-init": loss + 0.2})
-    least, most = sections.drops(several, "NDCG@10").itertuples()
-    assert (least.low, least.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    assert most.high > 0.2 + expected.high, "Holm: of two"
-
-
-def test_one_size_alone_is_compared_with_nothing(workbenches, store):
-    """`--sizes 5,5` is one size."""
-    one = run_to_end(set_size.open_cells((5, 5), scope(store)))
-    assert list(one) == [5]
-    work = set_size.run(one, SetSize(("feature:1",), (5,)))
-    found = StudyResult.open(run_to_end(work).path)
-    assert sections.drops(found, "NDCG@10").empty
-
-
-def test_proposed_sizes_are_those_that_the_test_lists_have(workbenches, store):
-    sizes = feasibility.proposed_for("sample", store)
-    longest = int(np.diff(workbenches[5].fold.test.offsets).max())
-    assert sizes == (10, 20, 40)
-    assert longest < 80
-    assert len(feasibility.train_sizes(sizes)) == 2
-    facts = {"queries": 1} | feasibility.counts(np.array([longest]), sizes)
-    assert all(feasibility.lists_reaching(facts, size) for size in sizes)
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--trained-on", "-1"], "trained_on is '-1'"),
-        (["--sizes", "0,40"], "sizes is '0,40'"),
-        (["--sizes", "many"], "sizes is 'many'"),
-    ],
-)
-def test_a_wrong_size_is_named_as_it_was_typed(flags, said, tmp_path, capsys):
-    assert main(["study", "set-size", "--store", str(tmp_path), *flags]) != 0
-    assert said in capsys.readouterr().err
-
-
-def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
-    values = pd.DataFrame({"ranker": ["a", "b"], "trained_on": ["5", "5"], "size": [20, 20]})
-    shift = tables.Column("shift", "", tables.VALUE)
-    frame = values.assign(shift=[-0.0002, -0.25])
-    text = terminal(tables.wide_table(frame, (tables.RANKER,), "size", shift, ""))
-    assert "-" not in text
-    assert "0.000" in text
-    assert "−0.250" in text
-
-
-def test_a_single_shared_document_has_no_stability_in_any_list():
-    dataset = RankingDataset(
-        np.zeros((4, 1), np.float32), np.zeros(4, np.float32), np.array([0, 3, 4]), ("a", "b"), (1,)
-    )
-    judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
-    found = stabilities(judged, np.float32([3, 2, 1, 0]), judged, np.float32([3, 2, 1, 5]))
-    assert found[:, 0].tolist() == [1.0, 0.0]
-    assert np.isnan(found[:, 1]).all()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The worst-case study: certificates, parts, budgets in real lists, and what it stores."""
 
-import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -9,7 +8,7 @@ import pytest
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import MissingRankingError, ParameterError
+from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.search import Search
@@ -249,29 +248,3 @@ def test_found_again_drawn_while_it_runs_and_resumed(workbench, artefact, monkey
     whole = table(result).set_index(["ranker", "budget"])
     expected = whole.loc[[(INITIAL, 1), (INITIAL, 4)], "random"]
     assert early["random"].tolist() == expected.tolist(), "random means stand there first"
-
-
-def test_what_makes_no_plan_is_refused():
-    for wrong in ({"budgets": (0,)}, {"budgets": ()}, {"target": "order"}):
-        with pytest.raises(ParameterError):
-            WorstCase(("random",), **wrong)
-    with pytest.raises(ParameterError, match="method"):
-        Search(method="luck")
-    for budgets in ((0, 1, 5), (-1,)):
-        with pytest.raises(ParameterError, match=r"budgets is '[-0-9,]+'; it must be at least 1"):
-            WorstCase(("random",), budgets=budgets)
-
-
-def test_commands_answer(tmp_path, capsys):
-    from shuffleproof.core.cli.arguments import main
-
-    lists = ["--initial", "feature:3", "--depth", "8", "--store", str(tmp_path), "--json"]
-    ask = ["study", "worst-case", "--rankers", "random", "--budgets", "2", "--queries", "5"]
-    assert main([*ask, "--draws", "2", "--set", "places", *lists]) == 2
-    assert "FIELD=VALUE" in capsys.readouterr().err
-    assert main([*ask, "--draws", "2", *lists]) == 0
-    assert set(json.loads(capsys.readouterr().out)["certificates"]) == {INITIAL, "random"}
-    ask = ["study", "perturbations", "--rankers", "random", "--families", "cut:0.5+shuffle-shown"]
-    assert main([*ask, "--draws", "2", *lists]) == 0
-    assert '"answer-tau"' in capsys.readouterr().out
-    assert main([*ask[:-1], "nothing", *lists]) == 2
