@@ -30,7 +30,6 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import (
     DataError,
-    LetorError,
     ParameterError,
     ShuffleproofError,
     UnknownNameError,
@@ -377,45 +376,6 @@ def command(data, tmp_path, capsys):
     return run
 
 
-def test_pairs_are_exported_and_their_answers_read_back(command, tmp_path):
-    command("hand --next 6 --out {f}/pairs.jsonl --queries 2")
-    file = tmp_path / "pairs.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert len(lines) == 6
-    assert {line["preference"] for line in lines} == {None}
-    answers = tmp_path / "answers.jsonl"
-
-    def put(values):
-        filled = [{**line, "preference": value} for line, value in zip(lines, values, strict=True)]
-        answers.write_text("".join(json.dumps(line) + "\n" for line in filled))
-
-    unanswered = command("hand --answers {f}/pairs.jsonl --queries 2", 1).err
-    assert "no answer in it" in unanswered
-    put([0.7, 0.2, "a", "tie", None, 3])
-    read = json.loads(command("hand --answers {f}/answers.jsonl --judge anna --json").out)
-    assert (read["asked"], read["malformed"], read["judgments"]) == (4, 2, 4)
-    assert preference_store.find("hand", Store(tmp_path / "store")).judges == ("anna",)
-    assert [row["place"] for row in read["malformed_answers"]] == [f"{answers}:5", f"{answers}:6"]
-    again = json.loads(command("hand --answers {f}/answers.jsonl --judge anna --json").out)
-    assert (again["asked"], again["before"]) == (0, 4)
-    put([0.7, 0.9, "a", "tie", None, 3])
-    told = command("hand --answers {f}/answers.jsonl --judge anna", 1).err
-    assert "answers.jsonl:2: another answer to a pair that has 0.2 already" in told
-    lines[0]["b"] = "nowhere"
-    put([0.7, 0.2, "a", "tie", None, 3])
-    told = command("hand --answers {f}/answers.jsonl", 1).err
-    assert "answers.jsonl:1: the unknown document 'nowhere' of query" in told
-    command("hand --next 100000 --out {f}/rest.jsonl --pairs quicksort --queries 2")
-    assert (tmp_path / "rest.jsonl").read_text()
-
-
-def test_exported_pairs_without_answers_are_no_preferences(command, tmp_path, capsys):
-    command("hand --next 3 --out {f}/pairs.jsonl")
-    words = ["ingest-preferences", str(tmp_path / "pairs.jsonl"), "--name", "x"]
-    assert main([*words, "--store", str(tmp_path / "store")]) == 1
-    assert "the preference ''" in capsys.readouterr().err
-
-
 def test_the_cost_is_told_before_anything_is_asked(command):
     judge = Counting()
     with served(judge) as address:
@@ -430,7 +390,6 @@ def test_the_cost_is_told_before_anything_is_asked(command):
             command(f"{words.replace('--calls 20', '--calls 50')} --dry-run --json").out
         )["cost"]
         assert (left["calls"], left["answered"]) == (30, 20)
-    assert "name a judge" in command("mine", 2).err
     assert "the name sample" in command(f"sample --with {address} --calls 2", 2).err
 
 
@@ -485,14 +444,6 @@ def test_rankings_and_other_things_are_not_extended(target, tmp_path):
     preference_store.ingest([file], "mine", target.store, reading)
     with pytest.raises(UsageError, match="holds rankings"):
         asked(target, prefer, Plan(calls=2))
-
-
-def test_a_file_of_answers_names_a_place(target, tmp_path):
-    file = tmp_path / "a.jsonl"
-    query, own = MATERIAL.queries[0], MATERIAL.documents[0]
-    file.write_text(json.dumps({"query": query, "a": own[0], "b": own[1]}) + "\n")
-    with pytest.raises(LetorError, match=r"a.jsonl:1: no preference"):
-        judge_sets.read_answers(file, target, MATERIAL, "anna")
 
 
 def test_a_job_asks_a_judge_that_is_offered_and_no_other(tmp_path, monkeypatch):
