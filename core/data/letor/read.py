@@ -10,9 +10,8 @@ are scattered over the file are gathered, in file order, and counted.
 
 Blocks of lines are parsed on two threads into chunks, which are appended to one growing matrix, so
 that reading and splitting take at most 1.5 times the matrix, for comments of up to a third of
-their features' bytes. A matrix of more than a fifth of the free memory lies in a file. One that
-would outgrow a limit, the machine or its text many times over is refused before it is made: see
-`letor.chunks`.
+their features' bytes. A matrix that would outgrow a limit, the memory or its text many times over
+is refused before it is made: see `letor.chunks`.
 """
 
 import io
@@ -190,7 +189,7 @@ class LetorTable:
     def __post_init__(self) -> None:
         """Start empty."""
         self._limit = MatrixLimit(self.limits)
-        self._cells = GrowingArray(np.float32, "feature matrix", self._limit.in_memory)
+        self._cells = GrowingArray(np.float32)
         self._columns = self.feature_ids = np.zeros(0, dtype=np.int64)
         self._waiting: list[Chunk] = []  # of other columns than the matrix
         self._labels, self._owners = GrowingArray(np.float32), GrowingArray(np.int32)

@@ -1,18 +1,14 @@
 """Every malformed file gets its message, names its line, and leaves nothing behind."""
 
 import bz2
-import errno
 import gzip
 import io
 import lzma
-import os
 import zipfile
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from shuffleproof.core.data import growing_array
 from shuffleproof.core.data.letor import chunks as letor_chunks
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
@@ -190,50 +186,9 @@ def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
     hostile = wide + b"1 qid:1 1:1\n" * 20_000
     with pytest.raises(DataError, match=r"wide: 49,999 .* 250 times the text read"):
         letor.read(io.BytesIO(hostile), name="wide")
-    free(monkeypatch, memory=1 << 20, disk=0)
+    monkeypatch.setattr(letor_chunks, "available", lambda: 1 << 20)
     with pytest.raises(DataError, match="80 % of the memory that this machine has left"):
         letor.read(io.BytesIO(MANY * 10 + wide))
-
-
-def free(monkeypatch, memory, disk):
-    """So much is free on this machine."""
-    monkeypatch.setattr(letor_chunks, "available", lambda: memory)
-    monkeypatch.setattr(letor_chunks.shutil, "disk_usage", lambda _: SimpleNamespace(free=disk))
-
-
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_matrix_that_takes_much_of_the_memory_lies_in_a_file(monkeypatch, shuffled):
-    draws = np.random.default_rng(5)
-    line = b"%d qid:%d %d:0.5 %d:0.25 # %d\n"
-    lines = [line % (row % 3, row // 50, row % 40 + 1, row // 9 + 50, row) for row in range(2_000)]
-    if shuffled:
-        draws.shuffle(lines)
-    limits = letor.Limits(block_bytes=1000)
-    expected = letor.read(io.BytesIO(b"".join(lines)), limits=limits).dataset
-    free(monkeypatch, memory=1 << 20, disk=1 << 30)
-    files = []
-    make = growing_array.tempfile.TemporaryFile
-    monkeypatch.setattr(
-        growing_array.tempfile, "TemporaryFile", lambda: files.append(make()) or files[-1]
-    )
-    found = letor.read(io.BytesIO(b"".join(lines)), limits=limits).dataset
-    assert len(files) == 1
-    for name in ("features", "labels", "feature_ids"):
-        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
-    free(monkeypatch, memory=1 << 20, disk=1 << 20)
-    with pytest.raises(DataError, match="80 % of"):
-        letor.read(io.BytesIO(b"".join(lines)), limits=limits)
-
-
-def test_no_room_for_a_matrix_is_told(monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    free(monkeypatch, memory=1 << 20, disk=1 << 30)
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000)) + b"\n"
-    with pytest.raises(DataError, match=r"no room for .* of feature matrix .*set TMPDIR"):
-        letor.read(io.BytesIO(wide * 4))
 
 
 @pytest.mark.parametrize(
