@@ -453,7 +453,7 @@ def _table_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]
 
     def rows() -> Rows:
         at = 0
-        for batch in tables.batches(path, str(path), [*columns]):
+        for batch, _ in tables.batches(path, str(path), [*columns]):
             for row in zip(*(batch.get(name, ()) for name in columns), strict=True):
                 at += 1
                 said = zip(columns.values(), row, strict=True)

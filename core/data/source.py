@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.document_tables import TableReading
 from shuffleproof.core.data.layout import FRACTIONS, TEST, TRAIN, VALID, Parts, group_file
 from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
 from shuffleproof.core.errors import DataError, ParameterError, shown
@@ -166,9 +165,7 @@ def _read_parts(
         table = LetorTable(empty.missing, empty.limits, empty.columns)
         due = part if parts.test else None  # of one file, which is split, rows say what they like
         for file in files:
-            for stored in table.adding(
-                file, groups=group_file(file), reading=TableReading(part=due)
-            ):
+            for stored in table.adding(file, groups=group_file(file), part=due):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         read.append(table)

@@ -88,7 +88,7 @@ class File:
             DataError: no table, damaged, or beyond bounds.
         """
         at = 0
-        for batch in tables.batches(self.path, str(self), list(wanted)):
+        for batch, _ in tables.batches(self.path, str(self), list(wanted)):
             columns = [
                 values if isinstance(values, list) else values.tolist() for values in batch.values()
             ]

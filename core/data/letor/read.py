@@ -16,20 +16,18 @@ is refused before it is made: see `letor.chunks`.
 
 import io
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.document_tables import TableReading, is_table, rows_of
+from shuffleproof.core.data.document_tables import is_table, rows_of
 from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.letor.chunks import (
     ABSENT,
@@ -42,7 +40,6 @@ from shuffleproof.core.data.letor.errors import check_size, group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
 from shuffleproof.core.data.letor.stream import (
     START,
-    BinaryFile,
     Limits,
     MissingCells,
     Source,
@@ -160,7 +157,7 @@ def check_start(
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
-    if is_table(source, name):
+    if isinstance(source, Path) and is_table(source, name):
         with closing(table.adding(source, name=name)) as read:
             next(read, None)
         return
@@ -208,7 +205,7 @@ class LetorTable:
         *,
         groups: Source | str | None = None,
         name: str | None = None,
-        reading: TableReading | None = None,
+        part: str | None = None,
     ) -> Generator[int, None, None]:
         """Append the rows of a file; yields the bytes of the file, as stored, read so far.
 
@@ -218,15 +215,15 @@ class LetorTable:
             source: see `read`.
             groups: see `read`.
             name: see `read`.
-            reading: how rows of a table become documents.
+            part: the part whose rows are read, where a column of a table says parts; None: all.
         """
         source = Path(source) if isinstance(source, str) else source
         called = name or str(
             getattr(source, "name", source) if not isinstance(source, Path) else source
         )
         self._called, first_row = called, self.rows
-        if is_table(source, called):
-            yield from self._add_table(source, called, reading or TableReading())
+        if isinstance(source, Path) and is_table(source, called):
+            yield from self._add_table(source, called, part)
         else:
             yield from self.add_text(source, called, with_query=groups is None)
         if self.rows == first_row:
@@ -258,22 +255,21 @@ class LetorTable:
         if faults:
             raise BadLinesError(faults, more=False) if len(faults) > 1 else faults[0]
 
-    def _add_table(self, source: Source, name: str, reading: TableReading) -> Iterator[int]:
+    def _add_table(self, path: Path, name: str, part: str | None) -> Iterator[int]:
         gaps = self.missing is not MissingCells.ERROR
-        reading = replace(reading, columns=self.columns, gaps=gaps)
-        with ExitStack() as stack:
-            path = source if isinstance(source, Path) else _copied(source, stack)
-            for chunk, columns, named, stored in rows_of(path, name, reading):
-                self.columns_by_table[name] = columns
-                ids = chunk.feature_ids.tolist()
-                if ids[-1] > self.limits.feature_id:
-                    finding = f"a feature id above {self.limits.feature_id:,}"
-                    raise DataError(name, finding, "Number the features from 1, or name them.")
-                self._decoded += chunk.cells.nbytes
-                self._take(chunk, name)
-                if named:
-                    self._names |= dict(zip(ids, columns, strict=True))
-                yield stored
+        for chunk, columns, named, stored in rows_of(
+            path, name, self.columns or {}, part, gaps=gaps
+        ):
+            self.columns_by_table[name] = columns
+            ids = chunk.feature_ids.tolist()
+            if ids[-1] > self.limits.feature_id:
+                finding = f"a feature id above {self.limits.feature_id:,}"
+                raise DataError(name, finding, "Number the features from 1, or name them.")
+            self._decoded += chunk.cells.nbytes
+            self._take(chunk, name)
+            if named:
+                self._names |= dict(zip(ids, columns, strict=True))
+            yield stored
 
     def _take(self, chunk: Chunk, name: str) -> None:
         """Append the rows of a chunk.
@@ -507,15 +503,6 @@ def names_in(text: bytes) -> dict[int, str]:
         return {}
     texts = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
     return dict(enumerate(names, start=1)) if texts and len({*names}) == len(names) else {}
-
-
-def _copied(source: BinaryFile, stack: ExitStack) -> Path:
-    """A file on the disk of what an open file holds, until the stack is closed."""
-    source.seek(0)
-    file = stack.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 (entered)
-    shutil.copyfileobj(cast("IO[bytes]", source), file)
-    file.flush()
-    return Path(file.name)
 
 
 def _no_documents(name: str) -> DataError:

@@ -79,8 +79,6 @@ def test_a_table_is_read_as_its_letor_text_would_be(tmp_path, monkeypatch, name,
     assert np.allclose(found.features[:, 0], frame()["bm25"], rtol=0, atol=1e-7)
     assert found.labels.tolist() == frame()["relevance"].tolist()
     assert [found.doc_ids[at] for at in (0, 34)] == ["d0", "d34"]
-    held = io.BufferedReader(io.BytesIO((tmp_path / name).read_bytes()))
-    assert read(held, name=name).dataset.fingerprint == found.fingerprint
     check_start(tmp_path / name, name, "error", with_query=True)
 
 
@@ -389,6 +387,7 @@ def test_a_json_array_is_told_with_a_remedy(tmp_path):
         (b"# a, b, c\n0 1:1\n", b"1\n"),
     ],
 )
-def test_commas_and_tabs_in_letor_text_are_no_csv(text, groups):
+def test_commas_and_tabs_in_letor_text_are_no_csv(tmp_path, text, groups):
+    (tmp_path / "a").write_bytes(text)
     sizes = None if groups is None else io.BytesIO(groups)
-    assert read(io.BytesIO(text), groups=sizes, name="a").dataset.documents > 0
+    assert read(tmp_path / "a", groups=sizes).dataset.documents > 0
