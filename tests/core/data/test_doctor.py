@@ -123,10 +123,9 @@ def test_equal_vectors_count_within_a_query_only():
 
 def test_queries_without_relevance_single_and_split():
     data = make(np.arange(8)[:, None], [0, 0, 1, 0, 0, 2, 0, 1], [1, 3, 2, 2])
-    findings = doctor.examine(data, gathered=["2"])
+    findings = doctor.examine(data)
     assert found(findings, "one-document-queries").where == "query 0"
     assert "1 of 4 queries (25 %)" in found(findings, "no-relevant").message
-    assert found(findings, "split-queries").where == "query 2"
     assert "1 to 3 documents, median 2" in found(findings, "list-lengths").message
     twice = make(data.features, data.labels, [1, 3, 2, 2], query_ids=("a", "b", "a", "c"))
     assert found(doctor.examine(twice), "repeated-query-ids").where == "query a"

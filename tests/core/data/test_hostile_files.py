@@ -163,20 +163,6 @@ def test_paths_that_are_no_files(missing, tmp_path):
         letor.read(tmp_path / missing)
 
 
-def test_random_damage_never_gives_more_than_an_error():
-    generator = np.random.default_rng(11)
-    for _ in range(400):
-        data = bytearray(MANY[:400])
-        for place in generator.integers(0, len(data), generator.integers(1, 6)):
-            data[place] = generator.integers(0, 256)
-        try:
-            found = letor.read(io.BytesIO(bytes(data)))
-        except DataError:
-            continue
-        assert np.isfinite(found.dataset.features).all()
-        assert found.dataset.documents <= 60
-
-
 def test_an_utf8_mark_is_skipped():
     assert letor.read(io.BytesIO(b"\xef\xbb\xbf" + GOOD)).dataset.documents == 2
 

@@ -156,12 +156,3 @@ def test_mq2008_by_parts():
     sizes = [(part.queries, part.documents) for part in (fold.train, fold.valid, fold.test)]
     assert sizes == [(314, 6568), (157, 3062), (157, 2707)]
     assert fold.train.features.shape[1] == 46
-
-
-@needs_data
-def test_clueweb_parts_share_no_query():
-    files = [DATA / "clueweb09_webis" / f"Fold{part}.test.txt.gz" for part in (1, 2, 3)]
-    fold = loading.load_files(train=files[:1], valid=files[1:2], test=files[2:])
-    parts = [_queries(part) for part in (fold.train, fold.valid, fold.test)]
-    assert sum(map(len, parts)) == len(set.union(*parts))
-    assert fold.train.features.shape[1] == 42
