@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from shuffleproof.core.data import document_tables, document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
@@ -242,20 +243,7 @@ def _store_fold(
         if reading.texts is not None:
             fold, note = document_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
-        sizes = {
-            part: {"queries": dataset.queries, "documents": dataset.documents}
-            for part, dataset in (("train", fold.train), ("valid", fold.valid), ("test", fold.test))
-        }
-        facts = {
-            "name": name,
-            "notes": list(notes),
-            "parts": sizes,
-            "queries": sum(size["queries"] for size in sizes.values()),
-            "documents": sum(size["documents"] for size in sizes.values()),
-            "features": len(fold.train.feature_ids),
-            "fingerprint": fold.fingerprint,
-            KEEPS: _kept(fold),
-        }
+        facts = facts_of(fold, name, notes) | {KEEPS: _kept(fold)}
         files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
         recipe = {
             "files": files,
@@ -267,6 +255,23 @@ def _store_fold(
         recipe |= {"columns": dict(reading.columns)} if reading.columns else {}
         key = whole if facts[KEEPS] else plain
         return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
+
+
+def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
+    """What is noted beside a stored fold: its name, its sizes, what had to be done to get it."""
+    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    return {
+        "name": name,
+        "notes": list(notes),
+        "parts": {
+            part: {"queries": dataset.queries, "documents": dataset.documents}
+            for part, dataset in parts.items()
+        },
+        "queries": sum(part.queries for part in parts.values()),
+        "documents": sum(part.documents for part in parts.values()),
+        "features": len(fold.train.feature_ids),
+        "fingerprint": fold.fingerprint,
+    }
 
 
 def whole_key(plain: ArtefactKey) -> ArtefactKey:

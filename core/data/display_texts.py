@@ -26,8 +26,8 @@ from shuffleproof.core.words import counted
 KIND = "display-texts"
 STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
 MOST_BYTES = 1 << 30
-MOST_TOLD = 20
-"""Bad rows that are named."""
+MOST_TOLD = 5
+"""Rows and columns that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -269,19 +269,13 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
 
 def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
     """The rows, each id once; refused where one is missing or said twice otherwise."""
-    identifier, *further = shape.columns
-    distinct = rows.drop_duplicates([identifier, *further])
-    bad = distinct[(distinct[identifier] == "") | distinct[identifier].duplicated()]
-    original = distinct.drop_duplicates(identifier).set_index(identifier)["row"]
-    faults = []
-    for row in bad.head(MOST_TOLD).to_dict("records"):
-        name, finding = str(row[identifier]), f"row {row['row']} has no {identifier}"
-        if name:
-            finding = f"row {row['row']} is a second {shape.of} of {quoted(name)}"
-            finding += f" (the first: {original[name]})"
-        faults.append(finding)
-    if faults:
-        raise DataError(str(path), "; ".join(faults), "Leave one row for each id.")
+    identifier = shape.columns[0]
+    distinct = rows.drop_duplicates([*shape.columns])
+    wrong = distinct[(distinct[identifier] == "") | distinct[identifier].duplicated()]
+    if len(wrong):
+        name, row = wrong[identifier].iloc[0], wrong["row"].iloc[0]
+        finding = f"is a second {shape.of} of {quoted(name)}" if name else f"has no {identifier}"
+        raise DataError(str(path), f"row {row} {finding}", "Leave one row for each id.")
     return distinct
 
 
@@ -295,38 +289,35 @@ def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFram
             f"its {of}s have no ids, so that nothing in {name} can be told to be theirs",
             "Name each document at the end of its line of LETOR text (`#docid = …`), read that in, "
             f"then {name}.",
-        )  # fmt: skip
+        )
     inside = rows[identifier].isin(ids)
     if not inside.any():
-        example = ", ".join(sorted(ids)[:3])
-        raise DataError(
-            str(side.path),
-            f"it knows none of the {counted(len(ids), of)} of {data}",
-            f"Write the ids as the data set has them: {example} …",
-        )
+        finding = f"it knows none of the {counted(len(ids), of)} of {data}"
+        remedy = f"Write the ids as the data set has them: {', '.join(sorted(ids)[:3])} …"
+        raise DataError(str(side.path), finding, remedy)
     notes = [f"{name}: {int(inside.sum()):,} of {counted(len(ids), of)} have a text."]
     if not inside.all():
-        unknown = rows[~inside]
-        lines = ", ".join(
-            f"{row[identifier]} (row {row['row']})"
-            for row in unknown.head(MOST_TOLD).to_dict("records")
-        )
-        ellipsis = " …" if len(unknown) > MOST_TOLD else ""
+        unknown = counted(int((~inside).sum()), "row")
         notes.append(
-            f"{name}: {counted(len(unknown), 'row')} of ids that the data does not have, passed "
-            f"over: {lines}{ellipsis}. Remove them, or write their ids as the data has them."
-        )  # fmt: skip
+            f"{name}: {unknown} of ids that the data does not have, passed over: "
+            f"{_first(rows[~inside])}. Remove them, or write their ids as the data has them."
+        )
     fitting = rows[inside].set_index(identifier)
     if "url" in fitting:
-        foreign = fitting[(fitting["url"] != "") & ~fitting["url"].map(is_web)]
-        if len(foreign):
-            rows_left_out = ", ".join(f"row {row}" for row in foreign["row"].head(MOST_TOLD))
+        web = fitting["url"].map(is_web)
+        if len(foreign := fitting[(fitting["url"] != "") & ~web]):
             notes.append(
                 f"{name}: {counted(len(foreign), 'address')} not of http or https, left out: "
-                f"{rows_left_out}. Write them as https://…"
-            )  # fmt: skip
-            fitting = fitting.assign(url=fitting["url"].where(fitting["url"].map(is_web), ""))
+                f"{_first(foreign)}. Write them as https://…"
+            )
+        fitting = fitting.assign(url=fitting["url"].where(web, ""))
     return fitting.drop(columns="row"), notes
+
+
+def _first(rows: pd.DataFrame) -> str:
+    """The numbers of the first of some rows."""
+    listed = ", ".join(f"row {row}" for row in rows["row"].head(MOST_TOLD))
+    return listed + (" …" if len(rows) > MOST_TOLD else "")
 
 
 def is_web(url: str) -> bool:

@@ -62,11 +62,11 @@ def opened(path):
 
 
 @pytest.mark.parametrize("rows", [7, 1 << 15])
-@pytest.mark.parametrize("kind", frames.WRITERS)
+@pytest.mark.parametrize("kind", frames.KINDS)
 def test_a_table_holds_every_row_of_every_part(tmp_path, monkeypatch, kind, rows):
     monkeypatch.setattr(frames, "ROWS", rows)
     path = tmp_path / f"all.{kind}"
-    frames.WRITERS[kind](PARTS, path)
+    frames.write_table(PARTS, path, kind)
     table = opened(path)
     assert table.part.tolist() == [name for name, part in PARTS.items() for _ in part.labels]
     features = [f"feature_{feature}" for feature in FOLD.train.feature_ids]
@@ -240,7 +240,7 @@ def test_no_text_is_a_formula_in_a_spreadsheet(first):
 
 def test_csv_of_a_set_escapes_its_ids(tmp_path):
     part = replace(FOLD.test, query_ids=("=1+1", "-2", "@x", "ok"), fingerprint="")
-    frames.write_csv({"test": part}, tmp_path / "out.csv")
+    frames.write_table({"test": part}, tmp_path / "out.csv", "csv")
     found = pd.read_csv(tmp_path / "out.csv", dtype={"query": str})
     assert found["query"].unique().tolist() == ["'=1+1", "-2", "'@x", "ok"]
     assert found["label"].tolist() == part.labels.tolist()
