@@ -211,11 +211,7 @@ def _first_line(path: Path) -> str:
 
 
 def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """Lines that are not blank, with their numbers.
-
-    Raises:
-        DataError: an empty file, or one that is not UTF-8.
-    """
+    """Lines that are not blank, with their numbers."""
     empty = True
     for at, line in lines(path, str(path), LIMITS):
         if line.strip():
@@ -230,11 +226,7 @@ def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
 
 
 def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
-    """Number, text and cells of every row of CSV, or of columns between blanks.
-
-    Raises:
-        LetorError: quotes that do not end.
-    """
+    """Number, text and cells of every row of CSV, or of columns between blanks."""
     found = _lines(path)
     last = next(found)
     bare = re.sub(r'"[^"]*"', "", last[1])
@@ -359,11 +351,7 @@ def _matrix_answers(path: Path) -> Iterator[tuple[int, str, Answer]]:
 
 
 def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
-    """The numbers of a matrix.
-
-    Raises:
-        DataError: other content.
-    """
+    """The numbers of a matrix."""
     try:  # mapped: a header that promises more than the file holds takes no memory
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
@@ -690,11 +678,7 @@ def _ranks(path: Path) -> pd.DataFrame:
 
 
 def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Scores with each item of a ranker once.
-
-    Raises:
-        DataError: an item has two.
-    """
+    """Scores with each item of a ranker once."""
     frame = frame.drop_duplicates()
     twice = frame[frame.duplicated(["query", "item", "ranker"])]
     if len(twice):

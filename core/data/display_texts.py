@@ -248,11 +248,7 @@ def _text_of(value: Any) -> str:
 
 
 def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
-    """The columns of a file that are read, and what they are called here.
-
-    Raises:
-        DataError: the id is missing, or everything that could be shown.
-    """
+    """The columns of a file that are read, and what they are called here."""
     by_other_name = ((name, mine) for name, mine in shape.others.items() if mine not in columns)
     names = {name: name for name in shape.columns if name in columns}
     names |= {name: mine for name, mine in by_other_name if name in columns}

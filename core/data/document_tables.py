@@ -164,11 +164,7 @@ def _frame(columns: Mapping[str, tables.Column], first: int, place: str) -> "pd.
 
 
 def _parts_of(cells: Sequence[Any], first: int, place: str) -> list[str]:
-    """The part of every row, by the words that name files of parts.
-
-    Raises:
-        DataError: a row names none.
-    """
+    """The part of every row, by the words that name files of parts."""
     parts = []
     for row, cell in enumerate(cells, first):
         part = PART_WORDS.get(cell.strip().casefold()) if isinstance(cell, str) else None
@@ -181,11 +177,7 @@ def _parts_of(cells: Sequence[Any], first: int, place: str) -> list[str]:
 
 
 def _stacked(column: tables.Column, first: int, place: str) -> np.ndarray:
-    """A column of lists of numbers as a matrix.
-
-    Raises:
-        DataError: a list of another length than the first, or with something else than numbers.
-    """
+    """A column of lists of numbers as a matrix."""
     if isinstance(column, np.ndarray):
         return column
     lists: list[np.ndarray] = []

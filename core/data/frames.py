@@ -256,11 +256,7 @@ def dataset_of(
 
 
 def _ids(place: str, frame: pd.DataFrame, name: str) -> list[str | None]:
-    """A column of ids or texts, None where a cell is empty.
-
-    Raises:
-        DataError: a cell holds something else, such as a list.
-    """
+    """A column of ids or texts, None where a cell is empty."""
     column = frame[name].convert_dtypes()  # gaps elsewhere made 10002 10002.0
     empty = column.isna().to_numpy()
     ids: list[str | None] = []
@@ -296,11 +292,7 @@ def _listed(names: Iterable[Any]) -> str:
 def _column(
     place: str, frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]
 ) -> str | None:
-    """The column of a meaning; none where no column is it.
-
-    Raises:
-        DataError: there is no column of the name that was given.
-    """
+    """The column of a meaning; none where no column is it."""
     if meaning in columns:
         if columns[meaning] not in frame.columns:
             finding = f"no column {shown(columns[meaning])} for the {meaning}"
@@ -320,9 +312,6 @@ def _numbers(
         name: of the column.
         gaps: empty cells become NaN.
         label: it is the column of labels.
-
-    Raises:
-        DataError: text, an infinite number, or what is not allowed of the two.
     """
     column = frame[name]
     if column.isna().all():

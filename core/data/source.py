@@ -183,9 +183,6 @@ def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
 
     Args:
         tables: name and features of each.
-
-    Raises:
-        DataError: they differ.
     """
     for name, features in tables[1:]:
         first, expected = tables[0]

@@ -250,11 +250,7 @@ Framed = tuple["pd.DataFrame", float]
 
 
 def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
-    """Frames; what their reader says of a damaged file as a sentence.
-
-    Raises:
-        DataError: it is damaged.
-    """
+    """Frames; what their reader says of a damaged file as a sentence."""
     try:
         yield from framed
     except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
@@ -262,11 +258,7 @@ def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
-    """Refuse too many columns, and two of one name.
-
-    Raises:
-        DataError: there are.
-    """
+    """Refuse too many columns, and two of one name."""
     if len(names) > COLUMNS:
         finding = f"{len(names):,} columns, where at most {COLUMNS:,} are read"
         raise DataError(place, finding, "Write the features as one column of lists.")
@@ -359,11 +351,7 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
 
 
 def _names_in(rows: Sequence[Mapping[str, Any]], place: str) -> list[str]:
-    """The names of all fields of some rows.
-
-    Raises:
-        DataError: there are too many.
-    """
+    """The names of all fields of some rows."""
     names = [*dict.fromkeys(name for row in rows for name in row)]
     _check_names(names, place)
     if len(names) * len(rows) > CELLS:
@@ -373,11 +361,7 @@ def _names_in(rows: Sequence[Mapping[str, Any]], place: str) -> list[str]:
 
 
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
-    """The object of a line.
-
-    Raises:
-        DataError: it is none.
-    """
+    """The object of a line."""
     try:
         fields = json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_object)
     except RecursionError as error:
@@ -391,11 +375,7 @@ def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON.
-
-    Raises:
-        ValueError: a name stands in it twice.
-    """
+    """An object of JSON."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]

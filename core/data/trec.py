@@ -137,9 +137,6 @@ def _recorded(file: "_File", start: str) -> Run:
     Args:
         file: whose first line was read.
         start: that line.
-
-    Raises:
-        DataError: other JSON, named as what it is.
     """
     remedy = f"Write a line a document: {RUN_FORM}."
     texts = [start, *file.texts()]

@@ -272,11 +272,7 @@ class LetorTable:
             yield stored
 
     def _take(self, chunk: Chunk, name: str) -> None:
-        """Append the rows of a chunk.
-
-        Raises:
-            DataError: the matrix outgrows a limit, or there is no room for it.
-        """
+        """Append the rows of a chunk."""
         if not len(chunk.labels):
             return
         if not np.array_equal(chunk.feature_ids, self.feature_ids):

@@ -310,11 +310,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
 
 
 def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
-    """The first bytes of what was packed; it is refused if they are packed themselves.
-
-    Raises:
-        DataError: it is, or it is damaged.
-    """
+    """The first bytes of what was packed; it is refused if they are packed themselves."""
     try:
         head = cast("Any", stream).peek(HEAD)[:HEAD]
     except BROKEN as error:
@@ -335,9 +331,6 @@ def _copy_of(decoded: DecodedFile, name: str, stack: ExitStack) -> DecodedFile:
         decoded: the table.
         name: what errors call it.
         stack: that closes the copy, which no name leads to.
-
-    Raises:
-        DataError: it is damaged, grows like a decompression bomb, or there is no room for it.
     """
     size = 0
     try:
