@@ -31,13 +31,14 @@ from jaxtyping import Float64
 
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, labels_of, of_table
 from shuffleproof.core.data import tables, trec
-from shuffleproof.core.data.letor.read import LetorTable, MissingCells
+from shuffleproof.core.data.letor.read import LetorTable
 from shuffleproof.core.data.letor.stream import (
     ARROW,
     JSON,
     PARQUET,
     STREAM,
     Limits,
+    MissingCells,
     kind_of,
     lines,
     unpacked_file,

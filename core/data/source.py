@@ -13,7 +13,8 @@ from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.layout import FRACTIONS, TEST, TRAIN, VALID, Parts, group_file
-from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
+from shuffleproof.core.data.letor.read import LetorTable, ParsedLetor, Split
+from shuffleproof.core.data.letor.stream import Limits, MissingCells
 from shuffleproof.core.errors import DataError, ParameterError, shown
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator

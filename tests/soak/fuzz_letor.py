@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.chunks import UNCHECKED
 from shuffleproof.core.data.letor.read import ParsedLetor
 from shuffleproof.core.errors import DataError
+from tests import loading
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 
@@ -81,7 +81,7 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
     path.write_bytes(text)
     expected = slowly(text, policy)
     try:
-        found = letor.read(path, missing=policy)
+        found = loading.read(path, missing=policy)
     except DataError:
         if not isinstance(expected, str) and not mostly_empty(expected):
             raise WrongError("a sound file is refused") from None

@@ -45,23 +45,13 @@ from shuffleproof.core.data.letor.stream import (
     Source,
     blocks,
 )
-from shuffleproof.core.data.letor.write import NAMES_LINE, write
+from shuffleproof.core.data.letor.write import NAMES_LINE
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 from shuffleproof.core.words import counted
 
 SLAB = 1 << 12
 """Rows of the matrix that are changed at a time."""
-
-__all__ = [
-    "LetorTable",
-    "Limits",
-    "MissingCells",
-    "ParsedLetor",
-    "Source",
-    "read",
-    "write",
-]
 
 
 @dataclass(frozen=True)
@@ -107,46 +97,18 @@ class ParsedLetor:
         return tuple(notes)
 
 
-def read(
-    source: Source | str,
-    *,
-    groups: Source | str | None = None,
-    missing: MissingCells | str = MissingCells.ERROR,
-    name: str | None = None,
-    limits: Limits | None = None,
-) -> ParsedLetor:
-    """Read one file, plain or compressed (.gz .bz2 .xz .zip, told by content).
-
-    Args:
-        source: a path, or a binary file that can seek.
-        groups: LightGBM's group file: the number of rows of each query, one a line; the rows
-            then carry no `qid`, and queries are named 1, 2, ….
-        missing: what becomes of NULL and NaN cells.
-        name: what errors call the file; its path by default.
-        limits: what the file may ask for.
-
-    Raises:
-        LetorError: a malformed line, or the first twenty (`BadLinesError`).
-        DataError: a damaged, empty or oversized file.
-    """
-    table = LetorTable(MissingCells(missing), limits or Limits())
-    for _ in table.adding(source, groups=groups, name=name):
-        pass
-    return table.to_dataset()
-
-
 def check_start(
-    source: Source,
+    path: Path,
     name: str,
     missing: MissingCells | str,
     *,
     with_query: bool,
     columns: Mapping[str, str] | None = None,
 ) -> None:
-    """Look at the first lines of a file, some 64 kB of text, as `read` would.
+    """Look at the first lines of a file, some 64 kB of text, as a table would.
 
     Args:
-        source: a path, or a binary file that can seek.
+        path: of the file.
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
@@ -157,11 +119,11 @@ def check_start(
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
-    if isinstance(source, Path) and is_table(source, name):
-        with closing(table.adding(source, name=name)) as read:
+    if is_table(path, name):
+        with closing(table.adding(path, name=name)) as read:
             next(read, None)
         return
-    with closing(blocks(source, name, table.limits, documents=True)) as start:
+    with closing(blocks(path, name, table.limits, documents=True)) as start:
         text = next((block.text for block in start), b"")
     for _ in table.add_text(io.BytesIO(text), name, with_query=with_query):
         pass
@@ -201,9 +163,9 @@ class LetorTable:
 
     def adding(
         self,
-        source: Source | str,
+        path: Path,
         *,
-        groups: Source | str | None = None,
+        groups: Path | None = None,
         name: str | None = None,
         part: str | None = None,
     ) -> Generator[int, None, None]:
@@ -212,20 +174,23 @@ class LetorTable:
         A query id met in a file before is the same query.
 
         Args:
-            source: see `read`.
-            groups: see `read`.
-            name: see `read`.
+            path: of LETOR text, plain or compressed (.gz .bz2 .xz .zip, told by content), or of a
+                table.
+            groups: LightGBM's group file: the number of rows of each query, one a line; the rows
+                then carry no `qid`, and queries are named 1, 2, ….
+            name: what errors call the file; its path by default.
             part: the part whose rows are read, where a column of a table says parts; None: all.
+
+        Raises:
+            LetorError: a malformed line, or the first twenty (`BadLinesError`).
+            DataError: a damaged, empty or oversized file.
         """
-        source = Path(source) if isinstance(source, str) else source
-        called = name or str(
-            getattr(source, "name", source) if not isinstance(source, Path) else source
-        )
+        called = name or str(path)
         self._called, first_row = called, self.rows
-        if isinstance(source, Path) and is_table(source, called):
-            yield from self._add_table(source, called, part)
+        if is_table(path, called):
+            yield from self._add_table(path, called, part)
         else:
-            yield from self.add_text(source, called, with_query=groups is None)
+            yield from self.add_text(path, called, with_query=groups is None)
         if self.rows == first_row:
             raise _no_documents(called)
         if groups is not None:

@@ -8,10 +8,9 @@ from scipy import stats
 
 from shuffleproof.core.data import advice, doctor, doctor_counts
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.text import TextColumn
-from tests import places
+from tests import loading, places
 
 DATA = places.DATA
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
@@ -241,15 +240,15 @@ def test_documents_of_train_are_grave_above_one_in_a_hundred(shared, severity):
 
 @needs_data
 def test_published_facts():
-    parts = [letor.read(DATA / f"mq2008/S{part}.txt.gz").dataset for part in (1, 2, 3, 4)]
+    parts = [loading.read(DATA / f"mq2008/S{part}.txt.gz").dataset for part in (1, 2, 3, 4)]
     for part in parts:
         findings = doctor.examine(part)
         assert found(findings, "constant-features").message.startswith(
             "Features 6, 7, 8, 9, 10, 43 have"
         )
-    clue = [letor.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
+    clue = [loading.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
     assert [doctor_counts.repeated_rows(fold.dataset)[1] for fold in clue] == [65, 53, 51]
-    web = letor.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset
+    web = loading.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset
     findings = doctor.examine(web)
     assert found(findings, "huge-features").severity == "warning"
 

@@ -16,11 +16,12 @@ from pyarrow import feather
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, tables
 from shuffleproof.core.data.letor import stream
-from shuffleproof.core.data.letor.read import check_start, read
+from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.artefacts import Store
 from tests import loading
+from tests.loading import read
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 

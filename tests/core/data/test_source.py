@@ -5,7 +5,6 @@ import pytest
 
 from shuffleproof.core.data import layout, source
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import DataError, ParameterError
 from tests import loading, places
 
@@ -68,7 +67,7 @@ def test_a_file_split_while_read_equals_the_whole_split_afterwards(tmp_path, fra
     ]
     (tmp_path / "whole.txt").write_text("".join(rows[:47]))
     (loaded,) = loading.load(tmp_path / "whole.txt", seed=3, fractions=fractions)
-    whole = letor.read(tmp_path / "whole.txt").dataset
+    whole = loading.read(tmp_path / "whole.txt").dataset
     expected = source.split(whole, 3, fractions)
     for part in ("train", "valid", "test"):
         found, wanted = getattr(loaded.fold, part), getattr(expected, part)

@@ -14,7 +14,7 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, csv_text, document_tables, frames, layout, source
 from shuffleproof.core.data import tables as data_tables
-from shuffleproof.core.data.letor.read import check_start, read
+from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
@@ -22,6 +22,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import table_text, tables
 from tests import loading
+from tests.loading import read
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 
