@@ -12,16 +12,15 @@ from shuffleproof.core.progress import run_to_end
 
 
 def load(path: Path, **settings) -> list[source.LoadedFold]:
-    """Every fold of a folder, or one file that is split; settings as `load_split`'s."""
-    if not path.is_dir():
-        return [run_to_end(source.load_split(path, **settings))]
-    return [run_to_end(source.loading_parts(parts, **settings)) for parts in layout.find(path)]
+    """Every fold of a folder, or one file that is split; settings as `loading`'s."""
+    places = layout.find(path) if path.is_dir() else [path]
+    return [run_to_end(source.loading(place, **settings)) for place in places]
 
 
 def load_files(train=(), valid=(), test=(), **settings) -> Fold:
     """The fold of files that are named by part."""
     parts = layout.Parts("parts", tuple(train), tuple(valid), tuple(test))
-    return run_to_end(source.loading_parts(parts, **settings)).fold
+    return run_to_end(source.loading(parts, **settings)).fold
 
 
 def read(file, *, groups=None, missing="error", name=None, limits=None) -> ParsedLetor:

@@ -239,11 +239,17 @@ def _store_fold(
     with store.lock(plain):
         if (artefact := found()) is not None:
             return artefact
-        name, fold, notes = yield from _load_fold(parts, reading)
+        from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
+
+        loaded = yield from source.loading(
+            parts, missing=reading.missing, seed=reading.seed, fractions=reading.fractions,
+            columns=dict(reading.columns),
+        )  # fmt: skip
+        fold, notes = loaded.fold, loaded.notes
         if reading.texts is not None:
             fold, note = document_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
-        facts = facts_of(fold, name, notes) | {KEEPS: _kept(fold)}
+        facts = facts_of(fold, loaded.name, notes) | {KEEPS: _kept(fold)}
         files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
         recipe = {
             "files": files,
@@ -288,22 +294,6 @@ def _kept(fold: Fold) -> list[str]:
         "order of rows": any(part.source_rows is not None for part in parts),
     }
     return [name for name, kept in holds.items() if kept]
-
-
-def _load_fold(
-    parts: Path | Parts, reading: ReadingOptions
-) -> Generator[Progress, None, tuple[str, Fold, tuple[str, ...]]]:
-    """Read files: what they are called, their fold and notes."""
-    from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
-
-    missing, seed, columns = reading.missing, reading.seed, dict(reading.columns)
-    if isinstance(parts, Parts):
-        loaded = yield from source.loading_parts(parts, missing=missing, seed=seed, columns=columns)
-    else:
-        loaded = yield from source.load_split(
-            parts, missing=missing, seed=seed, fractions=reading.fractions, columns=columns
-        )
-    return loaded.name, loaded.fold, loaded.notes
 
 
 def archive_members(path: Path) -> list[zipfile.ZipInfo]:

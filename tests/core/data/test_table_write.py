@@ -174,7 +174,7 @@ def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
     assert alone["fingerprint"] == unpacked["fingerprint"]
     if not with_parts:
         named = layout.Parts("ours", *((Path(packed),) for _ in PARTS))
-        assert run_to_end(source.loading_parts(named)).fold.test.documents == 4
+        assert run_to_end(source.loading(named)).fold.test.documents == 4
 
 
 def test_a_file_read_as_a_part_gives_its_rows_of_that_part(exported, tmp_path, folder):
@@ -182,14 +182,14 @@ def test_a_file_read_as_a_part_gives_its_rows_of_that_part(exported, tmp_path, f
     exported(whole)
     named = layout.Parts("ours", (whole,), (whole,), (whole,))
     (before,) = loading.load(folder)
-    assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
+    assert run_to_end(source.loading(named)).fold.fingerprint == before.fold.fingerprint
     table = pd.read_parquet(whole)
     table.drop(columns="part")[table["part"] == "test"].to_parquet(tmp_path / "test.parquet")
     named = layout.Parts("ours", (whole,), (whole,), (tmp_path / "test.parquet",))
-    assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
+    assert run_to_end(source.loading(named)).fold.fingerprint == before.fold.fingerprint
     table.assign(part=1.5).to_parquet(tmp_path / "test.parquet")
     with pytest.raises(DataError, match="its features are part, "):
-        run_to_end(source.loading_parts(named))
+        run_to_end(source.loading(named))
 
 
 def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
