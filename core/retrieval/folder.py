@@ -1,5 +1,6 @@
 """The files of a folder, those inside its archives among them, told apart by what they are for."""
 
+import io
 import re
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,6 @@ from shuffleproof.core.data import tables
 from shuffleproof.core.data.letor.stream import (
     BROKEN,
     LONE_RETURN,
-    BinaryFile,
     Limits,
     Source,
     blocks,
@@ -134,7 +134,7 @@ class File:
         stream = self.archive.extractfile(self.member)
         if stream is None:
             raise DataError(str(self), "no file of text", "Unpack the archive.")
-        return cast("BinaryFile", stream)
+        return cast("io.BufferedIOBase", stream)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from pyarrow import feather
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, tables
-from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
@@ -303,15 +301,10 @@ def test_a_line_that_is_no_json_is_told_by_its_number_alone(tmp_path, line, why)
     assert str(told.value).count("line ") == 1
 
 
-def test_a_packed_table_that_grows_like_a_bomb_or_has_no_room_is_refused(tmp_path, monkeypatch):
+def test_a_packed_table_that_grows_like_a_bomb_is_refused(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"PAR1" + bytes(1 << 27)))
     with pytest.raises(DataError, match="decompression bomb"):
-        read(path)
-    path.write_bytes(gzip.compress(b"PAR1" + bytes(9)))
-    full = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115 (who reads closes it)
-    monkeypatch.setattr(stream.tempfile, "TemporaryFile", lambda **_: full)
-    with pytest.raises(DataError, match=r"no room for the table in .*a\.gz \(.*TMPDIR"):
         read(path)
 
 
