@@ -7,7 +7,6 @@ changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -198,7 +197,7 @@ def _open_texts(artefact: Artefact) -> DisplayTexts:
     if (artefact.path / STORED).exists():
         arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
         documents, queries = (
-            pd.DataFrame({name: _stored_column(arrays, kind, name) for name in shape.columns})
+            pd.DataFrame({name: _stored(arrays, f"{kind}.{name}") for name in shape.columns})
             for kind, shape in SHAPES.items()
         )
     else:  # as earlier versions stored them; an archive may have brought anything
@@ -217,11 +216,12 @@ def _open_texts(artefact: Artefact) -> DisplayTexts:
     return DisplayTexts(documents, queries, tuple(notes))
 
 
-def _stored_column(arrays: Mapping[str, np.ndarray], kind: str, name: str) -> "pd.Series[str]":
+def _stored(arrays: Mapping[str, np.ndarray], name: str) -> "pd.Series[str]":
     """A column that `attach` wrote."""
-    text = arrays[f"{kind}.{name}.blob"].tobytes()
-    bounds = [0, *arrays[f"{kind}.{name}.ends"].tolist()]
-    return pd.Series([text[a:b].decode() for a, b in pairwise(bounds)], dtype="str")
+    ends = arrays[f"{name}.ends"]
+    return pd.Series(
+        [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)], dtype="str"
+    )
 
 
 def _empty_frame(shape: Shape) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.letor.write import check_queries, comment_of, write
+from shuffleproof.core.data.letor.write import check_queries, comment_of, whole_file, write
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import (
     LONGEST_QUOTE,
@@ -378,18 +378,13 @@ def write_table(parts: Parts, path: Path, kind: str) -> None:
         path: of the file, which appears when it is complete.
         kind: one of KINDS.
     """
-    partial = path.with_name(path.name + ".partial")
-    try:
+    with whole_file(path) as file:
         if kind in {"parquet", "arrow"}:
-            _write_batches(_frames(parts), partial, kind)
-        else:
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                for at, frame in enumerate(_frames(parts)):
-                    is_csv = kind == "csv"
-                    file.write(csv_text.csv(frame, header=at == 0) if is_csv else _json(frame))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+            _write_batches(_frames(parts), file, kind)
+            return
+        for at, frame in enumerate(_frames(parts)):
+            text = csv_text.csv(frame, header=at == 0) if kind == "csv" else _json(frame)
+            file.write(text.encode())
 
 
 def _json(frame: pd.DataFrame) -> str:
@@ -397,14 +392,14 @@ def _json(frame: pd.DataFrame) -> str:
     return "".join(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n" for row in rows)
 
 
-def _write_batches(frames: Iterator[pd.DataFrame], path: Path, kind: str) -> None:
+def _write_batches(frames: Iterator[pd.DataFrame], target: Any, kind: str) -> None:
     import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow or Parquet)
     from pyarrow import parquet  # noqa: PLC0415 (likewise)
 
     first = next(frames)
     schema = pa.Schema.from_pandas(first, preserve_index=False)
     opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
-    with opened(path, schema) as file:
+    with opened(target, schema) as file:
         for frame in chain([first], frames):
             file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
 

@@ -9,7 +9,6 @@ a tie. Ids are UTF-8. Recorded rerankings are read where they name their documen
 MTEB's predictions.
 """
 
-import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +24,7 @@ from jaxtyping import Float32, Float64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
+from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import NUMBER, number, whole
@@ -277,7 +277,7 @@ def write_rows(
         f"{_word(topic)} Q0 {_word(document)} {rank} {score:.9g} {tag}\n"
         for topic, document, rank, score in rows
     )
-    write_text(path, lines)
+    _write(path, lines)
 
 
 def write_qrels(path: Path, *parts: RankingDataset) -> None:
@@ -289,7 +289,7 @@ def write_qrels(path: Path, *parts: RankingDataset) -> None:
     if any((part.labels != np.rint(part.labels)).any() for part in parts):
         finding = "labels that are not whole numbers"
         raise DataError(str(path), finding, "TREC judgments are whole numbers.")
-    write_text(path, (line for part in parts for line in _judgments(part)))
+    _write(path, (line for part in parts for line in _judgments(part)))
 
 
 def _judgments(dataset: RankingDataset) -> Iterator[str]:
@@ -363,14 +363,7 @@ def _check_distinct(lists: CandidateLists, names: list[str]) -> None:
             raise DataError("TREC output", finding, "Give documents distinct ids.")
 
 
-def write_text(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file, whole or not at all; gzipped where the name ends in .gz."""
-    partial = path.with_name(path.name + ".partial")
-    packed = path.suffix == ".gz"
-    try:
-        with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
-            for line in lines:
-                file.write(line.encode())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with whole_file(path) as file:
+        for line in lines:
+            file.write(line.encode())
