@@ -5,7 +5,6 @@ files are parsed once and a changed file is another data set. A zip archive of a
 is unpacked for a while; one of a single file is read where it lies, like any compressed file.
 """
 
-import hashlib
 import re
 import shutil
 import uuid
@@ -24,7 +23,7 @@ from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, n
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import locks
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.keys import ArtefactKey, file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
@@ -191,20 +190,13 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
     known: dict[Path, str] = {}
     for part, files in _files(parts).items():
         for path in files:
-            known[path] = known.get(path) or _digest(path)
+            known[path] = known.get(path) or file_digest(path)
             digests += [f"{part}:{known[path]}"]
             groups = layout.group_file(path)
-            digests += [] if groups is None else [f"groups:{_digest(groups)}"]
+            digests += [] if groups is None else [f"groups:{file_digest(groups)}"]
     if reading.texts is not None:
-        digests.append(f"texts:{_digest(reading.texts)}")
+        digests.append(f"texts:{file_digest(reading.texts)}")
     return key_of(KIND, settings, digests)
-
-
-def _digest(path: Path) -> str:
-    if not path.is_file():
-        raise no_file(path)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _store_fold(

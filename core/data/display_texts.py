@@ -4,7 +4,6 @@ They belong to a data set by its fingerprint and to no key: no ranker reads them
 changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, Parquet or Arrow.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,9 @@ import pandas as pd
 
 from shuffleproof.core.data import mapped_file, tables
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import DataError, no_file, quoted
+from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.keys import file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
@@ -108,10 +107,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
             two that say different things of one id.
     """
     shape = SHAPES[kind]
-    if not path.is_file():
-        raise no_file(path)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = file_digest(path)
     rows = _table(path, shape).reindex(columns=[*shape.columns, "row"], fill_value="")
     rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
     return SideFile(path, shape, _unique_rows(path, rows, shape), digest)
