@@ -20,7 +20,7 @@ from shuffleproof.core.aggregate.oracle import PaidPairs
 from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError, quoted
-from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import canonical_json
@@ -227,7 +227,7 @@ class Ledger:
     Attributes:
         material: that questions are about.
         known_by: what the judge is.
-        records: answers by the digest of their questions; None: none is kept.
+        records: answers by the digest of their questions.
         given: answers that a set has already.
         answers: so far; None: a malformed one.
         malformed: what came instead of an answer, by question.
@@ -236,7 +236,7 @@ class Ledger:
 
     material: Material
     known_by: str
-    records: Records | None
+    records: Records
     given: Mapping[Question, float]
     answers: dict[Question, float | None] = field(default_factory=dict)
     malformed: dict[Question, str] = field(default_factory=dict)
@@ -256,7 +256,7 @@ class Ledger:
         if question in self.given:
             self.answers[question] = self.given[question]
             return True
-        record = self.records and self.records.get(self._digest(question))
+        record = self.records.get(self._digest(question))
         if not record:
             return False
         self._file_answer(question, record[0]["answer"])
@@ -266,8 +266,7 @@ class Ledger:
         """File an answer, before anything else is asked."""
         value = preference_of(answer)
         entry = {"preference": value} if value is not None else {"malformed": _text(answer)}
-        if self.records is not None:
-            self.records.put(self._digest(question), {"answer": entry}, {})
+        self.records.put(self._digest(question), {"answer": entry}, {})
         self._file_answer(question, entry)
         self.newly_answered.add(question)
 
@@ -395,23 +394,6 @@ def _weights(
             if np.isnan(table[at, side]):
                 table[at, side] = 1.0 - table[at, opposite]
     return table, whole
-
-
-def next_questions(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
-    """The next questions of a plan that have no answer, so many at most."""
-    if plan.pairs in {ALL, SAMPLED}:
-        new = (question for question in plan.fixed(ledger.material) if not ledger.knows(question))
-        return list(islice(new, count))
-    open_: dict[Question, None] = {}
-
-    def collect(questions: Sequence[Question]) -> JudgeWork:
-        open_.update(
-            dict.fromkeys(question for question in questions if not ledger.knows(question))
-        )
-        yield from ()
-
-    run_to_end(ask_plan(plan, ledger, collect))
-    return list(islice(open_, count))
 
 
 def malformed_answers(ledger: Ledger) -> list[dict[str, str]]:

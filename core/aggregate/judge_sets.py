@@ -1,33 +1,23 @@
-"""Stored preferences that a judge makes and extends, live or by files of pairs and answers."""
+"""Stored preferences that a live judge makes and extends."""
 
-import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from shuffleproof.core.aggregate import judge_questions, preference_store, preferences
 from shuffleproof.core.aggregate.judge_questions import Ledger, Material, Plan, Question
 from shuffleproof.core.aggregate.judges import LiveJudge
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, of_table
-from shuffleproof.core.aggregate.reading import Answer, PreferenceFormat, answers
 from shuffleproof.core.data import display_texts
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import DataError, LetorError, UsageError, quoted
+from shuffleproof.core.errors import DataError, UsageError, quoted
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
-
-BY_HAND = "answers"
-"""The judge of answers that name none."""
-
-Row = tuple[str, str, str, float, str]
-"""Query, the document shown first, the other, how strongly the first is preferred, and by whom."""
 
 
 @dataclass(frozen=True)
@@ -112,56 +102,23 @@ class AskingOutcome:
     complete: bool
 
 
-def answers_of(
-    stored: Preferences | None, material: Material, judge: str | None = None
-) -> dict[Question, float]:
-    """The answers of a judge (None: of all) that a set has, by question."""
-    by_question: dict[Question, float] = {}
+def _answered(stored: Preferences | None, material: Material, judge: str) -> dict[Question, float]:
+    """The answers of a judge that a set has, by question."""
     if stored is None:
-        return by_question
-    places = [{name: at for at, name in enumerate(documents)} for documents in material.documents]
-    queries = {name: at for at, name in enumerate(material.queries)}
-    for (query, a, b, by), value in _shown_first(stored).items():
-        at = queries.get(query)
-        if at is not None and judge in {None, by} and {a, b} <= set(places[at]):
-            by_question[at, places[at][a], places[at][b]] = value
-    return by_question
-
-
-def _shown_first(stored: Preferences) -> dict[tuple[str, str, str, str], float]:
-    """How strongly the document shown first is preferred, by query, that, the other, and judge."""
+        return {}
     table = stored.table()
-    table = table[table["first"] != UNKNOWN]
-    turned = table["first"] == 1
-    table[["a", "b"]] = np.where(turned.to_numpy()[:, None], table[["b", "a"]], table[["a", "b"]])
-    value = np.where(turned, 1.0 - table["value"], table["value"])
-    keys = table[["query", "a", "b", "judge"]].itertuples(index=False, name=None)
-    return dict(zip(keys, value.tolist(), strict=True))
-
-
-def with_answers(
-    old: Preferences | None, material: Material, rows: Sequence[Row], notes: Sequence[str] = ()
-) -> Preferences:
-    """A set with more answers; all documents of each query that has one are its items."""
-    table = pd.DataFrame(rows, columns=["query", "a", "b", "value", "judge"])
-    table = table.assign(votes=1.0, first=0)
-    items: dict[str, Sequence[str]] = {}
-    grades: dict[str, dict[str, float]] = {}
-    if old is not None:
-        table = pd.concat([old.table(), table])
-        items = dict(zip(old.query_ids, old.items, strict=True))
-        for name, names, labels in zip(old.query_ids, old.items, old.labels, strict=False):
-            grades[name] = dict(zip(names, labels.tolist(), strict=True))
-    queried = {*table["query"], *items}
-    for query, documents, labels in zip(
-        material.queries, material.documents, material.labels, strict=True
-    ):
-        if query in queried:
-            items[query] = list(dict.fromkeys([*items.get(query, ()), *documents]))
-            graded = dict(zip(documents, labels.tolist(), strict=True))
-            grades[query] = grades.get(query, {}) | graded
-    all_notes = dict.fromkeys([*(old.notes if old else ()), *notes])
-    return of_table(table, items, grades, old.judges if old else (), tuple(all_notes))
+    table = table[(table["first"] != UNKNOWN) & (table["judge"] == judge)]
+    queries = {name: at for at, name in enumerate(material.queries)}
+    places = [{name: at for at, name in enumerate(documents)} for documents in material.documents]
+    by_question: dict[Question, float] = {}
+    columns = (table[name].tolist() for name in ("query", "a", "b", "value", "first"))
+    for name, a, b, value, turned in zip(*columns, strict=True):
+        query = queries.get(name)
+        if query is not None and {a, b} <= places[query].keys():
+            one, other = places[query][a], places[query][b]
+            shown = (query, other, one) if turned else (query, one, other)
+            by_question[shown] = 1.0 - value if turned else value
+    return by_question
 
 
 def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
@@ -198,7 +155,7 @@ def ask(
         raise DataError(target.data, double, "Give each document of a query its own id.")
     with target.lock():
         old = target.stored_preferences()
-        before = answers_of(old, material, judge.name)
+        before = _answered(old, material, judge.name)
         ledger = Ledger.of(target.store, material, judge, before)
         total, complete = plan.max_calls(material), False
         try:
@@ -208,7 +165,7 @@ def ask(
                 lambda questions: judge_questions.ask_judge(questions, judge, ledger, plan, total),
             )
         finally:
-            result = _with_answers(old, ledger, judge.name, before)
+            result = _extended(old, ledger, judge.name, before)
             if result is not None:
                 artefact = target.keep(result)
         if result is None:
@@ -238,15 +195,18 @@ def answered_before(target: Target, judge: LiveJudge, material: Material, plan: 
     """Answers of a plan that are there already; None: an aggregator decides what it asks."""
     if plan.pairs not in {judge_questions.ALL, judge_questions.SAMPLED}:
         return None
-    before = answers_of(target.stored_preferences(), material, judge.name)
+    before = _answered(target.stored_preferences(), material, judge.name)
     ledger = Ledger.of(target.store, material, judge, before)
     return sum(map(ledger.knows, plan.fixed(material)))
 
 
-def _with_answers(
+def _extended(
     old: Preferences | None, ledger: Ledger, judge: str, before: Mapping[Question, float]
 ) -> Preferences | None:
-    """The set with what a ledger found; None: it has nothing."""
+    """The set with what a ledger found; None: it has nothing.
+
+    All documents of each query that has an answer are its items.
+    """
     material = ledger.material
     rows = [
         (material.queries[query], documents[a], documents[b], value, judge)
@@ -254,89 +214,28 @@ def _with_answers(
         for documents in [material.documents[query]]
         if value is not None and (query, a, b) not in before
     ]
-    bad = counted(len(ledger.malformed), "malformed answer")
-    notes = [f"{bad} of {judge} left out."] if ledger.malformed else []
+    if old is None and not rows:
+        return None
+    table = pd.DataFrame(rows, columns=["query", "a", "b", "value", "judge"])
+    table = table.assign(votes=1.0, first=0)
+    items: dict[str, Sequence[str]] = {}
+    grades: dict[str, dict[str, float]] = {}
+    notes: list[str] = []
+    left_out = f"of {judge} left out."
     if old is not None:
-        suffix = f"of {judge} left out."
-        other_notes = tuple(note for note in old.notes if not note.endswith(suffix))
-        old = replace(old, notes=other_notes)
-    return with_answers(old, material, rows, notes) if rows or old is not None else None
-
-
-def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for whom)
-    path: Path, target: Target, material: Material, plan: Plan, count: int, judge: str
-) -> int:
-    """Write the next pairs of a plan that a set lacks as JSON lines; how many there are.
-
-    `preference` is null in each: how strongly `a`, which is to be shown first, is preferred.
-    """
-    ledger = Ledger(material, "", None, answers_of(target.stored_preferences(), material, judge))
-    questions = judge_questions.next_questions(plan, ledger, count)
-    with path.open("w", encoding="utf-8") as file:
-        for query, a, b in questions:
-            documents, texts = material.documents[query], material.texts[query]
-            line = {
-                "query": material.queries[query], "a": documents[a], "b": documents[b],
-                "preference": None,
-                **({"judge": judge} if judge != BY_HAND else {}),
-                "query_text": material.query_texts[query],
-                "a_text": texts[a], "b_text": texts[b],
-            }  # fmt: skip
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    return len(questions)
-
-
-def read_answers(path: Path, target: Target, material: Material, judge: str) -> AskingOutcome:
-    """Put the answers of a file into a set, which is made where there is none.
-
-    Raises:
-        LetorError: an unknown query or document, or another answer than one that is there already.
-    """
-    with target.lock():
-        old = target.stored_preferences()
-        existing = _shown_first(old) if old else {}
-        documents = dict(zip(material.queries, material.documents, strict=True))
-        rows: list[Row] = []
-        malformed: list[dict[str, str]] = []
-        count = 0
-        for at, line, answer in answers(path, PreferenceFormat()):
-            if isinstance(answer, str):
-                malformed.append({"place": f"{path}:{at}", "answer": answer})
-                continue
-            if fault := _fault(answer, documents):
-                remedy = f'Take ids of {target.data}, and say "preference": 0 to 1, a, b or tie.'
-                raise LetorError(path, at, line, fault, remedy)
-            turned = answer.first in {"b", answer.b}
-            a, b = (answer.b, answer.a) if turned else (answer.a, answer.b)
-            value = 1.0 - answer.value if turned else answer.value
-            key = answer.query, a, b, answer.judge or judge
-            if key not in existing:
-                existing[key] = value
-                rows.append((answer.query, a, b, value, answer.judge or judge))
-            elif existing[key] != value:
-                finding = f"another answer to a pair that has {existing[key]:g} already"
-                remedy = "Leave one of them out, or name another judge (--judge)."
-                raise LetorError(path, at, line, finding, remedy)
-            count += 1
-        if not rows and old is None:
-            remedy = "Fill in the preferences: a number from 0 to 1, a, b or tie."
-            raise DataError(str(path), "no answer in it", remedy)
-        bad = counted(len(malformed), "malformed answer")
-        notes = [f"{bad} of {path.name} left out."] if malformed else []
-        result = with_answers(old, material, rows, notes)
-        artefact = target.keep(result)
-    return AskingOutcome(
-        result, artefact, len(rows), count - len(rows), malformed, complete=not malformed
-    )
-
-
-def _fault(answer: Answer, documents: Mapping[str, Sequence[str]]) -> str:
-    """What keeps a line from being an answer, in words; empty: nothing."""
-    if answer.query not in documents:
-        return f"the unknown query {quoted(answer.query)}"
-    for name in (answer.a, answer.b):
-        if name not in documents[answer.query]:
-            return f"the unknown document {quoted(name)} of query {answer.query}"
-    if answer.a == answer.b:
-        return f"{quoted(answer.a)} against itself"
-    return "" if answer.stated else "no preference"
+        table = pd.concat([old.table(), table])
+        items = dict(zip(old.query_ids, old.items, strict=True))
+        for name, names, labels in zip(old.query_ids, old.items, old.labels, strict=False):
+            grades[name] = dict(zip(names, labels.tolist(), strict=True))
+        notes = [note for note in old.notes if not note.endswith(left_out)]
+    if ledger.malformed:
+        notes.append(f"{counted(len(ledger.malformed), 'malformed answer')} {left_out}")
+    queried = {*table["query"], *items}
+    for query, documents, labels in zip(
+        material.queries, material.documents, material.labels, strict=True
+    ):
+        if query in queried:
+            items[query] = list(dict.fromkeys([*items.get(query, ()), *documents]))
+            graded = dict(zip(documents, labels.tolist(), strict=True))
+            grades[query] = grades.get(query, {}) | graded
+    return of_table(table, items, grades, old.judges if old else (), notes)

@@ -141,11 +141,7 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
 
 
 def _check_address(address: str) -> None:
-    """Refuse an address that cannot be one, or that holds a credential: addresses are stored.
-
-    Raises:
-        UsageError: it does.
-    """
+    """Refuse an address that cannot be one, or that holds a credential: addresses are stored."""
     try:
         parts = urlsplit(address)
         parts.port  # noqa: B018 (raises where it is no number)

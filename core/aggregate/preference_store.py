@@ -1,6 +1,5 @@
 """Preferences in the store: filed under the digest of their files and of how they were read."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,9 +8,8 @@ from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import PreferenceFormat, read
-from shuffleproof.core.errors import no_file
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.keys import file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND = "preferences"
@@ -29,7 +27,7 @@ def ingest(
     """
     reading = reading or PreferenceFormat()
     side_files = [] if reading.qrels is None else [reading.qrels]
-    digests = [_digest(path) for path in (*paths, *side_files)]
+    digests = [file_digest(path) for path in (*paths, *side_files)]
     recipe = {key: value for key, value in asdict(reading).items() if value}
     recipe |= {"items": False, "qrels": bool(reading.qrels)}
     recipe["columns"] = dict(reading.columns)
@@ -71,10 +69,3 @@ def find(text: str, store: Store) -> Preferences:
         if path.is_file():
             return read([path])
     return table.open_(store.resolve(text, KIND).path)
-
-
-def _digest(path: Path) -> str:
-    if not path.is_file():
-        raise no_file(path)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

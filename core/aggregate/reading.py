@@ -31,13 +31,14 @@ from jaxtyping import Float64
 
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, labels_of, of_table
 from shuffleproof.core.data import tables, trec
-from shuffleproof.core.data.letor.read import LetorTable, MissingCells
+from shuffleproof.core.data.letor.read import LetorTable
 from shuffleproof.core.data.letor.stream import (
     ARROW,
     JSON,
     PARQUET,
     STREAM,
     Limits,
+    MissingCells,
     kind_of,
     lines,
     unpacked_file,
@@ -211,11 +212,7 @@ def _first_line(path: Path) -> str:
 
 
 def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """Lines that are not blank, with their numbers.
-
-    Raises:
-        DataError: an empty file, or one that is not UTF-8.
-    """
+    """Lines that are not blank, with their numbers."""
     empty = True
     for at, line in lines(path, str(path), LIMITS):
         if line.strip():
@@ -230,11 +227,7 @@ def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
 
 
 def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
-    """Number, text and cells of every row of CSV, or of columns between blanks.
-
-    Raises:
-        LetorError: quotes that do not end.
-    """
+    """Number, text and cells of every row of CSV, or of columns between blanks."""
     found = _lines(path)
     last = next(found)
     bare = re.sub(r'"[^"]*"', "", last[1])
@@ -359,11 +352,7 @@ def _matrix_answers(path: Path) -> Iterator[tuple[int, str, Answer]]:
 
 
 def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
-    """The numbers of a matrix.
-
-    Raises:
-        DataError: other content.
-    """
+    """The numbers of a matrix."""
     try:  # mapped: a header that promises more than the file holds takes no memory
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
@@ -453,7 +442,7 @@ def _table_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]
 
     def rows() -> Rows:
         at = 0
-        for batch in tables.batches(path, str(path), [*columns]):
+        for batch, _ in tables.batches(path, str(path), [*columns]):
             for row in zip(*(batch.get(name, ()) for name in columns), strict=True):
                 at += 1
                 said = zip(columns.values(), row, strict=True)
@@ -690,11 +679,7 @@ def _ranks(path: Path) -> pd.DataFrame:
 
 
 def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Scores with each item of a ranker once.
-
-    Raises:
-        DataError: an item has two.
-    """
+    """Scores with each item of a ranker once."""
     frame = frame.drop_duplicates()
     twice = frame[frame.duplicated(["query", "item", "ranker"])]
     if len(twice):

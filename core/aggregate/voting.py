@@ -75,20 +75,11 @@ def margins(votes: Float32[np.ndarray, "voters docs"]) -> Float64[np.ndarray, "d
     >>> margins(np.array([[1, 0], [1, 1], [0, 2]], np.float32)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    return _margins(np.ascontiguousarray(votes))
-
-
-@compiled()
-@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
-def _margins(votes: np.ndarray) -> np.ndarray:
-    docs = votes.shape[1]
-    gaps = np.zeros((docs, docs))
-    for voter in range(len(votes)):
-        for document in range(docs):
-            for other in range(docs):
-                if votes[voter, document] > votes[voter, other]:
-                    gaps[document, other] += 1.0
-                    gaps[other, document] -= 1.0
+    gaps = np.zeros((votes.shape[1], votes.shape[1]))
+    for vote in votes:
+        above = vote[:, None] > vote
+        gaps += above
+        gaps -= above.T
     return gaps
 
 

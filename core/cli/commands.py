@@ -121,7 +121,7 @@ aggregate preferences:show_orders : orders made of preferences, and their cost
 
 judge judging:judge initial=file-order : ask a live judge for preferences between test documents
     name : of the preferences, which are made or extended
-    --with as judge in JUDGE : http://…, which takes and answers JSON, or module:function
+    --with! as judge in JUDGE : http://…, which takes and answers JSON, or module:function
     --judge as called in NAME : name of the judge (default: its address or function)
     --pairs in WHICH =sampled : sampled (default), all, or an aggregator, which asks itself
     --calls count : answers that are wanted, earlier ones included
@@ -136,14 +136,10 @@ judge judging:judge initial=file-order : ask a live judge for preferences betwee
     --price number : of a call, for the cost that is printed before
     --seconds number : of a call, likewise
     --dry-run yes : print the cost and ask nothing
-    --next count in N : write the next N pairs instead of asking
-    --out path : of --next: a file of JSON lines
-    --answers path : read answers from such a file instead of asking
     --data =sample : stored name, key, folder, or `sample`
     &lists file-order
     $ judge mine --with http://127.0.0.1:8000/judge --calls 100 --jobs 4
-    $ judge mine --next 100 --out pairs.jsonl
-    $ judge mine --answers pairs.jsonl --judge anna
+    $ judge mine --with judges:prefer --pairs heap-top-k --top 10 --dry-run
 
 ingest-collection retrieval:ingest : read documents, queries and judgments of a text collection
     path path : a folder of its files, or one archive: SMART, TREC, BEIR, JSON lines or tables

@@ -16,7 +16,7 @@ from shuffleproof.core.cli.open import (
 )
 from shuffleproof.core.cli.studies import report, write_picture
 from shuffleproof.core.data import catalogue, trec
-from shuffleproof.core.data.frames import WRITERS
+from shuffleproof.core.data.frames import KINDS, write_table
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.metrics.bundles import under_bundle
@@ -49,7 +49,7 @@ FILES = {"train": "train.txt", "valid": "vali.txt", "test": "test.txt"}
 
 DATA, RANKER, STUDY = "data set", "ranker", "study"
 FORMATS: Mapping[str, frozenset[str]] = {
-    DATA: frozenset({"qrels", "letor", *WRITERS}),
+    DATA: frozenset({"qrels", "letor", *KINDS}),
     RANKER: frozenset({"run"}),
     STUDY: TABLES | FIGURES | {"html"},
     benchmark.KIND: TABLES | FIGURES | {"html", "run"},
@@ -245,10 +245,10 @@ def write(arguments: argparse.Namespace, chosen: str) -> str:
     store, out = store_of(arguments), arguments.out
     fold = catalogue.resolve(one_fold(arguments.what, store), store)
     is_folder = out.is_dir() or not out.suffix
-    part = arguments.part or (ALL if chosen in WRITERS or is_folder else "test")
+    part = arguments.part or (ALL if chosen in KINDS or is_folder else "test")
     parts = {name: getattr(fold, name) for name in FILES if part in {name, ALL}}
-    if chosen in WRITERS:
-        WRITERS[chosen](parts, out)
+    if chosen in KINDS:
+        write_table(parts, out, chosen)
     elif chosen == "qrels":
         trec.write_qrels(out, *parts.values())
     elif part != ALL:

@@ -39,7 +39,6 @@ ACTIONS: dict[str, str] = {
     "figures do not compare.",
     "empty-queries": "Leave these queries out.",
     "one-document-queries": "Leave these queries out: they make every ranker look equally good.",
-    "split-queries": "Nothing: they were gathered. Check that equal ids mean equal queries.",
     "numbered-queries": "Nothing, where each part counts its own; else split by query again.",
     "query-features": "Nothing: trees and nets may use them with others.",
     "constant-features": "Leave these features out; nothing is learnt from them.",

@@ -46,7 +46,7 @@ def query_table(dataset: RankingDataset) -> QueryTable:
     relevant = np.bincount(owner[dataset.labels > 0], minlength=dataset.queries)
     best = np.full(dataset.queries, -np.inf, dtype=np.float32)
     np.maximum.at(best, owner, dataset.labels)
-    return QueryTable(ragged.lengths_of(dataset.offsets), relevant.astype(np.int64), best)
+    return QueryTable(np.diff(dataset.offsets), relevant.astype(np.int64), best)
 
 
 def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " some"]:

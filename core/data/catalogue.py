@@ -5,7 +5,6 @@ files are parsed once and a changed file is another data set. A zip archive of a
 is unpacked for a while; one of a single file is read where it lies, like any compressed file.
 """
 
-import hashlib
 import re
 import shutil
 import uuid
@@ -14,6 +13,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from shuffleproof.core.data import document_tables, document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
@@ -23,7 +23,7 @@ from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, n
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import locks
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.keys import ArtefactKey, file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
@@ -190,20 +190,13 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
     known: dict[Path, str] = {}
     for part, files in _files(parts).items():
         for path in files:
-            known[path] = known.get(path) or _digest(path)
+            known[path] = known.get(path) or file_digest(path)
             digests += [f"{part}:{known[path]}"]
             groups = layout.group_file(path)
-            digests += [] if groups is None else [f"groups:{_digest(groups)}"]
+            digests += [] if groups is None else [f"groups:{file_digest(groups)}"]
     if reading.texts is not None:
-        digests.append(f"texts:{_digest(reading.texts)}")
+        digests.append(f"texts:{file_digest(reading.texts)}")
     return key_of(KIND, settings, digests)
-
-
-def _digest(path: Path) -> str:
-    if not path.is_file():
-        raise no_file(path)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _store_fold(
@@ -238,24 +231,17 @@ def _store_fold(
     with store.lock(plain):
         if (artefact := found()) is not None:
             return artefact
-        name, fold, notes = yield from _load_fold(parts, reading)
+        from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
+
+        loaded = yield from source.loading(
+            parts, missing=reading.missing, seed=reading.seed, fractions=reading.fractions,
+            columns=dict(reading.columns),
+        )  # fmt: skip
+        fold, notes = loaded.fold, loaded.notes
         if reading.texts is not None:
             fold, note = document_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
-        sizes = {
-            part: {"queries": dataset.queries, "documents": dataset.documents}
-            for part, dataset in (("train", fold.train), ("valid", fold.valid), ("test", fold.test))
-        }
-        facts = {
-            "name": name,
-            "notes": list(notes),
-            "parts": sizes,
-            "queries": sum(size["queries"] for size in sizes.values()),
-            "documents": sum(size["documents"] for size in sizes.values()),
-            "features": len(fold.train.feature_ids),
-            "fingerprint": fold.fingerprint,
-            KEEPS: _kept(fold),
-        }
+        facts = facts_of(fold, loaded.name, notes) | {KEEPS: _kept(fold)}
         files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
         recipe = {
             "files": files,
@@ -267,6 +253,23 @@ def _store_fold(
         recipe |= {"columns": dict(reading.columns)} if reading.columns else {}
         key = whole if facts[KEEPS] else plain
         return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
+
+
+def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
+    """What is noted beside a stored fold: its name, its sizes, what had to be done to get it."""
+    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    return {
+        "name": name,
+        "notes": list(notes),
+        "parts": {
+            part: {"queries": dataset.queries, "documents": dataset.documents}
+            for part, dataset in parts.items()
+        },
+        "queries": sum(part.queries for part in parts.values()),
+        "documents": sum(part.documents for part in parts.values()),
+        "features": len(fold.train.feature_ids),
+        "fingerprint": fold.fingerprint,
+    }
 
 
 def whole_key(plain: ArtefactKey) -> ArtefactKey:
@@ -283,22 +286,6 @@ def _kept(fold: Fold) -> list[str]:
         "order of rows": any(part.source_rows is not None for part in parts),
     }
     return [name for name, kept in holds.items() if kept]
-
-
-def _load_fold(
-    parts: Path | Parts, reading: ReadingOptions
-) -> Generator[Progress, None, tuple[str, Fold, tuple[str, ...]]]:
-    """Read files: what they are called, their fold and notes."""
-    from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
-
-    missing, seed, columns = reading.missing, reading.seed, dict(reading.columns)
-    if isinstance(parts, Parts):
-        loaded = yield from source.loading_parts(parts, missing=missing, seed=seed, columns=columns)
-    else:
-        loaded = yield from source.load_split(
-            parts, missing=missing, seed=seed, fractions=reading.fractions, columns=columns
-        )
-    return loaded.name, loaded.fold, loaded.notes
 
 
 def archive_members(path: Path) -> list[zipfile.ZipInfo]:

@@ -4,10 +4,8 @@ They belong to a data set by its fingerprint and to no key: no ranker reads them
 changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, Parquet or Arrow.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,17 +15,17 @@ import pandas as pd
 
 from shuffleproof.core.data import mapped_file, tables
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import DataError, no_file, quoted
+from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.keys import file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
 KIND = "display-texts"
 STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
 MOST_BYTES = 1 << 30
-MOST_TOLD = 20
-"""Bad rows that are named."""
+MOST_TOLD = 5
+"""Rows and columns that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +107,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
             two that say different things of one id.
     """
     shape = SHAPES[kind]
-    if not path.is_file():
-        raise no_file(path)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = file_digest(path)
     rows = _table(path, shape).reindex(columns=[*shape.columns, "row"], fill_value="")
     rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
     return SideFile(path, shape, _unique_rows(path, rows, shape), digest)
@@ -198,7 +193,7 @@ def _open_texts(artefact: Artefact) -> DisplayTexts:
     if (artefact.path / STORED).exists():
         arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
         documents, queries = (
-            pd.DataFrame({name: _stored_column(arrays, kind, name) for name in shape.columns})
+            pd.DataFrame({name: _stored(arrays, f"{kind}.{name}") for name in shape.columns})
             for kind, shape in SHAPES.items()
         )
     else:  # as earlier versions stored them; an archive may have brought anything
@@ -217,11 +212,12 @@ def _open_texts(artefact: Artefact) -> DisplayTexts:
     return DisplayTexts(documents, queries, tuple(notes))
 
 
-def _stored_column(arrays: Mapping[str, np.ndarray], kind: str, name: str) -> "pd.Series[str]":
+def _stored(arrays: Mapping[str, np.ndarray], name: str) -> "pd.Series[str]":
     """A column that `attach` wrote."""
-    text = arrays[f"{kind}.{name}.blob"].tobytes()
-    bounds = [0, *arrays[f"{kind}.{name}.ends"].tolist()]
-    return pd.Series([text[a:b].decode() for a, b in pairwise(bounds)], dtype="str")
+    ends = arrays[f"{name}.ends"]
+    return pd.Series(
+        [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)], dtype="str"
+    )
 
 
 def _empty_frame(shape: Shape) -> pd.DataFrame:
@@ -248,11 +244,7 @@ def _text_of(value: Any) -> str:
 
 
 def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
-    """The columns of a file that are read, and what they are called here.
-
-    Raises:
-        DataError: the id is missing, or everything that could be shown.
-    """
+    """The columns of a file that are read, and what they are called here."""
     by_other_name = ((name, mine) for name, mine in shape.others.items() if mine not in columns)
     names = {name: name for name in shape.columns if name in columns}
     names |= {name: mine for name, mine in by_other_name if name in columns}
@@ -269,19 +261,13 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
 
 def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
     """The rows, each id once; refused where one is missing or said twice otherwise."""
-    identifier, *further = shape.columns
-    distinct = rows.drop_duplicates([identifier, *further])
-    bad = distinct[(distinct[identifier] == "") | distinct[identifier].duplicated()]
-    original = distinct.drop_duplicates(identifier).set_index(identifier)["row"]
-    faults = []
-    for row in bad.head(MOST_TOLD).to_dict("records"):
-        name, finding = str(row[identifier]), f"row {row['row']} has no {identifier}"
-        if name:
-            finding = f"row {row['row']} is a second {shape.of} of {quoted(name)}"
-            finding += f" (the first: {original[name]})"
-        faults.append(finding)
-    if faults:
-        raise DataError(str(path), "; ".join(faults), "Leave one row for each id.")
+    identifier = shape.columns[0]
+    distinct = rows.drop_duplicates([*shape.columns])
+    wrong = distinct[(distinct[identifier] == "") | distinct[identifier].duplicated()]
+    if len(wrong):
+        name, row = wrong[identifier].iloc[0], wrong["row"].iloc[0]
+        finding = f"is a second {shape.of} of {quoted(name)}" if name else f"has no {identifier}"
+        raise DataError(str(path), f"row {row} {finding}", "Leave one row for each id.")
     return distinct
 
 
@@ -295,38 +281,35 @@ def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFram
             f"its {of}s have no ids, so that nothing in {name} can be told to be theirs",
             "Name each document at the end of its line of LETOR text (`#docid = …`), read that in, "
             f"then {name}.",
-        )  # fmt: skip
+        )
     inside = rows[identifier].isin(ids)
     if not inside.any():
-        example = ", ".join(sorted(ids)[:3])
-        raise DataError(
-            str(side.path),
-            f"it knows none of the {counted(len(ids), of)} of {data}",
-            f"Write the ids as the data set has them: {example} …",
-        )
+        finding = f"it knows none of the {counted(len(ids), of)} of {data}"
+        remedy = f"Write the ids as the data set has them: {', '.join(sorted(ids)[:3])} …"
+        raise DataError(str(side.path), finding, remedy)
     notes = [f"{name}: {int(inside.sum()):,} of {counted(len(ids), of)} have a text."]
     if not inside.all():
-        unknown = rows[~inside]
-        lines = ", ".join(
-            f"{row[identifier]} (row {row['row']})"
-            for row in unknown.head(MOST_TOLD).to_dict("records")
-        )
-        ellipsis = " …" if len(unknown) > MOST_TOLD else ""
+        unknown = counted(int((~inside).sum()), "row")
         notes.append(
-            f"{name}: {counted(len(unknown), 'row')} of ids that the data does not have, passed "
-            f"over: {lines}{ellipsis}. Remove them, or write their ids as the data has them."
-        )  # fmt: skip
+            f"{name}: {unknown} of ids that the data does not have, passed over: "
+            f"{_first(rows[~inside])}. Remove them, or write their ids as the data has them."
+        )
     fitting = rows[inside].set_index(identifier)
     if "url" in fitting:
-        foreign = fitting[(fitting["url"] != "") & ~fitting["url"].map(is_web)]
-        if len(foreign):
-            rows_left_out = ", ".join(f"row {row}" for row in foreign["row"].head(MOST_TOLD))
+        web = fitting["url"].map(is_web)
+        if len(foreign := fitting[(fitting["url"] != "") & ~web]):
             notes.append(
                 f"{name}: {counted(len(foreign), 'address')} not of http or https, left out: "
-                f"{rows_left_out}. Write them as https://…"
-            )  # fmt: skip
-            fitting = fitting.assign(url=fitting["url"].where(fitting["url"].map(is_web), ""))
+                f"{_first(foreign)}. Write them as https://…"
+            )
+        fitting = fitting.assign(url=fitting["url"].where(web, ""))
     return fitting.drop(columns="row"), notes
+
+
+def _first(rows: pd.DataFrame) -> str:
+    """The numbers of the first of some rows."""
+    listed = ", ".join(f"row {row}" for row in rows["row"].head(MOST_TOLD))
+    return listed + (" …" if len(rows) > MOST_TOLD else "")
 
 
 def is_web(url: str) -> bool:

@@ -74,23 +74,15 @@ Vectors: TypeAlias = tuple[RankingDataset, np.ndarray]
 """A part and the code of each row's features: `doctor_counts.row_codes`."""
 
 
-def examine(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
-    """Every finding about one data set, the gravest first.
-
-    Args:
-        dataset: what to examine.
-        gathered: ids of the queries whose rows were scattered in the file.
-    """
-    every = [*_findings(dataset, gathered), *_suspects([dataset]), *_benchmark({"": dataset})]
-    return _gravest_first(every)
+def examine(dataset: RankingDataset) -> list[Finding]:
+    """Every finding about one data set, the gravest first."""
+    return _gravest_first([*_findings(dataset), *_suspects([dataset]), *_benchmark({"": dataset})])
 
 
-def _findings(
-    dataset: RankingDataset, gathered: Sequence[str] = (), parts: int = 1
-) -> list[Finding]:
+def _findings(dataset: RankingDataset, parts: int = 1) -> list[Finding]:
     return [
         *_labels(dataset),
-        *_queries(dataset, gathered),
+        *_queries(dataset),
         *_order(dataset, parts),
         *_columns(dataset),
         *_repeats(dataset),
@@ -240,7 +232,7 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
         yield Finding("high-labels", "warning", message)
 
 
-def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Finding]:
+def _queries(dataset: RankingDataset) -> Iterator[Finding]:
     if not dataset.queries:
         return
     lengths = np.diff(dataset.offsets)
@@ -264,12 +256,6 @@ def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Findi
         )
         severity: Severity = "warning" if share > LEAK else "info"
         yield _of_queries(dataset, "no-relevant", severity, message, none)
-    if gathered:
-        sought = set(gathered)
-        places = [place for place, name in enumerate(dataset.query_ids) if name in sought]
-        rows = f"The rows of {counted(len(gathered), 'query')}"
-        message = f"{rows} were not contiguous; they were gathered."
-        yield _of_queries(dataset, "split-queries", "warning", message, places)
     first = {name: place for place, name in reversed([*enumerate(dataset.query_ids)])}
     again = {name for place, name in enumerate(dataset.query_ids) if first[name] != place}
     if again:

@@ -5,33 +5,32 @@ and one `comment`; all others are features, 1 being the first. One column `featu
 of them instead. A column `part` may say the part of each row: a file that is read as a part gives
 its rows of that part. Empty cells of features and values beyond float32 mean what NULL and such
 values mean in LETOR text.
-
-Tables are untrusted: all is read in a guarded process.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shuffleproof.core.data import guarded, tables
+from shuffleproof.core.data import tables
 from shuffleproof.core.data.layout import PART_WORDS, TEST, TRAIN
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.chunks import Chunk
+from shuffleproof.core.data.tables import LISTS
 from shuffleproof.core.errors import DataError, quoted, shown
 from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LISTS = "features"
 PART = "part"
+ANY_SIZE = 1 << 62
+"""Bytes of a table of documents: its matrix is bounded instead."""
+
 REPAIR = "Give every document a list of numbers."
-SAME_COLUMNS = "Give every row the same columns."
 
 
 class DocumentRows(NamedTuple):
@@ -50,35 +49,13 @@ class DocumentRows(NamedTuple):
     stored: int
 
 
-@dataclass(frozen=True)
-class TableReading:
-    """Options for making documents of the rows of a table.
-
-    Attributes:
-        columns: names of the columns of query, label and document, where they are none of NAMES.
-        gaps: whether features may have empty cells.
-        part: rows of other parts are passed over, where a column says parts; None: none are.
-    """
-
-    columns: Mapping[str, str] | None = None
-    gaps: bool = False
-    part: str | None = None
-
-
-def is_table(source: stream.Source, name: str) -> bool:
-    """Tell by its first bytes if a file is a table; an unreadable file is none.
-
-    Raises:
-        OSError: it cannot be read from its beginning again.
-    """
+def is_table(path: Path, name: str) -> bool:
+    """Tell by its first bytes if a file is a table; an unreadable file is none."""
     try:
-        with stream.unpacked_file(source, name, seekable=False) as file:
+        with stream.unpacked_file(path, name, seekable=False) as file:
             return stream.kind_of(file.head) is not None
     except DataError:
         return False
-    finally:
-        if not isinstance(source, Path):
-            source.seek(0)
 
 
 def has_parts(path: Path) -> bool:
@@ -96,13 +73,11 @@ def parts_in(path: Path) -> set[str]:
     Raises:
         DataError: it is damaged or names other parts, or rows of a part are lacking.
     """
-    found = set[str]()
-    arguments = {"path": str(path), "place": str(path)}
-    limits = guarded.GuardLimits.of_file(path)
-    for facts, _ in guarded.answers(
-        "data.document_tables:read_parts", arguments, str(path), limits
-    ):
-        found |= set(facts["parts"])
+    found, row = set[str](), 1
+    for batch in tables.batches(path, str(path), [PART]):
+        cells = list(batch.columns[PART])
+        found |= set(_parts_of(cells, row, str(path)))
+        row += len(cells)
     for part in (TRAIN, TEST):
         if part not in found:
             others = ", ".join(sorted(found)) or "nothing"
@@ -111,160 +86,111 @@ def parts_in(path: Path) -> set[str]:
     return found
 
 
-def rows_of(path: Path, name: str, reading: TableReading) -> Iterator[DocumentRows]:
+def rows_of(
+    path: Path, name: str, columns: Mapping[str, str], part: str | None, *, gaps: bool
+) -> Iterator[DocumentRows]:
     """The rows of a table, some thousands at a time.
 
     Args:
         path: of the table, plain or packed.
         name: what errors call it.
-        reading: how rows become documents.
+        columns: names of the columns of query, label and document, where they are none of NAMES.
+        part: rows of other parts are passed over, where a column says parts; None: none are.
+        gaps: whether features may have empty cells.
 
     Raises:
         DataError: it is damaged, or no table of documents.
     """
-    arguments = {
-        "path": str(path), "place": name, "rows": tables.ROWS, "reading": asdict(reading),
-    }  # fmt: skip
-    size = path.stat().st_size
-    limits = guarded.GuardLimits.of_file(path)
-    reader = "data.document_tables:read_rows"
-    with closing(guarded.answers(reader, arguments, name, limits)) as answers:
-        for facts, arrays in answers:
-            queries = (query.encode() for query in facts["queries"])
-            chunk = Chunk(
-                cells=arrays["features"],
-                feature_ids=arrays["feature_ids"],
-                labels=arrays["labels"],
-                runs=list(zip(arrays["starts"].tolist(), queries, strict=True)),
-                comments=arrays.get("comments"),
-                comment_ends=np.cumsum(arrays["comment_lengths"], dtype=np.uint32),
-                missing=int(np.isnan(arrays["features"]).sum()),
-                clipped=facts["clipped"],
-            )
-            stored = int(size * min(facts["share"], 1.0))
-            yield DocumentRows(chunk, tuple(facts["columns"]), facts["has_names"], stored)
+    from shuffleproof.core.data.frames import COMMENT, NAMES, rows_of_frame  # noqa: PLC0415 (pandas)
 
-
-# What follows runs in the guarded process.
-
-
-def read_parts(path: str, place: str) -> Iterator[guarded.Answer]:
-    """The parts that the rows of a table say."""
-    for frame, _ in tables.frames(Path(path), place, tables.Reading([PART])):
-        yield {"parts": sorted(set(_parts_of(frame, place)))}, {}
-
-
-def read_rows(
-    path: str, place: str, rows: int, reading: Mapping[str, Any]
-) -> Iterator[guarded.Answer]:
-    """The rows of a table as arrays."""
-    from shuffleproof.core.data.frames import rows_of_frame  # noqa: PLC0415 (pandas)
-
-    how = TableReading(**reading)
-    for whole, share in _frames(path, place, how.columns or {}, rows):
-        frame = whole
-        if PART in whole.columns and whole[PART].dtype.kind not in "biuf":  # else a feature
-            frame = whole.drop(columns=PART)
-            if how.part is not None:
-                frame = frame[(_parts_of(whole, place) == how.part).to_numpy()]
-        if not len(frame):
-            continue
-        some = rows_of_frame(place, frame, how.columns or {}, gaps=how.gaps)
-        beyond = np.isinf(some.features)
-        largest = np.finfo(np.float32).max
-        some.features[beyond] = np.copysign(largest, some.features[beyond])
-        starts = [0, *(at for at, (a, b) in enumerate(pairwise(some.queries), 1) if a != b)]
-        arrays = {
-            "features": some.features,
-            "feature_ids": np.array(some.feature_ids, dtype=np.int64),
-            "labels": some.labels,
-            "starts": np.array(starts, dtype=np.int64),
-            "comment_lengths": np.zeros(len(frame), dtype=np.uint32),
-        }
-        if some.comments is not None:
-            arrays["comments"] = np.frombuffer(b"".join(some.comments), dtype=np.uint8)
-            arrays["comment_lengths"] = np.array([*map(len, some.comments)], dtype=np.uint32)
-        facts = {
-            "columns": some.columns,
-            "has_names": some.has_names and LISTS not in whole.attrs,
-            "queries": [some.queries[at] for at in starts],
-            "clipped": int(beyond.sum()),
-            "share": share,
-        }
-        yield facts, arrays
-
-
-def _frames(
-    path: str, place: str, columns: Mapping[str, str], rows: int
-) -> Iterator[tables.Framed]:
-    """Frames of the same columns in the same order; lists of features are columns.
-
-    Raises:
-        DataError: other columns, or lists of different lengths.
-    """
-    from shuffleproof.core.data.frames import COMMENT, NAMES  # noqa: PLC0415 (pandas)
-
-    ids = [name for meaning in ("query", "document") for name in NAMES[meaning]]
-    texts = {*ids, COMMENT, *(columns[name] for name in ("query", "document") if name in columns)}
+    size, lists = path.stat().st_size, False
+    named = (columns[meaning] for meaning in ("query", "document") if meaning in columns)
+    texts = {*NAMES["query"], *NAMES["document"], COMMENT, *named}
     names: list[str] = []
-    for rows_read, share in tables.frames(Path(path), place, tables.Reading(None, texts, rows)):
-        frame = _spread(rows_read, place)
-        names = names or [*map(str, frame.columns)]
-        if sorted(map(str, frame.columns)) != sorted(names):
-            odd = sorted(set(names) ^ set(map(str, frame.columns)))
-            finding = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {shown(odd[0])}"
-            raise DataError(place, finding, SAME_COLUMNS)
-        ordered = frame[names]
-        ordered.attrs = frame.attrs
-        yield ordered, share
+    first = 1
+    with closing(tables.batches(path, name, texts=texts, most_bytes=ANY_SIZE)) as batches:
+        for batch in batches:
+            lists = lists or LISTS in batch.columns
+            frame = _frame(batch.columns, first, name)
+            first += len(frame)
+            names = names or [*frame.columns]
+            if sorted(frame.columns) != sorted(names):
+                odd, rows = min(set(names) ^ set(frame.columns)), frame.index
+                finding = f"rows {rows[0]} to {rows[-1]} differ in column {shown(odd)}"
+                raise DataError(name, finding, "Give every row the same columns.")
+            frame = frame[names]
+            if PART in names and frame[PART].dtype.kind not in "biuf":  # else a feature
+                of_rows = frame.pop(PART)
+                if part is not None:
+                    parts = _parts_of(of_rows.tolist(), first - len(frame), name)
+                    frame = frame[[each == part for each in parts]]
+            if not len(frame):
+                continue
+            some = rows_of_frame(name, frame, columns, gaps=gaps)
+            largest = np.finfo(np.float32).max
+            beyond = np.isinf(some.features)
+            starts = [0, *(at for at, (a, b) in enumerate(pairwise(some.queries), 1) if a != b)]
+            comments = some.comments or [b""] * len(frame)
+            text = np.frombuffer(b"".join(comments), dtype=np.uint8)
+            chunk = Chunk(
+                cells=np.clip(some.features, -largest, largest),
+                feature_ids=np.array(some.feature_ids, dtype=np.int64),
+                labels=some.labels,
+                runs=[(at, some.queries[at].encode()) for at in starts],
+                comments=None if some.comments is None else text,
+                comment_ends=np.cumsum([*map(len, comments)], dtype=np.uint32),
+                missing=int(np.isnan(some.features).sum()),
+                clipped=int(beyond.sum()),
+            )
+            has_names = some.has_names and not lists
+            yield DocumentRows(chunk, some.columns, has_names, int(size * batch.share))
 
 
-def _parts_of(frame: "pd.DataFrame", name: str) -> "pd.Series[str]":
-    """The part of every row.
+def _frame(columns: Mapping[str, tables.Column], first: int, place: str) -> "pd.DataFrame":
+    """Columns as a frame whose rows are numbered from `first` on; lists of features are columns."""
+    import pandas as pd  # noqa: PLC0415 (only tables need it)
 
-    Raises:
-        DataError: a row names none.
-    """
-    parts = frame[PART].map(_part)
-    if parts.isna().any():
-        row = frame.index[parts.isna()][0]
-        finding = f"row {row} of column {PART} holds {quoted(str(frame[PART][row]))}"
-        remedy = "It says train, valid or test of every row; call it otherwise if it does not."
-        raise DataError(name, finding, remedy)
+    spread: dict[str, Any] = {}
+    for name, column in columns.items():
+        if name == LISTS and not (isinstance(column, np.ndarray) and column.ndim == 1):
+            cells = _stacked(column, first, place)
+            spread |= {f"{LISTS} {at}": values for at, values in enumerate(cells.T, 1)}
+        else:  # as objects, numbers with gaps stay as exact as they are
+            exact = isinstance(column, np.ndarray)
+            spread[name] = column if exact else pd.Series(column, dtype=object)
+    frame = pd.DataFrame(spread)
+    frame.index = pd.RangeIndex(first, first + len(frame))
+    return frame
+
+
+def _parts_of(cells: Sequence[Any], first: int, place: str) -> list[str]:
+    """The part of every row, by the words that name files of parts."""
+    parts = []
+    for row, cell in enumerate(cells, first):
+        part = PART_WORDS.get(cell.strip().casefold()) if isinstance(cell, str) else None
+        if part is None:
+            finding = f"row {row} of column {PART} holds {quoted(str(cell))}"
+            remedy = "It says train, valid or test of every row; call it otherwise if it does not."
+            raise DataError(place, finding, remedy)
+        parts.append(part)
     return parts
 
 
-def _part(value: Any) -> str | None:
-    """The part that a cell names, by the words that name files of parts; None: none."""
-    text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return PART_WORDS.get(text.strip().casefold()) if isinstance(text, str) else None
-
-
-def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
-    """A column of lists as so many columns, and a mark of that among the frame's `attrs`.
-
-    Raises:
-        DataError: a list of another length than the first, or with something else than numbers.
-    """
-    if LISTS not in frame.columns or not len(frame) or frame[LISTS].dtype.kind in "biuf":
-        return frame
-    import pandas as pd  # noqa: PLC0415 (only tables need it)
-
+def _stacked(column: tables.Column, first: int, place: str) -> np.ndarray:
+    """A column of lists of numbers as a matrix."""
+    if isinstance(column, np.ndarray):
+        return column
     lists: list[np.ndarray] = []
-    for row, values in frame[LISTS].items():
+    for row, values in enumerate(column, first):
         try:
             lists.append(np.asarray(values, dtype=np.float64))
         except (ValueError, TypeError, OverflowError) as error:
             finding = f"row {row} of column {LISTS} holds no list of numbers"
-            raise DataError(name, finding, REPAIR) from error
+            raise DataError(place, finding, REPAIR) from error
         if lists[-1].shape != lists[0].shape:
             finding = f"row {row} of column {LISTS} holds {counted(lists[-1].size, 'number')}"
-            finding += f", row {frame.index[0]} {lists[0].size}"
-            raise DataError(name, finding, "Give every document as many features.")
-    if lists[0].ndim != 1 or not lists[0].size:
-        raise DataError(name, f"row 1 of column {LISTS} holds no list of numbers", REPAIR)
-    cells = np.stack(lists)
-    wide = pd.DataFrame(cells, index=frame.index, columns=range(1, cells.shape[1] + 1))
-    spread = pd.concat([frame.drop(columns=LISTS), wide.add_prefix(f"{LISTS} ")], axis=1)
-    spread.attrs[LISTS] = True
-    return spread
+            finding += f", row {first} {lists[0].size}"
+            raise DataError(place, finding, "Give every document as many features.")
+    if not lists or lists[0].ndim != 1 or not lists[0].size:
+        raise DataError(place, f"row {first} of column {LISTS} holds no list of numbers", REPAIR)
+    return np.stack(lists)

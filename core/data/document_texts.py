@@ -61,7 +61,7 @@ def _read(path: Path, names: set[str]) -> dict[str, str]:
     texts_by_name: dict[str, str] = {}
     row = 0
     columns = [DOCUMENT, TEXT]
-    for batch in tables.batches(path, str(path), columns, columns, MOST_BYTES):
+    for batch, _ in tables.batches(path, str(path), columns, columns, MOST_BYTES):
         if not {DOCUMENT, TEXT} <= batch.keys():
             raise DataError(str(path), "no columns document and text", REMEDY)
         for name, text in zip(batch[DOCUMENT], batch[TEXT], strict=True):

@@ -9,10 +9,10 @@ import json
 import numbers
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +23,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.letor.write import check_queries, comment_of, write
+from shuffleproof.core.data.letor.write import check_queries, comment_of, whole_file, write
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import (
     LONGEST_QUOTE,
@@ -256,11 +256,7 @@ def dataset_of(
 
 
 def _ids(place: str, frame: pd.DataFrame, name: str) -> list[str | None]:
-    """A column of ids or texts, None where a cell is empty.
-
-    Raises:
-        DataError: a cell holds something else, such as a list.
-    """
+    """A column of ids or texts, None where a cell is empty."""
     column = frame[name].convert_dtypes()  # gaps elsewhere made 10002 10002.0
     empty = column.isna().to_numpy()
     ids: list[str | None] = []
@@ -296,11 +292,7 @@ def _listed(names: Iterable[Any]) -> str:
 def _column(
     place: str, frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]
 ) -> str | None:
-    """The column of a meaning; none where no column is it.
-
-    Raises:
-        DataError: there is no column of the name that was given.
-    """
+    """The column of a meaning; none where no column is it."""
     if meaning in columns:
         if columns[meaning] not in frame.columns:
             finding = f"no column {shown(columns[meaning])} for the {meaning}"
@@ -320,9 +312,6 @@ def _numbers(
         name: of the column.
         gaps: empty cells become NaN.
         label: it is the column of labels.
-
-    Raises:
-        DataError: text, an infinite number, or what is not allowed of the two.
     """
     column = frame[name]
     if column.isna().all():
@@ -373,70 +362,46 @@ def _no_number(place: str, frame: pd.DataFrame, name: Any, *, label: bool) -> Da
     return DataError(place, finding, remedy)
 
 
-def write_csv(parts: Parts, path: Path) -> None:
-    """Write the parts below one another, numbers with the fewest digits that read back the same.
+KINDS = ("csv", "parquet", "arrow", "jsonl")
+"""Kinds of tables that are written."""
+
+
+def write_table(parts: Parts, path: Path, kind: str) -> None:
+    """Write the parts below one another as a table of a kind.
 
     Columns: part, query, document and comment where there are any, label, and every feature by its
     name, `feature_<id>` where it has none. Rows have the order of the source; cells that it left
-    out are 0.
+    out are 0. Numbers have the fewest digits that read back the same.
 
     Args:
         parts: data sets by the name of the part; they share their features.
         path: of the file, which appears when it is complete.
+        kind: one of KINDS.
     """
-    with _partial_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        for index, frame in enumerate(_frames(parts)):
-            file.write(csv_text.csv(frame, header=index == 0))
+    with whole_file(path) as file:
+        if kind in {"parquet", "arrow"}:
+            _write_batches(_frames(parts), file, kind)
+            return
+        for at, frame in enumerate(_frames(parts)):
+            text = csv_text.csv(frame, header=at == 0) if kind == "csv" else _json(frame)
+            file.write(text.encode())
 
 
-def write_parquet(parts: Parts, path: Path) -> None:
-    """Write the parts below one another; arguments and columns as `write_csv`'s."""
-    from pyarrow import parquet  # noqa: PLC0415 (only who writes Parquet)
-
-    _write_batches(parts, path, parquet.ParquetWriter)
+def _json(frame: pd.DataFrame) -> str:
+    rows = frame.itertuples(index=False, name=None)
+    return "".join(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n" for row in rows)
 
 
-def write_arrow(parts: Parts, path: Path) -> None:
-    """Write the parts below one another; arguments and columns as `write_csv`'s."""
-    import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow)
+def _write_batches(frames: Iterator[pd.DataFrame], target: Any, kind: str) -> None:
+    import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow or Parquet)
+    from pyarrow import parquet  # noqa: PLC0415 (likewise)
 
-    _write_batches(parts, path, pa.ipc.new_file)
-
-
-def _write_batches(parts: Parts, path: Path, opened: Callable[[Path, Any], Any]) -> None:
-    import pyarrow as pa  # noqa: PLC0415 (likewise)
-
-    with _partial_file(path) as partial:
-        schema = pa.Schema.from_pandas(next(_frames(parts)), preserve_index=False)
-        with opened(partial, schema) as file:
-            for frame in _frames(parts):
-                file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
-
-
-def write_json_lines(parts: Parts, path: Path) -> None:
-    """Write the parts below one another; arguments and columns as `write_csv`'s."""
-    with _partial_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        for frame in _frames(parts):
-            for row in frame.itertuples(index=False, name=None):
-                file.write(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n")
-
-
-WRITERS: Mapping[str, Callable[[Parts, Path], None]] = {
-    "csv": write_csv,
-    "parquet": write_parquet,
-    "arrow": write_arrow,
-    "jsonl": write_json_lines,
-}
-
-
-@contextmanager
-def _partial_file(path: Path) -> Iterator[Path]:
-    partial = path.with_name(path.name + ".partial")
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    first = next(frames)
+    schema = pa.Schema.from_pandas(first, preserve_index=False)
+    opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
+    with opened(target, schema) as file:
+        for frame in chain([first], frames):
+            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
 
 
 def _frames(parts: Parts) -> Iterator[pd.DataFrame]:

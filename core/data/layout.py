@@ -133,11 +133,7 @@ def _words(path: Path) -> set[str]:
 
 
 def _are_shards(paths: Sequence[Path]) -> bool:
-    """Whether files, sorted by name, are those of one in shards.
-
-    Raises:
-        DataError: they are, and some are missing.
-    """
+    """Whether files, sorted by name, are those of one in shards."""
     shards = [shard for path in paths if (shard := _SHARD.fullmatch(path.name))]
     if not shards or len(shards) < len(paths) or len({each.group(1, 3, 4) for each in shards}) > 1:
         return False
@@ -191,11 +187,7 @@ def _numbered_files(inside: list[Path]) -> dict[int, Path]:
 
 
 def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
-    """LETOR's folds: training parts k, k + 1, k + 2, validation k + 3, test k + 4, round the five.
-
-    Raises:
-        DataError: not five parts.
-    """
+    """LETOR's folds: parts k, k + 1, k + 2 train, k + 3 validates, k + 4 tests, round the five."""
     files = list(numbered.values())
     if list(numbered) != list(range(1, FOLDS + 1)):
         names = ", ".join(path.name for path in files)

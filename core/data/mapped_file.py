@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 
@@ -110,9 +111,8 @@ def save_fold(fold: Fold, directory: Path) -> None:
         save(getattr(fold, name), directory / f"{name}.safetensors")
     facts = {name: getattr(fold, name).fingerprint for name in PARTS}
     text = json.dumps({"format": FORMAT, "fingerprint": fold.fingerprint, "parts": facts}, indent=1)
-    partial = directory / "fold.json.partial"
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(directory / "fold.json")
+    with whole_file(directory / "fold.json") as file:
+        file.write(f"{text}\n".encode())
 
 
 def open_fold(directory: Path) -> Fold:
@@ -160,17 +160,12 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
         end += whole.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for chunk in chunks:
-                file.write(chunk.reshape(-1).view(np.uint8).data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for chunk in chunks:
+            file.write(chunk.reshape(-1).view(np.uint8).data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _entry(kind: str, shape: tuple[int, ...], start: int, size: int) -> dict[str, Any]:

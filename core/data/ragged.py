@@ -6,11 +6,6 @@ from jaxtyping import Int64, Shaped
 from shuffleproof.core.data.argsort_descending import blocks_of, falling_order
 
 
-def lengths_of(offsets: Int64[np.ndarray, " bounds"]) -> Int64[np.ndarray, " segments"]:
-    """The number of elements of every segment."""
-    return np.diff(offsets)
-
-
 def offsets_of(lengths: Int64[np.ndarray, " segments"]) -> Int64[np.ndarray, " bounds"]:
     """The offsets of segments of these lengths.
 

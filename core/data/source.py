@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.document_tables import TableReading
 from shuffleproof.core.data.layout import FRACTIONS, TEST, TRAIN, VALID, Parts, group_file
-from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
+from shuffleproof.core.data.letor.read import LetorTable, ParsedLetor, Split
+from shuffleproof.core.data.letor.stream import Limits, MissingCells
 from shuffleproof.core.errors import DataError, ParameterError, shown
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
@@ -37,57 +37,44 @@ class LoadedFold:
     notes: tuple[str, ...] = ()
 
 
-def load_split(
-    path: Path,
+def loading(
+    place: Path | Parts,
     *,
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
     columns: Columns = None,
 ) -> Generator[Progress, None, LoadedFold]:
-    """Read one file and split it by query; yields the bytes read.
-
-    Args:
-        path: of the file.
-        missing: what NULL and NaN cells become; means and maxima are the training part's.
-        seed: of the split.
-        fractions: of the queries for training, validation and test.
-        columns: names of a table's columns.
-    """
-    _check_fractions(fractions)
-    train, valid, test = yield from _read_parts(
-        Parts(path.name, (path,), (), ()),
-        LetorTable(MissingCells(missing), Limits(), columns),
-        lambda queries: _queries_of_parts(queries, fractions, seed, str(path)),
-    )
-    return LoadedFold(path.name, Fold(train.dataset, valid.dataset, test.dataset), train.notes)
-
-
-def loading_parts(
-    parts: Parts,
-    *,
-    missing: MissingCells | str = MissingCells.ERROR,
-    seed: int = 0,
-    columns: Columns = None,
-) -> Generator[Progress, None, LoadedFold]:
-    """Read one fold; yields the bytes read. Arguments as `load_split`'s.
+    """Read the parts of a fold, or one file and split it by query; yields the bytes read.
 
     Without validation files, a fifth of the training queries are split off.
+
+    Args:
+        place: of the fold.
+        missing: what NULL and NaN cells become; means and maxima are the training part's.
+        seed: of the split.
+        fractions: of the queries of one file for training, validation and test.
+        columns: names of a table's columns.
     """
-    if not (parts.train and parts.test):
+    whole = isinstance(place, Path)
+    parts = Parts(place.name, (place,), (), ()) if isinstance(place, Path) else place
+    if whole:
+        _check_fractions(fractions)
+    elif not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
+
+    def split(queries: int) -> list[Int64[np.ndarray, " chosen"]]:
+        shares = fractions if whole else HELD_OUT
+        return _queries_of_parts(queries, shares, seed, ", ".join(map(str, parts.train)))
+
     table = LetorTable(MissingCells(missing), Limits(), columns)
-    held_out = None
-    if not parts.valid:
-        place = ", ".join(map(str, parts.train))
-
-        def held_out(queries: int) -> list[Int64[np.ndarray, " chosen"]]:
-            return _queries_of_parts(queries, HELD_OUT, seed, place)
-
-    parsed_parts = yield from _read_parts(parts, table, held_out)
-    parsed_by_part = dict(zip((TRAIN, VALID, TEST), parsed_parts, strict=True))
+    parsed = yield from _read_parts(parts, table, None if parts.valid else split)
+    fold = Fold(*(part.dataset for part in parsed))
+    if whole:
+        return LoadedFold(parts.name, fold, parsed[0].notes)
     notes = [parts.note] if parts.note else []
-    notes += [f"{part}: {note}" for part, parsed in parsed_by_part.items() for note in parsed.notes]
+    for name, part in zip((TRAIN, VALID, TEST), parsed, strict=True):
+        notes += [f"{name}: {note}" for note in part.notes]
     if not parts.valid:
         notes.append(
             f"No validation file: a fifth of the training queries were split off, seed {seed}."
@@ -96,7 +83,6 @@ def loading_parts(
         names = ", ".join(map(shown, parts.unread[:UNREAD]))
         more = f" and {len(parts.unread) - UNREAD} more" if len(parts.unread) > UNREAD else ""
         notes.append(f"Not read: {names}{more}.")
-    fold = Fold(*(parsed.dataset for parsed in parsed_parts))
     return LoadedFold(parts.name, fold, tuple(notes))
 
 
@@ -166,9 +152,7 @@ def _read_parts(
         table = LetorTable(empty.missing, empty.limits, empty.columns)
         due = part if parts.test else None  # of one file, which is split, rows say what they like
         for file in files:
-            for stored in table.adding(
-                file, groups=group_file(file), reading=TableReading(part=due)
-            ):
+            for stored in table.adding(file, groups=group_file(file), part=due):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         read.append(table)
@@ -186,9 +170,6 @@ def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
 
     Args:
         tables: name and features of each.
-
-    Raises:
-        DataError: they differ.
     """
     for name, features in tables[1:]:
         first, expected = tables[0]

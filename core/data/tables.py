@@ -1,8 +1,8 @@
 """Tables of untrusted files as plain arrays: Parquet, Arrow (files and streams), JSON lines, CSV.
 
 `read_table` reads a whole table and `batches` reads a table batch by batch. Both read in a guarded
-process (`core.data.guarded`); files may be packed (.gz .bz2 .xz .zip). The functions below them
-run in that process: `frames` yields pandas frames within bounds on columns, lists and bytes.
+process (`core.data.guarded`), whose memory is limited; files may be packed (.gz .bz2 .xz .zip).
+The functions below `column_batches` run in that process.
 """
 
 import csv
@@ -12,10 +12,9 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -33,16 +32,16 @@ ROWS = 4096
 """Rows of a batch at most; wide tables have fewer."""
 
 CELLS = 1 << 22
-"""Cells of a batch at most, those within lists counted."""
+"""Cells of a batch at most."""
+
+TEXT = 1 << 24
+"""Bytes of JSON lines of a batch, but for its last line."""
 
 COLUMNS = (1 << 16) + 64
-"""Columns of a table, and numbers of a list, at most."""
+"""Columns of a table at most."""
 
 LINE = 1 << 24
 """Bytes of a line of JSON or CSV at most."""
-
-BATCH = 256 << 20
-"""Bytes of a stored batch of Arrow at most."""
 
 TABLE = 1 << 30
 """Bytes of a table that `read_table` reads at most."""
@@ -53,9 +52,26 @@ RATIO, UNCHECKED = 250.0, 1 << 25
 INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to an index without a name when it writes a table."""
 
+LISTS = "features"
+"""A column of lists of numbers."""
+
 DELIMITERS = (",", ";", "\t", "|")
 
 Column = np.ndarray | list[Any]
+
+
+class Batch(NamedTuple):
+    """Some rows of a table.
+
+    Attributes:
+        columns: by name an array of numbers (int64, bool, or float64 with NaN where one is
+            missing), or a list of any values with None where one is missing; lists of LISTS are
+            rows of a matrix where they have one length.
+        share: of the file that has been read, from 0 to 1.
+    """
+
+    columns: dict[str, Column]
+    share: float
 
 
 def read_table(
@@ -75,15 +91,14 @@ def read_table(
         most_bytes: of all values.
 
     Returns:
-        For each column an array of numbers (int64, bool, or float64 with NaN where one is
-        missing), or a list of any values with None where one is missing.
+        Columns as in `Batch`.
 
     Raises:
         DataError: no table, damaged, or beyond the bounds.
     """
     parts: dict[str, list[Column]] = {}
     for batch in batches(path, place, columns, texts, most_bytes):
-        for name, values in batch.items():
+        for name, values in batch.columns.items():
             parts.setdefault(name, []).append(values)
     return {name: _joined(values) for name, values in parts.items()}
 
@@ -95,7 +110,7 @@ def names_of(path: Path, place: str) -> list[str]:
         DataError: no table, or damaged.
     """
     with closing(batches(path, place)) as read:
-        return [*next(read, {})]
+        return next((list(batch.columns) for batch in read), [])
 
 
 def batches(
@@ -104,62 +119,92 @@ def batches(
     columns: Sequence[str] | None = None,
     texts: Collection[str] = (),
     most_bytes: int = TABLE,
-) -> Generator[dict[str, Column], None, None]:
-    """The rows of a table, some thousands at a time; arguments and columns as `read_table`'s."""
+) -> Generator[Batch, None, None]:
+    """The rows of a table, some thousands at a time; arguments as `read_table`'s."""
     arguments = {
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
-        "columns": None if columns is None else list(columns),
+        "columns": None if columns is None else list(columns), "rows": ROWS,
     }  # fmt: skip
     limits = guarded.GuardLimits.of_file(path)
     with closing(
         guarded.answers("data.tables:column_batches", arguments, place, limits)
     ) as answers:
         for facts, arrays in answers:
-            yield {
+            values = {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
                 for at, (name, encoded) in enumerate(facts["columns"])
             }
+            yield Batch(values, facts["share"])
 
 
 def _joined(parts: Sequence[Column]) -> Column:
     """The values of all batches of a column."""
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    if len(arrays) == len(parts):
-        return np.concatenate(arrays)
+    if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts):
+        return np.concatenate(cast("list[np.ndarray]", parts))
     lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
     return [value for values in lists for value in values]
 
 
-def column_batches(
-    path: str, place: str, columns: Sequence[str] | None, texts: Sequence[str], most_bytes: int
+def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded process)
+    path: str,
+    place: str,
+    columns: Sequence[str] | None,
+    texts: Sequence[str],
+    most_bytes: int,
+    rows: int,
 ) -> Iterator[guarded.Answer]:
-    """The batches of `batches`, in the guarded process."""
-    size = 0
-    for frame, _ in frames(Path(path), place, Reading(columns, texts)):
-        arrays, listed = {}, []
-        for at, name in enumerate(frame.columns):
-            column = frame[name]
-            values = _numbers(column)
-            listed.append((name, values is None))
-            if values is None:
-                text = json.dumps([_plain(value) for value in column])
-                values = np.frombuffer(text.encode(), dtype=np.uint8)
-            arrays[str(at)] = values
-            size += values.nbytes
-        if size > most_bytes:
-            finding = f"more than {most_bytes >> 20} MiB of values"
-            raise DataError(place, finding, "Leave only the rows and columns that are needed.")
-        yield {"columns": listed}, arrays
+    """The batches of `batches`, in the guarded process.
+
+    Raises:
+        DataError: no table, damaged, or beyond the bounds.
+    """
+    reading, taken, packed = Reading(columns, texts, rows), 0, Path(path).stat().st_size
+    most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * packed)))
+    with stream.unpacked_file(Path(path), place) as file:
+        kind = stream.kind_of(file.head)
+        if kind is None:
+            finding = "neither Parquet nor Arrow, JSON lines or CSV"
+            raise DataError(place, finding, "Write it as one of these.")
+        for frame, share in _told(READERS[kind](file.stream, place, reading), place):
+            stream.check_size(file, file.stream.tell(), place, stream.Limits())
+            arrays, listed = {}, []
+            for at, name in enumerate(reading.chosen_columns([*frame.columns])):
+                column = frame[name]
+                values = _numbers(column)
+                listed.append((name, values is None))
+                if values is None:
+                    text = json.dumps([_plain(value) for value in column])
+                    values = np.frombuffer(text.encode(), dtype=np.uint8)
+                arrays[str(at)] = values
+                taken += values.nbytes
+            if taken > most_bytes:
+                finding = f"more than {most_bytes >> 20} MiB of values"
+                raise DataError(place, finding, "Leave only the rows and columns that are needed.")
+            yield (
+                {"columns": listed, "share": share or min(1.0, file.consumed() / max(packed, 1))},
+                arrays,
+            )
 
 
 def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:
-    """A column of numbers as an array; None: it holds something else."""
+    """A column of numbers, or of lists of as many numbers, as an array; None: something else."""
+    if column.name == LISTS and column.dtype == object:
+        return _matrix(column.tolist())
     empty = bool(column.isna().any())
     if column.dtype.kind not in "biuf" or (empty and column.dtype.kind in "biu"):
         return None  # missing ones among whole numbers: they stay exact
     if column.dtype.kind == "f":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return column.to_numpy(dtype=bool if column.dtype.kind == "b" else np.int64)
+
+
+def _matrix(cells: Sequence[Any]) -> np.ndarray | None:
+    """Lists of as many numbers as a matrix; None: something else."""
+    with suppress(ValueError, TypeError, OverflowError):
+        values = np.array(cells)  # raises for lists of unlike lengths
+        if values.ndim == 2 and values.dtype.kind in "iuf":
+            return values.astype(np.float64)
+    return None
 
 
 def _plain(value: Any) -> Any:
@@ -180,22 +225,12 @@ def _plain(value: Any) -> Any:
     return None if empty or plain != plain else str(plain)  # noqa: PLR0124 (NaN)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Contents of a table.
+class Reading(NamedTuple):
+    """What is read of a table: columns (None: all), those that stay texts, rows of a batch."""
 
-    Attributes:
-        columns: names of the columns that are wanted, those of them that are there; None: all.
-        texts: columns that stay texts in CSV, which says nothing of types; others are numbers
-            where all cells of a batch are.
-        rows: of a frame at most.
-        most_bytes: of all frames.
-    """
-
-    columns: Sequence[str] | None = None
-    texts: Collection[str] = ()
-    rows: int = ROWS
-    most_bytes: int = UNCHECKED
+    columns: Sequence[str] | None
+    texts: Collection[str]
+    rows: int
 
     def chosen_columns(self, names: Sequence[str]) -> list[str]:
         """The columns that are read, in the order of the table."""
@@ -206,56 +241,16 @@ class Reading:
         ]
 
     def batch_rows(self, width: int) -> int:
-        """The rows of a frame of so many cells a row."""
+        """The rows of a batch of so many columns."""
         return max(1, min(self.rows, CELLS // max(width, 1)))
 
 
 Framed = tuple["pd.DataFrame", float]
-"""Some rows, and the share of the table that has been read, from 0 to 1, where it is known."""
-
-
-def frames(path: Path, place: str, reading: Reading | None = None) -> Generator[Framed, None, None]:
-    """The rows of a table as pandas frames, numbered from 1 on; call it in a guarded process.
-
-    Args:
-        path: of the table, plain or packed.
-        place: name of the file in errors.
-        reading: what is read of it; by default all.
-
-    Raises:
-        DataError: no table, damaged, or beyond the bounds.
-    """
-    how = reading or Reading()
-    with stream.unpacked_file(path, place) as file:
-        kind = stream.kind_of(file.head)
-        if kind is None:
-            finding = "neither Parquet nor Arrow, JSON lines or CSV"
-            raise DataError(place, finding, "Write it as one of these.")
-        size, taken, first = path.stat().st_size, 0, 1
-        most = int(max(UNCHECKED, RATIO * size))
-        for frame, share in _told(
-            READERS[kind](file.stream, place, replace(how, most_bytes=most)), place
-        ):
-            stream.check_size(file, file.stream.tell(), place, stream.Limits())
-            taken += 8 * frame.size
-            if taken > most:
-                raise _bomb_error(place)
-            frame.index = np.arange(first, first + len(frame))
-            first += len(frame)
-            yield frame, share or min(1.0, file.consumed() / max(size, 1))
-
-
-def _bomb_error(place: str) -> DataError:
-    finding = f"a table that grows {RATIO:.0f}-fold, as a decompression bomb does"
-    return DataError(place, finding, "If it is genuine, write it as CSV.")
+"""Some rows, and the share of the table that has been read, from 0 to 1; 0: it is not known."""
 
 
 def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
-    """Frames; what their reader says of a damaged file as a sentence.
-
-    Raises:
-        DataError: it is damaged.
-    """
+    """Frames; what their reader says of a damaged file as a sentence."""
     try:
         yield from framed
     except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
@@ -263,11 +258,7 @@ def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
-    """Refuse too many columns, and two of one name.
-
-    Raises:
-        DataError: there are.
-    """
+    """Refuse too many columns, and two of one name."""
     if len(names) > COLUMNS:
         finding = f"{len(names):,} columns, where at most {COLUMNS:,} are read"
         raise DataError(place, finding, "Write the features as one column of lists.")
@@ -283,14 +274,13 @@ def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
 
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16) as table:
-        wanted = _wanted(table.schema_arrow, place, reading)
+        _check_names(table.schema_arrow.names, place)
+        wanted = reading.chosen_columns(table.schema_arrow.names)
         total, done = max(1, table.metadata.num_rows), 0
-        if 8 * total * len(wanted) > reading.most_bytes:
-            raise _bomb_error(place)
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
             done += batch.num_rows
-            yield from _of_batch(batch.select(wanted), place, reading, done / total)
+            yield from _of_batch(batch.select(wanted), reading, done / total)
         if not done:
             yield pd.DataFrame(columns=wanted), 1.0
 
@@ -299,61 +289,27 @@ def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_file(file) as table:
-        wanted, count = _wanted(table.schema, place, reading), table.num_record_batches
+        _check_names(table.schema.names, place)
+        count = table.num_record_batches
         for at in range(count):
-            batch = table.get_batch(at).select(wanted)
-            yield from _of_batch(batch, place, reading, (at + 1) / count)
+            yield from _of_batch(table.get_batch(at), reading, (at + 1) / count)
 
 
 def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_stream(file) as table:
-        wanted = _wanted(table.schema, place, reading)
+        _check_names(table.schema.names, place)
         for batch in table:
-            yield from _of_batch(batch.select(wanted), place, reading, 0.0)
+            yield from _of_batch(batch, reading, 0.0)
 
 
-def _wanted(schema: "pa.Schema", place: str, reading: Reading) -> list[str]:
-    _check_names(schema.names, place)
-    return reading.chosen_columns(schema.names)
-
-
-def _of_batch(
-    batch: "pa.RecordBatch", place: str, reading: Reading, share: float
-) -> Iterator[Framed]:
+def _of_batch(batch: "pa.RecordBatch", reading: Reading, share: float) -> Iterator[Framed]:
     """The rows of a batch of Arrow, after all its offsets, lengths and texts were checked."""
     batch.validate(full=True)
-    if batch.nbytes > BATCH:
-        finding = f"a batch of {batch.nbytes >> 20} MiB, where at most {BATCH >> 20} are read"
-        raise DataError(place, finding, "Write it in smaller batches, of some thousand rows.")
-    rows = reading.batch_rows(batch.num_columns)
-    for start in range(0, batch.num_rows, rows):
-        part = batch.slice(start, rows)
-        _check_lists(part, place)
-        yield _frame(part), share
-
-
-def _check_lists(batch: "pa.RecordBatch", place: str) -> None:
-    """Refuse lists that are too long, and batches with too many numbers in lists.
-
-    Raises:
-        DataError: there are.
-    """
-    import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
-    import pyarrow.compute as pc  # noqa: PLC0415 (likewise)
-
-    kinds = pa.types
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        of = column.type
-        listed = kinds.is_list(of) or kinds.is_large_list(of) or kinds.is_fixed_size_list(of)
-        if not listed:
-            continue
-        lengths = pc.list_value_length(column)
-        longest, total = (pc.max(lengths).as_py() or 0), (pc.sum(lengths).as_py() or 0)
-        if longest > COLUMNS or total > max(CELLS, COLUMNS):
-            finding = f"lists of up to {longest:,} values in column {shown(name)}"
-            raise DataError(place, finding, f"At most {COLUMNS:,} are read, some rows at a time.")
+    at_once = reading.batch_rows(batch.num_columns)
+    for start in range(0, batch.num_rows, at_once):
+        yield _frame(batch.slice(start, at_once)), share
 
 
 def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
@@ -381,27 +337,31 @@ def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
 def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
-    lines = enumerate(iter(lambda: file.readline(LINE), b""), start=1)
-    filled = (_row(number, line, place) for number, line in lines if line.strip())
-    width = 1
-    while some := [*islice(filled, reading.batch_rows(width))]:
-        names = dict.fromkeys(name for row in some for name in row)
-        _check_names([*names], place)
-        if len(names) * len(some) > CELLS:
-            finding = f"different columns ({len(names):,} in {counted(len(some), 'row')})"
-            raise DataError(place, finding, "Give every row the same columns.")
-        lists = max((len(cell) for cell in some[0].values() if isinstance(cell, list)), default=1)
-        width = len(names) + lists
-        wanted = reading.chosen_columns([*names])
-        yield pd.DataFrame(some, columns=wanted), 0.0
+    some: list[dict[str, Any]] = []
+    size, number = 0, 0
+    while line := file.readline(LINE):
+        number, size = number + 1, size + len(line)
+        if line.strip():
+            some.append(_row(number, line, place))
+        if len(some) >= reading.rows or (some and size > TEXT):
+            yield pd.DataFrame(some, columns=_names_in(some, place)), 0.0
+            some, size = [], 0
+    if some:
+        yield pd.DataFrame(some, columns=_names_in(some, place)), 0.0
+
+
+def _names_in(rows: Sequence[Mapping[str, Any]], place: str) -> list[str]:
+    """The names of all fields of some rows."""
+    names = [*dict.fromkeys(name for row in rows for name in row)]
+    _check_names(names, place)
+    if len(names) * len(rows) > CELLS:
+        finding = f"different columns ({len(names):,} in {counted(len(rows), 'row')})"
+        raise DataError(place, finding, "Give every row the same columns.")
+    return names
 
 
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
-    """The object of a line.
-
-    Raises:
-        DataError: it is none.
-    """
+    """The object of a line."""
     try:
         fields = json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_object)
     except RecursionError as error:
@@ -415,11 +375,7 @@ def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON.
-
-    Raises:
-        ValueError: a name stands in it twice.
-    """
+    """An object of JSON."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -461,25 +417,19 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         if head and not head[0]:
             head[0] = "__index_level_0__"  # as DataFrame.to_csv writes its index
         _check_names(head, place)
-        wanted = reading.chosen_columns(head)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows that are too long
-            frames = pd.read_csv(
+            for frame in pd.read_csv(
                 text, sep=delimiter, header=None, names=head, index_col=False, dtype="str",
                 keep_default_na=False, engine="c", chunksize=reading.batch_rows(len(head)),
-            )  # fmt: skip
-            for frame in frames:
-                yield (
-                    pd.DataFrame(
-                        {
-                            name: _texts(frame[name])
-                            if name in reading.texts
-                            else _cells(frame[name].to_numpy(object), comma=delimiter == ";")
-                            for name in wanted
-                        }
-                    ),
-                    0.0,
-                )
+            ):  # fmt: skip
+                columns = {
+                    name: _texts(frame[name])
+                    if name in reading.texts
+                    else _cells(frame[name].to_numpy(object), comma=delimiter == ";")
+                    for name in reading.chosen_columns(head)
+                }
+                yield pd.DataFrame(columns), 0.0
     except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
         wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         why = str(error).strip().removeprefix("Error tokenizing data. C error: ")

@@ -9,7 +9,6 @@ a tie. Ids are UTF-8. Recorded rerankings are read where they name their documen
 MTEB's predictions.
 """
 
-import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +23,8 @@ from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, lines
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
+from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import NUMBER, number, whole
@@ -65,7 +65,7 @@ class Run:
         return sum(len(scores) for scores in self.scores.values())
 
 
-def read_run(source: Source | str, limits: Limits | None = None) -> Run:
+def read_run(path: Path) -> Run:
     """Read a run; what stands behind the tag belongs to it.
 
     A file of three columns is MS MARCO's: topic, document, rank; its score is the negative rank.
@@ -75,7 +75,7 @@ def read_run(source: Source | str, limits: Limits | None = None) -> Run:
             1.8e308, an id with a blank, a document twice.
         DataError: a damaged or empty file, or a recorded reranking that names no documents.
     """
-    file = _File(source, RUN_FORM, limits or RUN_LIMITS)
+    file = _File(path, RUN_FORM, RUN_LIMITS)
     scores: dict[str, dict[str, float]] = {}
     ranks: dict[str, list[float]] = {}
     written: dict[str, dict[float, str]] = {}
@@ -137,9 +137,6 @@ def _recorded(file: "_File", start: str) -> Run:
     Args:
         file: whose first line was read.
         start: that line.
-
-    Raises:
-        DataError: other JSON, named as what it is.
     """
     remedy = f"Write a line a document: {RUN_FORM}."
     texts = [start, *file.texts()]
@@ -198,7 +195,7 @@ RECORDED: Mapping[str, frozenset[str]] = {
 """Recorded rerankings that are not read, by keys that only they have."""
 
 
-def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, dict[str, int]]:
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Read judgments: grade by topic and document; `1.0` is the whole number 1.
 
     Raises:
@@ -207,7 +204,7 @@ def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, 
         DataError: a damaged or empty file.
     """
     grades: dict[str, dict[str, int]] = {}
-    file = _File(source, QRELS_FORM, limits or Limits())
+    file = _File(path, QRELS_FORM, Limits())
     beir = False
     for text in file.texts():
         if file.number == 1 and text.split() == BEIR_HEADER:
@@ -280,7 +277,7 @@ def write_rows(
         f"{_word(topic)} Q0 {_word(document)} {rank} {score:.9g} {tag}\n"
         for topic, document, rank, score in rows
     )
-    write_text(path, lines)
+    _write(path, lines)
 
 
 def write_qrels(path: Path, *parts: RankingDataset) -> None:
@@ -292,7 +289,7 @@ def write_qrels(path: Path, *parts: RankingDataset) -> None:
     if any((part.labels != np.rint(part.labels)).any() for part in parts):
         finding = "labels that are not whole numbers"
         raise DataError(str(path), finding, "TREC judgments are whole numbers.")
-    write_text(path, (line for part in parts for line in _judgments(part)))
+    _write(path, (line for part in parts for line in _judgments(part)))
 
 
 def _judgments(dataset: RankingDataset) -> Iterator[str]:
@@ -305,10 +302,8 @@ def _judgments(dataset: RankingDataset) -> Iterator[str]:
 class _File:
     """A file of columns, and errors about the line read last."""
 
-    def __init__(self, source: Source | str, form: str, limits: Limits) -> None:
-        path = Path(source) if isinstance(source, str) else source
-        self.name = str(path if isinstance(path, Path) else getattr(path, "name", path))
-        self.form, self.number, self._line = form, 0, b""
+    def __init__(self, path: Path, form: str, limits: Limits) -> None:
+        self.name, self.form, self.number, self._line = str(path), form, 0, b""
         self._lines = lines(path, self.name, limits)
 
     def texts(self) -> Iterator[str]:
@@ -368,14 +363,7 @@ def _check_distinct(lists: CandidateLists, names: list[str]) -> None:
             raise DataError("TREC output", finding, "Give documents distinct ids.")
 
 
-def write_text(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file, whole or not at all; gzipped where the name ends in .gz."""
-    partial = path.with_name(path.name + ".partial")
-    packed = path.suffix == ".gz"
-    try:
-        with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
-            for line in lines:
-                file.write(line.encode())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with whole_file(path) as file:
+        for line in lines:
+            file.write(line.encode())

@@ -6,6 +6,7 @@ order of the file. A recipe may ask for the order of the file instead, as other 
 what that order decides is then there to be measured (the family `train-order`).
 """
 
+import tempfile
 from dataclasses import dataclass, fields, replace
 from typing import Any, no_type_check
 
@@ -16,7 +17,6 @@ from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.rankers.base import RankerSpec
@@ -68,20 +68,15 @@ class CanonicalLists:
 def gather_rows(
     features: Float32[np.ndarray, "docs features"], rows: Int64[np.ndarray, " candidates"]
 ) -> Float32[np.ndarray, "candidates features"]:
-    """`features[rows]`; a large copy in a nameless file that the system may page out.
-
-    Raises:
-        DataError: there is no room for it.
-    """
-    size = len(rows) * features.shape[1] * features.itemsize
-    if size <= LARGE:
+    """`features[rows]`; a large copy in a nameless file that the system may page out."""
+    shape = len(rows), features.shape[1]
+    if shape[0] * shape[1] * features.itemsize <= LARGE:
         return features[rows]
-    cells = GrowingArray(features.dtype, "training rows", in_memory=0)
-    cells.resize(len(rows) * features.shape[1])
-    copy = cells.array().reshape(len(rows), features.shape[1])
+    with tempfile.TemporaryFile() as file:
+        copy: np.ndarray = np.memmap(file, features.dtype, "w+", shape=shape)
     for start in range(0, len(rows), AT_ONCE):
         copy[start : start + AT_ONCE] = features[rows[start : start + AT_ONCE]]
-    return copy
+    return np.asarray(copy)
 
 
 @dataclass(frozen=True, eq=False)

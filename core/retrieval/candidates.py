@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data import catalogue, display_texts, mapped_file, source
-from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.layout import FRACTIONS
 from shuffleproof.core.data.ragged import offsets_of
@@ -74,35 +74,19 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
             retrievers = [entry.build(indexed) for entry in entries]
             dataset = yield from _data_set(indexed, retrievers, depth, words=words)
             fold = source.split(dataset, seed, FRACTIONS)
-            facts = _facts(collection, fold, depth, (*by, *(OF_WORDS if words else ())))
+            numbered = enumerate((*by, *(OF_WORDS if words else ())), start=1)
+            notes = (
+                f"Candidates: {by[0]}'s best {depth} of collection {collection.name}.",
+                "Documents without a judgment have label 0.",
+                f"Features: {', '.join(f'{number} {name}' for number, name in numbered)}.",
+            )
+            facts = catalogue.facts_of(fold, collection.name, notes)
             artefact = store.add(key, recipe, lambda at: mapped_file.save_fold(fold, at), facts)
     if display_texts.find(str(artefact.facts["fingerprint"]), store) is None:
         display_texts.attach(artefact, store, _called(collection, artefact))
     if name is not None:
         store.set_name(name, artefact.key)
     return artefact
-
-
-def _facts(
-    collection: Collection, fold: Fold, depth: int, features: Sequence[str]
-) -> dict[str, object]:
-    """What is noted beside a data set: its parts, and how it was made."""
-    numbered = ", ".join(f"{number} {feature}" for number, feature in enumerate(features, 1))
-    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
-    return {
-        "name": collection.name,
-        "notes": [
-            f"Candidates: {features[0]}'s best {depth} of collection {collection.name}.",
-            "Documents without a judgment have label 0.",
-            f"Features: {numbered}.",
-        ],
-        "parts": {name: {"queries": part.queries, "documents": part.documents}
-                  for name, part in parts.items()},
-        "queries": sum(part.queries for part in parts.values()),
-        "documents": sum(part.documents for part in parts.values()),
-        "features": len(features),
-        "fingerprint": fold.fingerprint,
-    }  # fmt: skip
 
 
 def _called(collection: Collection, data: Artefact) -> list[SideFile]:

@@ -1,5 +1,6 @@
 """The files of a folder, those inside its archives among them, told apart by what they are for."""
 
+import io
 import re
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,6 @@ from shuffleproof.core.data import tables
 from shuffleproof.core.data.letor.stream import (
     BROKEN,
     LONE_RETURN,
-    BinaryFile,
     Limits,
     Source,
     blocks,
@@ -88,7 +88,7 @@ class File:
             DataError: no table, damaged, or beyond bounds.
         """
         at = 0
-        for batch in tables.batches(self.path, str(self), list(wanted)):
+        for batch, _ in tables.batches(self.path, str(self), list(wanted)):
             columns = [
                 values if isinstance(values, list) else values.tolist() for values in batch.values()
             ]
@@ -129,7 +129,7 @@ class File:
         stream = self.archive.extractfile(self.member)
         if stream is None:
             raise DataError(str(self), "no file of text", "Unpack the archive.")
-        return cast("BinaryFile", stream)
+        return cast("io.BufferedIOBase", stream)
 
 
 @contextmanager

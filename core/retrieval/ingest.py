@@ -1,6 +1,5 @@
 """Collections in the store: filed under the digest of their files and of how they were read."""
 
-import hashlib
 from array import array
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict, replace
@@ -20,7 +19,7 @@ from shuffleproof.core.retrieval.folder import File, open_files
 from shuffleproof.core.retrieval.reading import Files, Text
 from shuffleproof.core.retrieval.recipe import AUTO, Analysis, CollectionFormat
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.keys import file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
@@ -97,9 +96,7 @@ def _digests(files: Files) -> list[str]:
     for role in ("documents", "queries", "judgments"):
         for file in getattr(files, role):
             if (role, file.path) not in digests:
-                with file.path.open("rb") as opened_file:
-                    digest = hashlib.file_digest(opened_file, "sha256").hexdigest()
-                digests[role, file.path] = f"{role}:{digest}"
+                digests[role, file.path] = f"{role}:{file_digest(file.path)}"
     return list(digests.values())
 
 

@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.errors import ParameterError, no_file
 
 FORMAT = 1
 """Version of the stored formats; raising it makes every older artefact a stranger."""
@@ -58,6 +59,18 @@ def key_of(kind: str, recipe: Mapping[str, Any], inputs: Sequence[str] = ()) -> 
     """
     text = canonical_json({"format": FORMAT, "inputs": list(inputs), "recipe": recipe})
     return ArtefactKey(kind, hashlib.sha256(text.encode()).hexdigest())
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of the bytes of a file.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    if not path.is_file():
+        raise no_file(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_json(value: Any) -> str:

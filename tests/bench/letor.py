@@ -13,9 +13,10 @@ import numpy as np
 
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.seeds import generator
+from tests import loading
 from tests.bench.row import Row, interleave, touch_memory
 from tests.places import ROOT
 
@@ -43,7 +44,7 @@ def write_letor(path: Path, megabytes: float) -> RankingDataset:
         feature_ids=tuple(range(1, FEATURES + 1)),
         fingerprint="not needed",
     )
-    letor.write(dataset, path)
+    write(dataset, path)
     return dataset
 
 
@@ -61,7 +62,7 @@ def parse(*, quick: bool) -> list[Row]:
             (lambda: read_with_polars(path), "polars, colons replaced", 7, 1.2),
         ):
             ours, theirs = interleave(
-                lambda: letor.read(path),
+                lambda: loading.read(path),
                 peer,
                 repeats=repeats,
                 before=partial(touch_memory, path.stat().st_size),

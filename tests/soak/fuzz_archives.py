@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import os
-import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -164,26 +163,6 @@ def raw_bytes(generator: Generator) -> bytes:
     return fuzzing.damaged(sound(), generator, TOKENS)
 
 
-def zip_fields(generator: Generator) -> bytes:
-    """One field of a header in the file or in the table of contents set to something else."""
-    data = bytearray(sound())
-    mark = (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06")[int(generator.integers(0, 3))]
-    places = [at for at in range(len(data)) if data[at : at + 4] == mark]
-    place = places[int(generator.integers(0, len(places)))]
-    field = place + 4 + 2 * int(generator.integers(0, 9 if mark[2] == 5 else 21))
-    value = int(generator.choice([0, 1, 8, 9, 12, 14, 97, 99, 0x7FFF, 0xFFFF]))
-    data[field : field + 2] = struct.pack("<H", value)
-    return bytes(data)
-
-
-def compressed_bytes(generator: Generator) -> bytes:
-    """A stream that no longer unpacks, under a table of contents that is right."""
-    data = bytearray(sound())
-    start = int(generator.integers(0, len(data) * 3 // 4))
-    data[start : start + 64] = generator.bytes(min(64, len(data) - start))
-    return bytes(data)
-
-
 def content(generator: Generator) -> bytes:
     """A file of an artefact changed; the zip itself is sound."""
     entries = dict(inside())
@@ -263,7 +242,7 @@ def left_out(generator: Generator) -> bytes:
 
 
 DAMAGES: tuple[Callable[[Generator], bytes], ...] = (
-    raw_bytes, zip_fields, compressed_bytes, content, manifest_fields, head_fields, names, forged,
+    raw_bytes, content, manifest_fields, head_fields, names, forged,
     bombs, left_out, lambda _: sound(),
 )  # fmt: skip
 

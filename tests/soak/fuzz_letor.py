@@ -1,11 +1,10 @@
 """Hostile LETOR files, read twice: by the reader and by a slow one that knows nothing of it.
 
-`python -m tests.soak.fuzz_letor 10000` runs the long version, with `--only N` one of them; every
-eighth goes through the ingestion job of the web. The test suite runs a slice.
+`python -m tests.soak.fuzz_letor 10000` runs the long version, with `--only N` one of them. The test
+suite runs a slice.
 """
 
 import gzip
-import io
 import re
 import zlib
 from dataclasses import dataclass, field
@@ -13,17 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core import jobs
-from shuffleproof.core.data import mapped_file
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.chunks import UNCHECKED
 from shuffleproof.core.data.letor.read import ParsedLetor
-from shuffleproof.core.errors import DataError, ShuffleproofError
-from shuffleproof.core.library import uploads
-from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import run_to_end
+from shuffleproof.core.errors import DataError
+from tests import loading
 from tests.soak import fuzzing
-from tests.soak.fuzzing import UnclearError, WrongError
+from tests.soak.fuzzing import WrongError
 
 LINES = 40
 POLICIES = ("error", "zero", "mean", "largest")
@@ -83,14 +77,11 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
     """One file; see `fuzzing`."""
     text = fuzzing.packed(fuzzing.damaged(sound(generator), generator, TOKENS), generator)
     policy = POLICIES[int(generator.integers(0, 4))]
-    if not generator.integers(0, 8):
-        ingested(text, policy, room)
-        return
     path = room / "mutated.txt"
     path.write_bytes(text)
     expected = slowly(text, policy)
     try:
-        found = letor.read(path, missing=policy)
+        found = loading.read(path, missing=policy)
     except DataError:
         if not isinstance(expected, str) and not mostly_empty(expected):
             raise WrongError("a sound file is refused") from None
@@ -253,29 +244,6 @@ def fillings(features: np.ndarray, values: np.ndarray, rows: int, policy: str) -
         else:
             filled.append(max([*present.tolist(), *([0.0] if zeros else [])]))
     return filled
-
-
-def ingested(text: bytes, policy: str, room: Path) -> None:
-    """A file through the job that reads uploads in: a whole data set, or nothing at all."""
-    store = Store(room / "store")
-    upload = uploads.spool(store, [("mutated.txt", io.BytesIO(text))])
-    wanted = {"upload": upload, "name": "m", "missing": policy}
-    try:
-        result = run_to_end(jobs.KINDS["ingest"](store, **wanted))
-    except ShuffleproofError as error:
-        if str(room) in str(error):
-            raise UnclearError(f"it names a folder of ours: {error}") from error
-        if store.names() or list(store.artefacts()):
-            raise WrongError(f"a partial data set: {error}") from error
-        if any(list((store.root / name).glob("*")) for name in ("incoming", "workspaces")):
-            raise WrongError(f"something is left behind: {error}") from error
-        raise
-    artefact = store.resolve(result["artefact"], "data")
-    store.verify(artefact)
-    fold = mapped_file.open_fold(artefact.path)
-    for part in (fold.train, fold.valid, fold.test):
-        if not (part.documents and np.isfinite(part.features).all()):
-            raise WrongError("a part without documents, or with numbers that are none")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.examination import Examination
-from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import run_to_end
@@ -236,7 +236,7 @@ def _export(name: str, artefact: Artefact) -> None:
     part = data_sets.PART_OF[data_browser.chosen_part()]
     with st.container(horizontal=True):
         for ending, label, write in (
-            ("txt.gz", "LETOR text", letor.write),
+            ("txt.gz", "LETOR text", letor_write.write),
             ("qrels", "Judgments (TREC qrels)", lambda data, path: trec.write_qrels(path, data)),
         ):
             st.download_button(

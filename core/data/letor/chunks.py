@@ -2,8 +2,6 @@
 
 import math
 import os
-import shutil
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -29,10 +27,7 @@ THREADS = 2
 MEMORY = Path("/proc/meminfo")
 GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 SHARE = 0.8
-"""Of the memory or disk that is free when reading begins."""
-
-IN_MEMORY = 0.2
-"""Of the free memory: a matrix that takes more lies in a file."""
+"""Of the memory that is free when reading begins."""
 
 UNCHECKED = 1 << 28
 """Bytes of a matrix that any text may take; from there on `Limits.ratio` holds."""
@@ -197,25 +192,16 @@ def available() -> int:
 
 
 class MatrixLimit:
-    """Bytes that the matrix of a table may take, and the reason.
-
-    Attributes:
-        in_memory: bytes from which on it lies in a file.
-    """
+    """Bytes that the matrix of a table may take, and the reason."""
 
     def __init__(self, limits: Limits) -> None:
-        memory, folder = available(), tempfile.gettempdir()
-        disk = shutil.disk_usage(folder).free
-        self._limits, self.in_memory = limits, int(IN_MEMORY * memory)
-        in_words = ("the memory that this machine has left", f"what is free in {folder} (TMPDIR)")
-        free, where = max(zip((memory, disk), in_words, strict=True))
-        self._free, self._why = int(SHARE * free), f"{percent(SHARE)} of {where}"
+        self._limits, self._free = limits, int(SHARE * available())
 
     def bound(self, text_bytes: int) -> tuple[int, str]:
         """(bytes that a matrix may take, why no more) once so much text has been read."""
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
         return min(
             (self._limits.matrix_bytes, "the limit on a table"),
-            (self._free, self._why),
+            (self._free, f"{percent(SHARE)} of the memory that this machine has left"),
             (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from shuffleproof.core.data.letor.kernel import LARGEST, LONGEST_QUERY_ID
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, lines, long_line
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines, long_line
 from shuffleproof.core.errors import DataError, LetorError, quoted
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
@@ -142,17 +142,15 @@ def check_size(rows: int, width: int, bound: tuple[int, str], name: str) -> None
         raise DataError(name, finding, remedy)
 
 
-def group_sizes(groups: Source | str, rows: int, data_name: str, limits: Limits) -> Sequence[int]:
+def group_sizes(groups: Path, rows: int, data_name: str, limits: Limits) -> Sequence[int]:
     """The sizes in a group file, one a line; they must add up to the rows of its data file.
 
     Raises:
         LetorError: a line that is no positive integer, or sizes that do not add up.
     """
-    source = Path(groups) if isinstance(groups, str) else groups
-    name = str(source if isinstance(source, Path) else getattr(source, "name", "group file"))
+    name, number = str(groups), 0
     sizes: list[int] = []
-    number = 0
-    for number, line in lines(source, name, limits):
+    for number, line in lines(groups, name, limits):
         text = line.strip()
         if not text:
             continue

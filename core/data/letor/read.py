@@ -10,27 +10,24 @@ are scattered over the file are gathered, in file order, and counted.
 
 Blocks of lines are parsed on two threads into chunks, which are appended to one growing matrix, so
 that reading and splitting take at most 1.5 times the matrix, for comments of up to a third of
-their features' bytes. A matrix of more than a fifth of the free memory lies in a file. One that
-would outgrow a limit, the machine or its text many times over is refused before it is made: see
-`letor.chunks`.
+their features' bytes. A matrix that would outgrow a limit, the memory or its text many times over
+is refused before it is made: see `letor.chunks`.
 """
 
 import io
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
-from shuffleproof.core.data.document_tables import TableReading, is_table, rows_of
+from shuffleproof.core.data.document_tables import is_table, rows_of
 from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.letor.chunks import (
     ABSENT,
@@ -43,29 +40,18 @@ from shuffleproof.core.data.letor.errors import check_size, group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
 from shuffleproof.core.data.letor.stream import (
     START,
-    BinaryFile,
     Limits,
     MissingCells,
     Source,
     blocks,
 )
-from shuffleproof.core.data.letor.write import NAMES_LINE, write
+from shuffleproof.core.data.letor.write import NAMES_LINE
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 from shuffleproof.core.words import counted
 
 SLAB = 1 << 12
 """Rows of the matrix that are changed at a time."""
-
-__all__ = [
-    "LetorTable",
-    "Limits",
-    "MissingCells",
-    "ParsedLetor",
-    "Source",
-    "read",
-    "write",
-]
 
 
 @dataclass(frozen=True)
@@ -111,46 +97,18 @@ class ParsedLetor:
         return tuple(notes)
 
 
-def read(
-    source: Source | str,
-    *,
-    groups: Source | str | None = None,
-    missing: MissingCells | str = MissingCells.ERROR,
-    name: str | None = None,
-    limits: Limits | None = None,
-) -> ParsedLetor:
-    """Read one file, plain or compressed (.gz .bz2 .xz .zip, told by content).
-
-    Args:
-        source: a path, or a binary file that can seek.
-        groups: LightGBM's group file: the number of rows of each query, one a line; the rows
-            then carry no `qid`, and queries are named 1, 2, ….
-        missing: what becomes of NULL and NaN cells.
-        name: what errors call the file; its path by default.
-        limits: what the file may ask for.
-
-    Raises:
-        LetorError: a malformed line, or the first twenty (`BadLinesError`).
-        DataError: a damaged, empty or oversized file.
-    """
-    table = LetorTable(MissingCells(missing), limits or Limits())
-    for _ in table.adding(source, groups=groups, name=name):
-        pass
-    return table.to_dataset()
-
-
 def check_start(
-    source: Source,
+    path: Path,
     name: str,
     missing: MissingCells | str,
     *,
     with_query: bool,
     columns: Mapping[str, str] | None = None,
 ) -> None:
-    """Look at the first lines of a file, some 64 kB of text, as `read` would.
+    """Look at the first lines of a file, some 64 kB of text, as a table would.
 
     Args:
-        source: a path, or a binary file that can seek.
+        path: of the file.
         name: what errors call it.
         missing: what becomes of NULL and NaN cells.
         with_query: whether rows name their queries; else a group file does.
@@ -161,11 +119,11 @@ def check_start(
         DataError: a damaged or empty file.
     """
     table = LetorTable(MissingCells(missing), Limits(block_bytes=START), columns)
-    if is_table(source, name):
-        with closing(table.adding(source, name=name)) as read:
+    if is_table(path, name):
+        with closing(table.adding(path, name=name)) as read:
             next(read, None)
         return
-    with closing(blocks(source, name, table.limits, documents=True)) as start:
+    with closing(blocks(path, name, table.limits, documents=True)) as start:
         text = next((block.text for block in start), b"")
     for _ in table.add_text(io.BytesIO(text), name, with_query=with_query):
         pass
@@ -190,7 +148,7 @@ class LetorTable:
     def __post_init__(self) -> None:
         """Start empty."""
         self._limit = MatrixLimit(self.limits)
-        self._cells = GrowingArray(np.float32, "feature matrix", self._limit.in_memory)
+        self._cells = GrowingArray(np.float32)
         self._columns = self.feature_ids = np.zeros(0, dtype=np.int64)
         self._waiting: list[Chunk] = []  # of other columns than the matrix
         self._labels, self._owners = GrowingArray(np.float32), GrowingArray(np.int32)
@@ -205,31 +163,34 @@ class LetorTable:
 
     def adding(
         self,
-        source: Source | str,
+        path: Path,
         *,
-        groups: Source | str | None = None,
+        groups: Path | None = None,
         name: str | None = None,
-        reading: TableReading | None = None,
+        part: str | None = None,
     ) -> Generator[int, None, None]:
         """Append the rows of a file; yields the bytes of the file, as stored, read so far.
 
         A query id met in a file before is the same query.
 
         Args:
-            source: see `read`.
-            groups: see `read`.
-            name: see `read`.
-            reading: how rows of a table become documents.
+            path: of LETOR text, plain or compressed (.gz .bz2 .xz .zip, told by content), or of a
+                table.
+            groups: LightGBM's group file: the number of rows of each query, one a line; the rows
+                then carry no `qid`, and queries are named 1, 2, ….
+            name: what errors call the file; its path by default.
+            part: the part whose rows are read, where a column of a table says parts; None: all.
+
+        Raises:
+            LetorError: a malformed line, or the first twenty (`BadLinesError`).
+            DataError: a damaged, empty or oversized file.
         """
-        source = Path(source) if isinstance(source, str) else source
-        called = name or str(
-            getattr(source, "name", source) if not isinstance(source, Path) else source
-        )
+        called = name or str(path)
         self._called, first_row = called, self.rows
-        if is_table(source, called):
-            yield from self._add_table(source, called, reading or TableReading())
+        if is_table(path, called):
+            yield from self._add_table(path, called, part)
         else:
-            yield from self.add_text(source, called, with_query=groups is None)
+            yield from self.add_text(path, called, with_query=groups is None)
         if self.rows == first_row:
             raise _no_documents(called)
         if groups is not None:
@@ -259,29 +220,24 @@ class LetorTable:
         if faults:
             raise BadLinesError(faults, more=False) if len(faults) > 1 else faults[0]
 
-    def _add_table(self, source: Source, name: str, reading: TableReading) -> Iterator[int]:
+    def _add_table(self, path: Path, name: str, part: str | None) -> Iterator[int]:
         gaps = self.missing is not MissingCells.ERROR
-        reading = replace(reading, columns=self.columns, gaps=gaps)
-        with ExitStack() as stack:
-            path = source if isinstance(source, Path) else _copied(source, stack)
-            for chunk, columns, named, stored in rows_of(path, name, reading):
-                self.columns_by_table[name] = columns
-                ids = chunk.feature_ids.tolist()
-                if ids[-1] > self.limits.feature_id:
-                    finding = f"a feature id above {self.limits.feature_id:,}"
-                    raise DataError(name, finding, "Number the features from 1, or name them.")
-                self._decoded += chunk.cells.nbytes
-                self._take(chunk, name)
-                if named:
-                    self._names |= dict(zip(ids, columns, strict=True))
-                yield stored
+        for chunk, columns, named, stored in rows_of(
+            path, name, self.columns or {}, part, gaps=gaps
+        ):
+            self.columns_by_table[name] = columns
+            ids = chunk.feature_ids.tolist()
+            if ids[-1] > self.limits.feature_id:
+                finding = f"a feature id above {self.limits.feature_id:,}"
+                raise DataError(name, finding, "Number the features from 1, or name them.")
+            self._decoded += chunk.cells.nbytes
+            self._take(chunk, name)
+            if named:
+                self._names |= dict(zip(ids, columns, strict=True))
+            yield stored
 
     def _take(self, chunk: Chunk, name: str) -> None:
-        """Append the rows of a chunk.
-
-        Raises:
-            DataError: the matrix outgrows a limit, or there is no room for it.
-        """
+        """Append the rows of a chunk."""
         if not len(chunk.labels):
             return
         if not np.array_equal(chunk.feature_ids, self.feature_ids):
@@ -508,15 +464,6 @@ def names_in(text: bytes) -> dict[int, str]:
         return {}
     texts = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
     return dict(enumerate(names, start=1)) if texts and len({*names}) == len(names) else {}
-
-
-def _copied(source: BinaryFile, stack: ExitStack) -> Path:
-    """A file on the disk of what an open file holds, until the stack is closed."""
-    source.seek(0)
-    file = stack.enter_context(tempfile.NamedTemporaryFile())  # noqa: SIM115 (entered)
-    shutil.copyfileobj(cast("IO[bytes]", source), file)
-    file.flush()
-    return Path(file.name)
 
 
 def _no_documents(name: str) -> DataError:

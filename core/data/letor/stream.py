@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -12,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import IO, Any, TypeAlias, cast
 
 from shuffleproof.core.errors import DataError, LetorError
 
@@ -48,22 +47,8 @@ LONE_RETURN = (
 """What is found and what to do where lines end as on old Macintoshes."""
 
 
-@runtime_checkable
-class BinaryFile(Protocol):
-    """A file of bytes that can seek: an open file, an upload, `io.BytesIO`."""
-
-    def read(self, size: int = ..., /) -> bytes:
-        """Up to `size` bytes."""
-
-    def readline(self, size: int = ..., /) -> bytes:
-        """A line, or its first `size` bytes."""
-
-    def seek(self, offset: int, whence: int = ..., /) -> int:
-        """Go to a place."""
-
-    def tell(self) -> int:
-        """The place."""
-
+BinaryFile: TypeAlias = io.BufferedIOBase
+"""A file of bytes that can seek: an open file, an upload, `io.BytesIO`."""
 
 Source: TypeAlias = Path | BinaryFile
 
@@ -301,7 +286,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
             if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
-                    decoded = _copy_of(decoded, name, stack)
+                    decoded = _copy_of(decoded, name)
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
@@ -310,11 +295,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
 
 
 def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
-    """The first bytes of what was packed; it is refused if they are packed themselves.
-
-    Raises:
-        DataError: it is, or it is damaged.
-    """
+    """The first bytes of what was packed; it is refused if they are packed themselves."""
     try:
         head = cast("Any", stream).peek(HEAD)[:HEAD]
     except BROKEN as error:
@@ -328,41 +309,25 @@ def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
     return cast("bytes", head)
 
 
-def _copy_of(decoded: DecodedFile, name: str, stack: ExitStack) -> DecodedFile:
-    """A packed table, unpacked where any place of it can be read.
-
-    Args:
-        decoded: the table.
-        name: what errors call it.
-        stack: that closes the copy, which no name leads to.
-
-    Raises:
-        DataError: it is damaged, grows like a decompression bomb, or there is no room for it.
-    """
-    size = 0
-    try:
-        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (entered)
-        while held := _whole_lines(decoded.stream, name, Limits()):
-            size += len(held)
-            check_size(decoded, size, name, Limits())
-            file.write(held)
-        file.seek(0)
-    except OSError as error:
-        finding = f"no room for the table in {name} ({error.strerror})"
-        raise DataError(tempfile.gettempdir(), finding, "Free some, or set TMPDIR.") from error
-    return DecodedFile(cast("BinaryFile", file), decoded.consumed, size)
+def _copy_of(decoded: DecodedFile, name: str) -> DecodedFile:
+    """A packed table, unpacked into memory, where any place of it can be read."""
+    copy, size = io.BytesIO(), 0
+    while held := _whole_lines(decoded.stream, name, Limits()):
+        size += copy.write(held)
+        check_size(decoded, size, name, Limits())
+    copy.seek(0)
+    return DecodedFile(copy, decoded.consumed, size)
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
-    file = cast("IO[bytes]", raw)
-    if head.startswith(b"\x1f\x8b"):
-        return DecodedFile(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
-    if head.startswith(b"BZh"):
-        return DecodedFile(stack.enter_context(bz2.BZ2File(file)), raw.tell, 0)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return DecodedFile(stack.enter_context(lzma.LZMAFile(file)), raw.tell, 0)
+    packers: dict[bytes, Callable[[Any], Any]] = {
+        b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
+    }  # fmt: skip
+    for start, opened in packers.items():
+        if head.startswith(start):
+            return DecodedFile(stack.enter_context(opened(raw)), raw.tell, 0)
     if head.startswith(b"PK\x03\x04"):
-        archive = stack.enter_context(zipfile.ZipFile(file))
+        archive = stack.enter_context(zipfile.ZipFile(cast("IO[bytes]", raw)))
         members = [member for member in archive.infolist() if not member.is_dir()]
         if len(members) != 1:
             names = ", ".join(member.filename for member in members[:5])

@@ -4,7 +4,9 @@ import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -44,14 +46,21 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
     """
     _check(dataset, "the data set", finite=finite)
     comments = [_comment(dataset, row) for row in range(dataset.documents)]
+    with whole_file(path) as file:
+        if names and dataset.feature_names is not None:
+            file.write(NAMES_LINE + json.dumps(dataset.feature_names).encode() + b"\n")
+        for line in _lines(dataset, comments):
+            file.write(line)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Any]:
+    """A file to write bytes into, which appears whole or not at all; gzipped for a name in .gz."""
     partial = path.with_name(path.name + ".partial")
     packed = path.suffix == ".gz"
     try:
         with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
-            if names and dataset.feature_names is not None:
-                file.write(NAMES_LINE + json.dumps(dataset.feature_names).encode() + b"\n")
-            for line in _lines(dataset, comments):
-                file.write(line)
+            yield file
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

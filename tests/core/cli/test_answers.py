@@ -77,7 +77,6 @@ CALLS = {
     "consistency": "consistency judged --best",
     "aggregate": "aggregate judged --with goa,quicksort --calls 2",
     "judge": "judge mine --with tests.small_set:alike --calls 4 --data {f}",
-    "judge --next": "judge mine --next 4 --out {f}/next.jsonl --data {f}",
     "ingest-collection": "ingest-collection {f}/texts --name texts",
     "doctor-collection": "doctor-collection texts",
     "search": "search texts wings --by bm25",

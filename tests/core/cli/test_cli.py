@@ -12,11 +12,11 @@ import pytest
 
 from shuffleproof.core import workers
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.store.artefacts import Store
+from tests import loading
 
 SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
 SMALL = ("--initial", "feature:3", "--depth", "20")
@@ -217,13 +217,13 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
         assert (tmp_path / "named.run").read_bytes() == (tmp_path / "dlcm.run").read_bytes()
     answered("export", "shuffled-2:dlcm@small", tmp_path / "both.run", "--data", folder, *SMALL)
     lines = (tmp_path / "dlcm.run").read_text().splitlines()
-    sizes = np.diff(letor.read(folder / "test.txt").dataset.offsets)
+    sizes = np.diff(loading.read(folder / "test.txt").dataset.offsets)
     assert len(lines) == np.minimum(sizes, 20).sum()
     assert len(lines[0].split()) == 6
     answered("export", folder, tmp_path / "out.qrels")
     answered("export", folder, tmp_path / "out.txt", "--part", "train")
-    again = letor.read(tmp_path / "out.txt").dataset
-    assert again.documents == letor.read(folder / "train.txt").dataset.documents
+    again = loading.read(tmp_path / "out.txt").dataset
+    assert again.documents == loading.read(folder / "train.txt").dataset.documents
 
 
 def test_lists_of_one_document_and_all_tied_lists_are_certified_and_stored(answered, tmp_path):

@@ -182,8 +182,7 @@ MISTAKES = """
 2 | train dlcm --set epochs=1e9 | '1e9' | whole number
 2 | list recipe mine:raises | mine:raises | list recipe dlcm@paper
 2 | tune mart --budget -5m | --budget | tune --help
-2 | judge x | --with | --next
-1 | judge x --answers bad.run | bad.run | query
+2 | judge x | --with | judge --help
 1 | search nowhere text | nowhere | library list
 2 | export sample x.pdf --size 100000x100000 | '100000x100000' | 100 to 10000 pixels
 2 | library list --kind rankers | 'rankers' | did you mean ranker

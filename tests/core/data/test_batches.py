@@ -39,14 +39,6 @@ def lists_of(lengths, rankings=1, grades=4, seed=0):
     return lists.reranked(prior)
 
 
-def mslr_like(count=3000):
-    """Lengths of median 105 and maximum 1 251, as in MSLR-WEB30K."""
-    lengths = np.exp(np.random.default_rng(5).normal(np.log(105), 0.6, count)).astype(np.int64)
-    lengths = np.clip(lengths, 1, 1251)
-    lengths[0] = 1251
-    return lengths
-
-
 @given(LENGTHS, st.integers(1, 300))
 def test_scoring_plan_holds_every_filled_list_once_within_the_waste(lengths, budget):
     plan = list(scoring_plan(lengths, budget))
@@ -85,18 +77,6 @@ def test_a_list_drawn_twice_is_seen_twice():
         np.array([3, 5]), np.array([1, 1, 0]), (2, 99), np.random.default_rng(0)
     )
     assert sorted(np.concatenate(batches)) == [0, 1, 1]
-
-
-def test_mixed_lengths_waste_little_and_need_few_batches():
-    lengths = mslr_like()
-    scoring = list(scoring_plan(lengths, 8192))
-    training = training_plan(
-        lengths, np.arange(len(lengths)), (64, 32_768), np.random.default_rng(1)
-    )
-    assert waste_of(lengths, scoring) <= 1.05
-    assert waste_of(lengths, training) <= 1.4
-    assert len(scoring) <= 1.2 * lengths.sum() / 8192
-    assert len(training) <= 1.3 * len(lengths) / 64
 
 
 def test_a_batch_shows_the_documents_of_its_lists_and_zeros():

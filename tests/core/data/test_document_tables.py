@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,12 +14,12 @@ from pyarrow import feather
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, tables
-from shuffleproof.core.data.letor import stream
-from shuffleproof.core.data.letor.read import check_start, read
+from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.artefacts import Store
 from tests import loading
+from tests.loading import read
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 
@@ -79,8 +78,6 @@ def test_a_table_is_read_as_its_letor_text_would_be(tmp_path, monkeypatch, name,
     assert np.allclose(found.features[:, 0], frame()["bm25"], rtol=0, atol=1e-7)
     assert found.labels.tolist() == frame()["relevance"].tolist()
     assert [found.doc_ids[at] for at in (0, 34)] == ["d0", "d34"]
-    held = io.BufferedReader(io.BytesIO((tmp_path / name).read_bytes()))
-    assert read(held, name=name).dataset.fingerprint == found.fingerprint
     check_start(tmp_path / name, name, "error", with_query=True)
 
 
@@ -304,15 +301,10 @@ def test_a_line_that_is_no_json_is_told_by_its_number_alone(tmp_path, line, why)
     assert str(told.value).count("line ") == 1
 
 
-def test_a_packed_table_that_grows_like_a_bomb_or_has_no_room_is_refused(tmp_path, monkeypatch):
+def test_a_packed_table_that_grows_like_a_bomb_is_refused(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"PAR1" + bytes(1 << 27)))
     with pytest.raises(DataError, match="decompression bomb"):
-        read(path)
-    path.write_bytes(gzip.compress(b"PAR1" + bytes(9)))
-    full = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115 (who reads closes it)
-    monkeypatch.setattr(stream.tempfile, "TemporaryFile", lambda **_: full)
-    with pytest.raises(DataError, match=r"no room for the table in .*a\.gz \(.*TMPDIR"):
         read(path)
 
 
@@ -389,6 +381,7 @@ def test_a_json_array_is_told_with_a_remedy(tmp_path):
         (b"# a, b, c\n0 1:1\n", b"1\n"),
     ],
 )
-def test_commas_and_tabs_in_letor_text_are_no_csv(text, groups):
+def test_commas_and_tabs_in_letor_text_are_no_csv(tmp_path, text, groups):
+    (tmp_path / "a").write_bytes(text)
     sizes = None if groups is None else io.BytesIO(groups)
-    assert read(io.BytesIO(text), groups=sizes, name="a").dataset.documents > 0
+    assert read(tmp_path / "a", groups=sizes).dataset.documents > 0

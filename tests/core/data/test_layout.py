@@ -10,7 +10,7 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, layout
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.layout import Parts
-from shuffleproof.core.data.letor.read import Limits
+from shuffleproof.core.data.letor.stream import Limits
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end

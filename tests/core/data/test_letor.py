@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, LetorError
-from tests import places
+from tests import loading, places
 
 DATA = places.DATA
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
@@ -25,7 +24,7 @@ needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data f
 
 def parsed(text: bytes | str, **options):
     raw = text.encode() if isinstance(text, str) else text
-    return letor.read(io.BytesIO(raw), name="some.txt", **options)
+    return loading.read(io.BytesIO(raw), name="some.txt", **options)
 
 
 def test_sparse_unordered_rows_comments_blank_lines_and_no_last_newline():
@@ -115,7 +114,7 @@ def test_compressed_files_are_told_by_content(kind, tmp_path):
     text = b"".join(b"%d qid:%d 1:%d\n" % (i % 2, i // 10, i) for i in range(20_000))
     path = tmp_path / "data.whatever"
     path.write_bytes(_packed(kind, text))
-    data = letor.read(path).dataset
+    data = loading.read(path).dataset
     assert data.documents == 20_000
     assert data.features[:, 0].tolist() == list(range(20_000))
 
@@ -278,7 +277,7 @@ def test_what_is_written_reads_back_bit_for_bit(tmp_path_factory, fields, packed
     data = RankingDataset(**fields)
     path = tmp_path_factory.mktemp("round") / ("a.txt.gz" if packed else "a.txt")
     letor_write.write(data, path)
-    back = letor.read(path).dataset
+    back = loading.read(path).dataset
     assert back.features.tobytes() == data.features.tobytes()
     assert back.labels.tobytes() == data.labels.tobytes()
     assert back.query_ids == data.query_ids
@@ -313,7 +312,7 @@ def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
 def test_published_files_equal_scikit_learn(file, queries, docs, features, labels):
     from sklearn.datasets import load_svmlight_file
 
-    data = letor.read(DATA / file).dataset
+    data = loading.read(DATA / file).dataset
     peer, peer_labels, peer_queries = load_svmlight_file(str(DATA / file), query_id=True)
     assert data.features.shape == (docs, features)
     assert (data.features == peer.toarray()[:, -features:].astype(np.float32)).all()
@@ -327,15 +326,15 @@ def test_published_files_equal_scikit_learn(file, queries, docs, features, label
 
 @needs_data
 def test_published_document_ids():
-    assert letor.read(DATA / "mq2008/S1.txt.gz").dataset.doc_ids[0].startswith("GX")
-    data = letor.read(DATA / "clueweb09_webis/Fold1.test.txt.gz").dataset
+    assert loading.read(DATA / "mq2008/S1.txt.gz").dataset.doc_ids[0].startswith("GX")
+    data = loading.read(DATA / "clueweb09_webis/Fold1.test.txt.gz").dataset
     assert all(name.startswith("clueweb09-") for name in data.doc_ids)
 
 
 @needs_data
 def test_published_group_file():
     folder = DATA / "lightgbm_rank"
-    data = letor.read(folder / "rank.train.gz", groups=folder / "rank.train.query.gz").dataset
+    data = loading.read(folder / "rank.train.gz", groups=folder / "rank.train.query.gz").dataset
     assert (data.queries, data.documents) == (201, 3005)
     assert max(data.feature_ids) == 300
     assert np.count_nonzero(data.features) == pytest.approx(0.316 * 3005 * 300, rel=0.01)
@@ -345,8 +344,8 @@ def test_published_group_file():
 def test_published_null_cells():
     path = DATA / "mq2007_agg/A1.txt.gz"
     with pytest.raises(LetorError, match="NULL"):
-        letor.read(path)
-    found = letor.read(path, missing="largest")
+        loading.read(path)
+    found = loading.read(path, missing="largest")
     assert found.dataset.features.shape == (14013, 21)
     assert np.isfinite(found.dataset.features).all()
     assert found.missing_cells / found.dataset.features.size == pytest.approx(0.348, abs=0.02)
@@ -365,7 +364,7 @@ def test_every_malformed_line_up_to_the_twentieth_is_named_in_one_go(tmp_path):
     }
     lines = [wrong[at][0] + "\n" if at in wrong else good for at in range(1, 13)]
     for block_bytes in (512, 1 << 20):  # the lines in one block, and in several
-        limits = letor.Limits(block_bytes=block_bytes, line_bytes=600)
+        limits = letor_stream.Limits(block_bytes=block_bytes, line_bytes=600)
         with pytest.raises(LetorError) as caught:
             parsed("".join(lines), limits=limits)
         assert [line.line_number for line in caught.value.lines] == list(wrong)

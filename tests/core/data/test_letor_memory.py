@@ -21,10 +21,10 @@ def status(field):
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 folder = Path(sys.argv[1])
-run_to_end(source.load_split(folder / "warm.txt"))  # compiles
+run_to_end(source.loading(folder / "warm.txt"))  # compiles
 before = status("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")  # the peak starts here
-loaded = run_to_end(source.load_split(folder / "data.txt"))
+loaded = run_to_end(source.loading(folder / "data.txt"))
 parts = loaded.fold.train, loaded.fold.valid, loaded.fold.test
 matrix = sum(part.features.nbytes for part in parts)
 print(matrix, (status("VmHWM") - before) / matrix, len(loaded.notes), parts[0].doc_ids[0])

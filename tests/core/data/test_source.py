@@ -5,7 +5,6 @@ import pytest
 
 from shuffleproof.core.data import layout, source
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import DataError, ParameterError
 from tests import loading, places
 
@@ -68,7 +67,7 @@ def test_a_file_split_while_read_equals_the_whole_split_afterwards(tmp_path, fra
     ]
     (tmp_path / "whole.txt").write_text("".join(rows[:47]))
     (loaded,) = loading.load(tmp_path / "whole.txt", seed=3, fractions=fractions)
-    whole = letor.read(tmp_path / "whole.txt").dataset
+    whole = loading.read(tmp_path / "whole.txt").dataset
     expected = source.split(whole, 3, fractions)
     for part in ("train", "valid", "test"):
         found, wanted = getattr(loaded.fold, part), getattr(expected, part)
@@ -156,12 +155,3 @@ def test_mq2008_by_parts():
     sizes = [(part.queries, part.documents) for part in (fold.train, fold.valid, fold.test)]
     assert sizes == [(314, 6568), (157, 3062), (157, 2707)]
     assert fold.train.features.shape[1] == 46
-
-
-@needs_data
-def test_clueweb_parts_share_no_query():
-    files = [DATA / "clueweb09_webis" / f"Fold{part}.test.txt.gz" for part in (1, 2, 3)]
-    fold = loading.load_files(train=files[:1], valid=files[1:2], test=files[2:])
-    parts = [_queries(part) for part in (fold.train, fold.valid, fold.test)]
-    assert sum(map(len, parts)) == len(set.union(*parts))
-    assert fold.train.features.shape[1] == 42

@@ -7,9 +7,9 @@ from safetensors.numpy import load_file
 
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
+from tests import loading
 
 TEXT = (
     b"2 qid:7 1:0.5 3:-2 #docid = GX1 inc = 1\n0 qid:7 2:0.25 # docid = \xc3\xa4\n"
@@ -19,7 +19,7 @@ TEXT = (
 
 @pytest.fixture
 def dataset():
-    return letor.read(io.BytesIO(TEXT)).dataset
+    return loading.read(io.BytesIO(TEXT)).dataset
 
 
 def same(one: RankingDataset, other: RankingDataset) -> bool:

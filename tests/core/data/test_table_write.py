@@ -14,7 +14,7 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, csv_text, document_tables, frames, layout, source
 from shuffleproof.core.data import tables as data_tables
-from shuffleproof.core.data.letor.read import check_start, read
+from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
@@ -22,6 +22,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import table_text, tables
 from tests import loading
+from tests.loading import read
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 
@@ -62,11 +63,11 @@ def opened(path):
 
 
 @pytest.mark.parametrize("rows", [7, 1 << 15])
-@pytest.mark.parametrize("kind", frames.WRITERS)
+@pytest.mark.parametrize("kind", frames.KINDS)
 def test_a_table_holds_every_row_of_every_part(tmp_path, monkeypatch, kind, rows):
     monkeypatch.setattr(frames, "ROWS", rows)
     path = tmp_path / f"all.{kind}"
-    frames.WRITERS[kind](PARTS, path)
+    frames.write_table(PARTS, path, kind)
     table = opened(path)
     assert table.part.tolist() == [name for name, part in PARTS.items() for _ in part.labels]
     features = [f"feature_{feature}" for feature in FOLD.train.feature_ids]
@@ -173,7 +174,7 @@ def test_a_table_alone_in_a_zip_is_read_as_it_lies(tmp_path, name, with_parts):
     assert alone["fingerprint"] == unpacked["fingerprint"]
     if not with_parts:
         named = layout.Parts("ours", *((Path(packed),) for _ in PARTS))
-        assert run_to_end(source.loading_parts(named)).fold.test.documents == 4
+        assert run_to_end(source.loading(named)).fold.test.documents == 4
 
 
 def test_a_file_read_as_a_part_gives_its_rows_of_that_part(exported, tmp_path, folder):
@@ -181,14 +182,14 @@ def test_a_file_read_as_a_part_gives_its_rows_of_that_part(exported, tmp_path, f
     exported(whole)
     named = layout.Parts("ours", (whole,), (whole,), (whole,))
     (before,) = loading.load(folder)
-    assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
+    assert run_to_end(source.loading(named)).fold.fingerprint == before.fold.fingerprint
     table = pd.read_parquet(whole)
     table.drop(columns="part")[table["part"] == "test"].to_parquet(tmp_path / "test.parquet")
     named = layout.Parts("ours", (whole,), (whole,), (tmp_path / "test.parquet",))
-    assert run_to_end(source.loading_parts(named)).fold.fingerprint == before.fold.fingerprint
+    assert run_to_end(source.loading(named)).fold.fingerprint == before.fold.fingerprint
     table.assign(part=1.5).to_parquet(tmp_path / "test.parquet")
     with pytest.raises(DataError, match="its features are part, "):
-        run_to_end(source.loading_parts(named))
+        run_to_end(source.loading(named))
 
 
 def test_an_empty_cell_of_a_table_of_parts_is_told_by_its_row(tmp_path):
@@ -240,7 +241,7 @@ def test_no_text_is_a_formula_in_a_spreadsheet(first):
 
 def test_csv_of_a_set_escapes_its_ids(tmp_path):
     part = replace(FOLD.test, query_ids=("=1+1", "-2", "@x", "ok"), fingerprint="")
-    frames.write_csv({"test": part}, tmp_path / "out.csv")
+    frames.write_table({"test": part}, tmp_path / "out.csv", "csv")
     found = pd.read_csv(tmp_path / "out.csv", dtype={"query": str})
     assert found["query"].unique().tolist() == ["'=1+1", "-2", "'@x", "ok"]
     assert found["label"].tolist() == part.labels.tolist()

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data import trec
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from tests import places
+from tests import loading, places
 
 DATA = places.DATA
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
@@ -23,7 +22,7 @@ TEXT = (
 
 @pytest.fixture
 def dataset():
-    return letor.read(io.BytesIO(TEXT)).dataset
+    return loading.read(io.BytesIO(TEXT)).dataset
 
 
 @pytest.mark.parametrize("name", ["out.run", "out.run.gz"])
@@ -90,16 +89,20 @@ def test_malformed_runs(text, message, tmp_path):
     assert message in str(caught.value)
 
 
-def test_malformed_judgments():
+def test_malformed_judgments(tmp_path):
+    def read(text):
+        (tmp_path / "a.qrels").write_bytes(text)
+        return trec.read_qrels(tmp_path / "a.qrels")
+
     with pytest.raises(LetorError, match="where a whole number is due"):
-        trec.read_qrels(io.BytesIO(b"1 0 a 0.5\n"))
+        read(b"1 0 a 0.5\n")
     with pytest.raises(LetorError, match="has already"):
-        trec.read_qrels(io.BytesIO(b"1 0 a 1\n1 0 a 2\n"))
-    assert trec.read_qrels(io.BytesIO(b"1\t0\ta\t-1\r\n1 0 a -1")) == {"1": {"a": -1}}
+        read(b"1 0 a 1\n1 0 a 2\n")
+    assert read(b"1\t0\ta\t-1\r\n1 0 a -1") == {"1": {"a": -1}}
     beir = b"query-id\tcorpus-id\tscore\n1\ta\t2\n"
-    assert trec.read_qrels(io.BytesIO(beir)) == {"1": {"a": 2}}
+    assert read(beir) == {"1": {"a": 2}}
     with pytest.raises(LetorError, match="3 columns"):
-        trec.read_qrels(io.BytesIO(beir.partition(b"\n")[2]))
+        read(beir.partition(b"\n")[2])
 
 
 def test_output_refuses_what_columns_cannot_hold(dataset, tmp_path):
@@ -110,7 +113,7 @@ def test_output_refuses_what_columns_cannot_hold(dataset, tmp_path):
     twice = lists.shown_as(np.array([0, 0, 2, 3, 4]))
     with pytest.raises(DataError, match="same name"):
         trec.write_run(tmp_path / "a", dataset, twice, scores)
-    halves = letor.read(io.BytesIO(b"0.5 qid:1 1:1\n")).dataset
+    halves = loading.read(io.BytesIO(b"0.5 qid:1 1:1\n")).dataset
     with pytest.raises(DataError, match="whole numbers"):
         trec.write_qrels(tmp_path / "a", halves)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,6 @@ import pytest
 
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ParameterError, UnknownNameError
@@ -18,7 +17,7 @@ from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from tests import places
+from tests import loading, places
 
 DATA = places.DATA
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
@@ -180,7 +179,7 @@ def test_ranksvm_on_mq2008_comes_near_what_letor_published(tmp_path):
     """Published: NDCG@10 .2279, MeanNDCG .4832 over five folds; here the four parts at hand."""
     texts = [(DATA / "mq2008" / f"S{part}.txt.gz").read_bytes() for part in (1, 2, 3, 4)]
     (tmp_path / "all.txt.gz").write_bytes(b"".join(texts))
-    whole = letor.read(tmp_path / "all.txt.gz").dataset
+    whole = loading.read(tmp_path / "all.txt.gz").dataset
     parts = np.split(np.arange(whole.queries), 4)
     of_folds = {None: [], "letor4": []}
     for first in range(4):

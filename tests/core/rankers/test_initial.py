@@ -18,7 +18,7 @@ from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, part_of_query, prepare
 from shuffleproof.core.store.artefacts import Store
-from tests import places
+from tests import loading, places
 
 FOLD = planted((24, 6, 8), seed=4, documents=15)
 QUICK = LambdaMARTSpec(trees=8, leaves=5, leaf_documents=5)
@@ -208,9 +208,8 @@ def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
 
 @pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")
 def test_mq2008_initial_rankers_beat_chance_by_far(tmp_path):
-    from shuffleproof.core.data.letor import read as letor
 
-    train, valid, test = (letor.read(MQ2008 / f"S{part}.txt.gz").dataset for part in (1, 3, 4))
+    train, valid, test = (loading.read(MQ2008 / f"S{part}.txt.gz").dataset for part in (1, 3, 4))
     recipe = ListRecipe(initial=("feature:39", "lambdamart@small", "random"), depth=40)
     done, _ = made(recipe, tmp_path, Fold(train, valid, test))
     measure = Measure.parse("NDCG(empty=skip)@10")

@@ -1,7 +1,5 @@
 """LambdaMART and MART: LightGBM's model, whatever the order of the rows."""
 
-import errno
-import os
 import tempfile
 from dataclasses import replace
 
@@ -64,13 +62,6 @@ def test_a_large_copy_of_training_rows_lies_in_a_file_and_is_the_same(monkeypatc
     assert np.array_equal(large.features, usual.features)
     assert list(tmp_path.iterdir()) == [], "it has no name, and ends with its use"
     assert fitted(LambdaMARTSpec(**QUICK, patience=5))[0].text == model
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(DataError, match=r"no room for .* of training rows.*TMPDIR"):
-        CanonicalLists.of(judged(FOLD.train))
 
 
 def test_documents_that_differ_in_the_label_alone_have_one_order():
