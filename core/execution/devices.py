@@ -1,21 +1,14 @@
-"""Choice of the device, and of faster ways to compute on it."""
+"""Choice of the device, of bf16 and of the number of threads."""
 
 import functools
-import json
 import os
 import re
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.execution.machine import processor
 
 DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")
-WORTHWHILE = 0.9
-"""Largest share of the usual time at which another way to compute is chosen."""
-
 LARGE = 64_000_000
 """Parameters times lists from which threads pay; `tuned` networks have 23e6, `paper` 139e6."""
 
@@ -91,45 +84,3 @@ def bf16_pays(device: str) -> bool:
     import torch  # noqa: PLC0415 (see device)
 
     return device != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-@functools.cache
-def pays(what: str, device: str, cache: Path | None, share_on: Callable[[str], float]) -> bool:
-    """True if a way to compute takes at most WORTHWHILE of the usual time on this device.
-
-    Measured once a process, or once a machine where a folder keeps the answer.
-
-    Args:
-        what: the way; names the file of answers.
-        device: as `device` returns it.
-        cache: a folder for the answer, kept under the name of the processor; None keeps none.
-        share_on: measures the share of the usual time on a device.
-    """
-    import torch  # noqa: PLC0415 (see device)
-
-    computes = processor() if device == "cpu" else torch.cuda.get_device_name(device)
-    name = f"{computes} · {torch.get_num_threads()} threads · torch {torch.__version__}"
-    known = _read(cache, what) if cache else {}
-    if name not in known:
-        known[name] = share_on(device)
-        if cache:
-            _write(cache, what, known)
-    return known[name] <= WORTHWHILE
-
-
-def _read(cache: Path, what: str) -> dict[str, float]:
-    with suppress(
-        OSError, ValueError, TypeError, AttributeError
-    ):  # absent or damaged: measure again
-        content = json.loads((cache / f"{what}.json").read_text(encoding="utf-8"))
-        return {str(name): float(share) for name, share in content.items()}
-    return {}
-
-
-def _write(cache: Path, what: str, shares: dict[str, float]) -> None:
-    with suppress(OSError):  # a cache that cannot be written costs a measurement, no more
-        cache.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=what, dir=cache)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(shares, file, indent=1)
-        Path(name).replace(cache / f"{what}.json")

@@ -36,8 +36,7 @@ from shuffleproof.core.training.network import (
     weights_of,
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
-from shuffleproof.core.training.recording import steps_of
-from shuffleproof.core.training.step import Steps, plan_step
+from shuffleproof.core.training.step import Steps, plan_step, training_steps
 
 
 def learning_rate(recipe: TrainingRecipe, share: float, decays: int = 0) -> float:
@@ -166,7 +165,7 @@ def train(
     """
     if not data.train.lengths.any():
         raise DataError(data.name, "no training list has a document", "Check the training part.")
-    steps = steps_of(network, data.train, recipe)
+    steps = training_steps(network, data.train, recipe)
     trained = network, steps.optimiser
     facts = {"training": asdict(recipe), "model": asdict(network.config)}
     state = RunState()

@@ -1,7 +1,7 @@
 """The steps of an epoch: their draws lie on the device beforehand, and no step asks it anything.
 
 A step's gradient is computed at once or, where memory runs out, in parts that are added up. Where
-there is a recorder (`recording.py`), steps of a shape seen before are recorded and replayed.
+there is a recorder (`graphs.py`), steps of a shape seen before are recorded and replayed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -289,3 +289,23 @@ def optimiser_of(
     if recorded and device.type == "cuda":
         values["capturable"] = True
     return without_compiler(torch.optim.AdamW)(parameters, fused=True, **values)
+
+
+def training_steps(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> Steps:
+    """Steps of a network's training; on a GPU they are recorded as CUDA graphs.
+
+    A step of SetRank launches several hundred kernels; with the paper's batches of 32 lists a GPU
+    waits for their launches longer than for their arithmetic. A recorded step is one launch.
+    """
+    device = lists.features.device
+    if device.type == "cuda":
+        return recorded_steps(network, lists, recipe, Graphs(device))
+    return Steps(network, lists, recipe, optimiser_of(network, recipe))
+
+
+def recorded_steps(
+    network: Network, lists: HeldLists, recipe: TrainingRecipe, recorder: Graphs
+) -> Steps:
+    """Training steps that are recorded and replayed."""
+    optimiser = optimiser_of(network, recipe, recorded=True)
+    return Steps(network, lists, recipe, optimiser, recorder)

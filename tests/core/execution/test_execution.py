@@ -240,16 +240,3 @@ def test_devices_by_name(monkeypatch):
     assert [devices.device(name) for name in (None, "cuda", "cuda:1")] == ["cuda", "cuda", "cuda:1"]
     with pytest.raises(ParameterError, match="below cuda:2"):
         devices.device("cuda:2")
-
-
-def test_an_answer_about_the_device_is_measured_once_and_kept(tmp_path):
-    shares = iter([0.5, 2.0, 1.0])
-
-    def pays(folder):
-        devices.pays.cache_clear()  # as in another process
-        return devices.pays("graphs", "cpu", folder, lambda _: next(shares))
-
-    assert pays(tmp_path) is pays(tmp_path) is True
-    (tmp_path / "graphs.json").write_text("[")
-    assert pays(tmp_path) is pays(None) is False
-    devices.pays.cache_clear()

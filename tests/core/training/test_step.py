@@ -17,13 +17,19 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.training import loop, network, recording
+from shuffleproof.core.training import loop, network
 from shuffleproof.core.training import step as steps_module
 from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.loop import RunState
 from shuffleproof.core.training.network import built, held_scores
 from shuffleproof.core.training.optimisers import without_compiler
-from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, plan_step
+from shuffleproof.core.training.step import (
+    SEEN_BEFORE,
+    Steps,
+    optimiser_of,
+    plan_step,
+    recorded_steps,
+)
 
 FEATURES = 6
 
@@ -170,7 +176,7 @@ def test_recorded_steps_take_the_same_steps(name, lengths):
     plain = steps_of(name, lists, **changes)
     plain.optimiser = optimiser_of(plain.network, plain.recipe, recorded=True)
     recorded = steps_of(name, lists, **changes)
-    recorded = recording.recording(recorded.network, lists, recorded.recipe, recorder)
+    recorded = recorded_steps(recorded.network, lists, recorded.recipe, recorder)
     reports = [len(list(epoch_of(steps))) for steps in (plain, recorded)]
     assert_same_weights(plain.network, recorded.network)
     assert recorder.warm + recorder.replays == reports[0]
@@ -186,7 +192,7 @@ def test_what_cannot_be_recorded_is_taken_as_it_comes(method):
     lists, full = lists_of([6] * 48), Replayed()
     setattr(full, method, fail)
     steps, plain = (steps_of("setrank-msab", lists) for _ in range(2))
-    steps = recording.recording(steps.network, lists, steps.recipe, full)
+    steps = recorded_steps(steps.network, lists, steps.recipe, full)
     plain.optimiser = optimiser_of(plain.network, plain.recipe, recorded=True)
     for one in (steps, plain):
         list(epoch_of(one))
@@ -197,20 +203,6 @@ def test_what_cannot_be_recorded_is_taken_as_it_comes(method):
 def assert_same_weights(one, other):
     for value, same in zip(one.state_dict().values(), other.state_dict().values(), strict=True):
         assert torch.equal(value, same)
-
-
-def test_the_probe_compares_losses_and_times(monkeypatch):
-    monkeypatch.setattr(recording, "LISTS", 2)
-    monkeypatch.setattr(recording, "DOCUMENTS", 3)
-    share = recording.share_of_unrecorded(torch.device("cpu"), Replayed())
-    assert 0 < share < 5
-
-    class Wrong(Replayed):
-        def record(self, work):
-            return lambda: work() * 0 + work() * 0  # two steps in place of one
-
-    assert recording.share_of_unrecorded(torch.device("cpu"), Wrong()) == float("inf")
-    assert not recording.recording_pays(torch.device("cpu"))
 
 
 def limited(monkeypatch, most):
@@ -342,7 +334,7 @@ class TestOnAGPU:
         changes = {"least_steps": 40, "precision": precision}
         plain, graphs = (steps_of(name, lists, **changes) for _ in range(2))
         recorder = Graphs(torch.device("cuda"))
-        graphs = recording.recording(graphs.network, lists, graphs.recipe, recorder)
+        graphs = recorded_steps(graphs.network, lists, graphs.recipe, recorder)
         totals = []
         for steps in (plain, graphs):
             run = epoch_of(steps)
@@ -354,7 +346,3 @@ class TestOnAGPU:
                     break
         assert graphs.recorder is not None, "something could not be recorded"
         assert totals[1] == pytest.approx(totals[0], rel=1e-3)
-
-    def test_the_probe_finds_a_share(self):
-        share = recording.share_of_unrecorded(torch.device("cuda"), Graphs(torch.device("cuda")))
-        assert 0 < share < 2
