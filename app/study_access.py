@@ -20,11 +20,7 @@ from shuffleproof.core.studies.result import StudyResult
 
 
 def _name(function: FunctionType) -> str:
-    """A function of a module by its name, which must be unique.
-
-    Raises:
-        ValueError: a lambda or a function made inside another.
-    """
+    """A function of a module by its name, which must be unique."""
     if "<" in function.__qualname__:
         raise ValueError(f"{function.__qualname__} has no name of its own")
     return f"{function.__module__}.{function.__qualname__}"

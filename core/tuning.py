@@ -313,11 +313,7 @@ SEARCH = "search"
 
 
 def _refuse_other(before: NamedPreset, asked: Mapping[str, Any]) -> None:
-    """Refuse the name of a preset that another search came to.
-
-    Raises:
-        UsageError: it did.
-    """
+    """Refuse the name of a preset that another search came to."""
     then, now = ({"choices": []} | _plain(one) for one in (before.asked, asked))
     if any(then.get(name) != value for name, value in now.items()):
         raise UsageError(

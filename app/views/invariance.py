@@ -88,11 +88,7 @@ class RankerAnswer:
 def _asked(
     query_list: List, rankers: Sequence[TrainedRanker], shown: ShownList
 ) -> list[RankerAnswer]:
-    """The answers of these rankers.
-
-    Raises:
-        ScoringError: the scoring process has no answer.
-    """
+    """The answers of these rankers."""
     answers = scoring.answers(query_list, tuple(rankers), shown.before, shown.now)
     orders = shown.documents, shown.arranged_before, shown.arranged
     return [

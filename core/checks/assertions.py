@@ -55,11 +55,7 @@ def _invariant(
     seed: int,
     strict: bool,  # noqa: FBT001 (as `assert_invariant` has it)
 ) -> tuple[str, ...]:
-    """Warnings: of an inconclusive verdict, and of what the verdict says beside it.
-
-    Raises:
-        AssertionError: it is not invariant, or something else than the order changes its scores.
-    """
+    """Warnings: of an inconclusive verdict, and of what the verdict says beside it."""
     __tracebackhide__ = True
     import pandas as pd  # noqa: PLC0415 (loaded already by the verdict)
 

@@ -96,11 +96,7 @@ def export(arguments: argparse.Namespace) -> Answer:
 
 
 def _check(arguments: argparse.Namespace, chosen: str, thing: str, kind: str) -> None:
-    """Refuse a format that a thing does not have, and flags that it has no use for.
-
-    Raises:
-        UsageError: one of them.
-    """
+    """Refuse a format that a thing does not have, and flags that it has no use for."""
     if str(arguments.out) == "-":
         raise UsageError("an export is a file: name one (commands print JSON with --json)")
     if thing != STUDY and arguments.out.suffix == ".zip":
@@ -176,11 +172,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
 def _own_table(
     artefact: Artefact, result: StudyResult, view: View, ending: str, store: Store
 ) -> bytes:
-    """The table of an ablation or a benchmark.
-
-    Raises:
-        UnknownNameError: a baseline that is no row.
-    """
+    """The table of an ablation or a benchmark."""
     if artefact.recipe["kind"] == Ablation.kind:
         table = Table(ablation_sections.table(result), ablation_sections.COLUMNS, str(artefact.key))
         return table_text.table_bytes(table, ending, view.digits)
@@ -196,12 +188,7 @@ def _own_table(
 
 
 def _runs(artefact: Artefact, out: Path, store: Store) -> None:
-    """Write the runs and judgments of a benchmark.
-
-    Raises:
-        UsageError: another file than a zip, or runs that came from files.
-        DataError: the data is not stored any more.
-    """
+    """Write the runs and judgments of a benchmark."""
     if out.suffix != ".zip":
         raise UsageError("a benchmark has many runs: give a file that ends in .zip")
     if "runs" in artefact.recipe:

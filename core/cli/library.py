@@ -201,11 +201,7 @@ def delete(arguments: argparse.Namespace) -> Answer:
 
 
 def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entry]]:
-    """Everything in a store, and what these names mean; the sample is read in where it is named.
-
-    Raises:
-        UsageError: a name of something that is no entry.
-    """
+    """Everything in a store, and what these names mean; the sample is read in where it is named."""
     keys = [
         catalogue.find(name, store).key
         if name == catalogue.SAMPLE

@@ -45,11 +45,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
 
 
 def _pairs_of(flag: str, text: str | None, form: str) -> dict[str, str]:
-    """Values of a flag NAME=VALUE,… by name.
-
-    Raises:
-        ParameterError: a part of another form.
-    """
+    """Values of a flag NAME=VALUE,… by name."""
     pairs = {}
     for part in parts_of(text or ""):
         name, equals, value = part.rpartition("=")

@@ -127,11 +127,7 @@ KINDS = ("CPU", "GPU")
 
 
 def _knock(address: str) -> None:
-    """Try whether anybody listens at HOST:PORT: Ray itself tries for minutes, then aborts.
-
-    Raises:
-        OSError: nobody does.
-    """
+    """Try whether anybody listens at HOST:PORT: Ray itself tries for minutes, then aborts."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()

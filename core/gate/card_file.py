@@ -149,11 +149,7 @@ def schema() -> dict[str, Any]:
 
 
 def _check(path: Path, content: Any) -> None:
-    """Refuse what is not as the schema says, and what its parts do not agree in.
-
-    Raises:
-        DataError: the first of it, with its place.
-    """
+    """Refuse what is not as the schema says, and what its parts do not agree in."""
     if not isinstance(content, Mapping) or content.get("schema") != SCHEMA:
         raise DataError(str(path), f'it is no card: it has no "schema": "{SCHEMA}"', REMEDY)
     version = content.get("version")
@@ -184,11 +180,7 @@ def _check(path: Path, content: Any) -> None:
 
 
 def _check_form(path: Path, content: Any) -> None:
-    """Refuse what the schema refuses.
-
-    Raises:
-        DataError: the first of it, with its place.
-    """
+    """Refuse what the schema refuses."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415 (.15 s: only who reads waits for it)
 
     error = next(Draft202012Validator(schema()).iter_errors(content), None)

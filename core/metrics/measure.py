@@ -590,9 +590,6 @@ def _of_user_code(name: str, meant: str = "") -> str:
     Args:
         name: with or without its digits.
         meant: a measure that is near to what was written.
-
-    Raises:
-        UnknownNameError: nothing of that name is registered, and it has no digits.
     """
     registration = registered_code("measure", name)
     if registration is None and not _FULL.fullmatch(name):

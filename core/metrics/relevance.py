@@ -330,11 +330,7 @@ def _sorted_keys(
 
 
 def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
-    """Refuse grades above a measure's top grade, and those whose gain 2^y − 1 is no number.
-
-    Raises:
-        DataError: there are.
-    """
+    """Refuse grades above a measure's top grade, and those whose gain 2^y − 1 is no number."""
     largest = float(dataset.labels.max(initial=0))
     for measure in measures:
         entry = measure.entry

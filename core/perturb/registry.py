@@ -166,11 +166,7 @@ def _tau_of(
 
 
 def _link(text: str, family: str) -> Perturbation:
-    """A link of a chain that is not its last one, which has its level behind its name.
-
-    Raises:
-        UsageError: it has none, and more than one is usual.
-    """
+    """A link of a chain that is not its last one, which has its level behind its name."""
     entry = entry_of(text.partition(":")[0])
     if ":" not in text and len(entry.default_levels) > 1:
         example = f"{text}:{entry.default_levels[-1]:g}"

@@ -263,11 +263,7 @@ def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
 
 
 def _check_labels(judged: JudgedLists, part: str, largest: float) -> None:
-    """Refuse a label that is no number or larger than what can be learnt or measured.
-
-    Raises:
-        DataError: the first of them, by query.
-    """
+    """Refuse a label that is no number or larger than what can be learnt or measured."""
     lists = judged.lists
     labels = judged.dataset.labels[lists.rows]
     wrong = np.flatnonzero(~(np.isfinite(labels) & (labels <= largest)))

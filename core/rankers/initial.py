@@ -273,11 +273,7 @@ def _fitted_scores(
 
 
 def _cross_fits(spec: RankerSpec, fold: Fold, recipe: ListRecipe) -> int:
-    """The number of parts of cross-fitting.
-
-    Raises:
-        DataError: fewer than two training queries.
-    """
+    """The number of parts of cross-fitting."""
     folds = min(recipe.folds, fold.train.queries)
     if folds < 2:
         raise DataError(

@@ -152,11 +152,7 @@ def _read(
 
 
 def _new(text: Text, known: dict[str, int] | dict[str, str], file: File) -> None:
-    """Note an id that is new.
-
-    Raises:
-        LetorError: an id that is empty or was there before.
-    """
+    """Note an id that is new."""
     if not text.id or text.id in known:
         finding = f"the id {text.id!r} a second time" if text.id else "an empty id"
         raise LetorError(str(file), text.line, text.id, finding, "Give each text an id of its own.")

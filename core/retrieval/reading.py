@@ -112,12 +112,7 @@ def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files
 
 
 def _refuse_unknown(files: Sequence[File], unknown: Sequence[File], known: set[str]) -> None:
-    """Say why a file is none of documents or queries, where a role lacks a file.
-
-    Raises:
-        LetorError: its first line is of no format that is known.
-        DataError: it is empty, or what cannot be read says why.
-    """
+    """Say why a file is none of documents or queries, where a role lacks a file."""
     named = any(file.role == "queries" for file in files)
     for file in unknown:
         if file.role in known or not (named or not file.first_line()):
@@ -371,11 +366,7 @@ def _has_names(file: File) -> bool:
 def _objects(
     file: File, wanted: Sequence[str], form: str
 ) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """(number, line, values by name) of every row or line; of JSON that is no object no values.
-
-    Raises:
-        LetorError: a line is no JSON.
-    """
+    """(number, line, values by name) of every row or line; of JSON that is no object no values."""
     if file.is_table:
         for number, row in file.rows(wanted):
             yield number, str(row)[:200], row
@@ -451,11 +442,7 @@ def _columns(line: str) -> list[str]:
 
 
 def _judgment_of(file: File, number: int, line: str, fields: Mapping[str, Any]) -> Judgment:
-    """The judgment of an object or of a row.
-
-    Raises:
-        LetorError: a name is missing, or a value is of another kind.
-    """
+    """The judgment of an object or of a row."""
     found = []
     for names in (QUERY_NAMES, DOCUMENT_NAMES, GRADE_NAMES):
         name = next((name for name in names if name in fields), None)

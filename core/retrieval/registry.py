@@ -255,11 +255,7 @@ def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
 
 
 def _fused_entry(fusion: FusedName) -> RetrieverEntry:
-    """The entry of a combination.
-
-    Raises:
-        UnknownNameError: no retriever is called so.
-    """
+    """The entry of a combination."""
     labels = ", ".join(retriever_entry(part).label for part in fusion.parts)
     rrf = fusion.method == "rrf"
     prefix = fusion.prefix.replace("rrf", "RRF").replace("interp", "Interp")

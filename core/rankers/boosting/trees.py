@@ -325,11 +325,7 @@ NAMES: Mapping[str, str] = {
 
 @contextmanager
 def _explaining_errors(spec: LambdaMARTSpec) -> Iterator[None]:
-    """Say in our words what LightGBM refuses.
-
-    Raises:
-        DataError: it refused a setting, or something of the data.
-    """
+    """Say in our words what LightGBM refuses."""
     from lightgbm.basic import LightGBMError  # noqa: PLC0415 (recipes load without it)
 
     try:

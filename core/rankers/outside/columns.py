@@ -158,11 +158,7 @@ def _by_place(width: int, ids: Sequence[int]) -> dict[str, ColumnMatch]:
 
 
 def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> ColumnMatch:
-    """The columns by name.
-
-    Raises:
-        ColumnsError: the model knows no names, or others.
-    """
+    """The columns by name."""
     if model.names is None:
         finding = "its columns have no names, so that none can be matched"
         raise ColumnsError(finding, _choices(_by_place(model.width, ids)))

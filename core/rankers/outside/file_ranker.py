@@ -230,11 +230,7 @@ class OutsideModel:
         return scores.astype(np.float32)
 
     def _check_reading(self) -> None:
-        """Refuse a stored model that an earlier version read otherwise.
-
-        Raises:
-            DataError: it matched columns by place, or ignored the best round.
-        """
+        """Refuse a stored model that an earlier version read otherwise."""
         if self.columns is not None:
             return
         by_name = self.how["columns"] == NAMES and self.how.get("moved")
@@ -355,12 +351,7 @@ def _save_head(directory: Path, facts: dict[str, str]) -> None:
 
 
 def _numbers(path: Path) -> Iterator[float]:
-    """The number on every line that is not blank.
-
-    Raises:
-        LetorError: a line that is no decimal number, or beyond single precision.
-        DataError: a damaged file.
-    """
+    """The number on every line that is not blank."""
     for place, line in lines(path, str(path), Limits()):
         text = line.decode(errors="backslashreplace").strip(BLANKS)
         if text:

@@ -269,11 +269,7 @@ def best_rounds(booster: Any) -> int:
 def _check_categories(
     features: Float32[np.ndarray, "docs features"], categories: Sequence[int]
 ) -> None:
-    """Refuse features that are no categories where a model splits by categories.
-
-    Raises:
-        ModelError: a value is no whole number from 0 on, as the codes of categories are.
-    """
+    """Refuse features that are no categories where a model splits by categories."""
     for column in categories:
         values = features[:, column]
         known = values[~np.isnan(values)]

@@ -209,11 +209,7 @@ class ScoringForm(NamedTuple):
 
 
 def _form_of(function: Callable[..., Any]) -> ScoringForm:
-    """A function, called with what its parameters name.
-
-    Raises:
-        UsageError: it needs something else.
-    """
+    """A function, called with what its parameters name."""
     try:
         return ScoringForm(function, call_signature(function))
     except ValueError as error:

@@ -159,9 +159,6 @@ def _known_by(workbench: Workbench, label: str) -> str:
     """The digest of a ranker from outside; another each time where its function fails.
 
     Then it is a row that fails and is tried again, beside the others.
-
-    Raises:
-        DataError: no such file or function.
     """
     try:
         return run_to_end(workbench.identified(label)).digest
