@@ -169,19 +169,8 @@ DLCM_TRAINING: dict[str, TrainingRecipe] = {
     # The paper's own optimiser is the released one; it is restated here as PAPERS.md has it.
     "paper": _DLCM,
     "released": _DLCM,
-    "tuned": TrainingRecipe(
-        loss="softmax-ce",
-        schedule="cosine",
-        batch_lists=32,
-        least_steps=25,
-        epochs=40,
-        patience=12,
-        clip=1.0,
-        hidden_features=0.5,
-    ),
-    "small": TrainingRecipe(
-        learning_rate=0.005, schedule="cosine", batch_lists=16, epochs=30, patience=10, clip=1.0
-    ),
+    "tuned": replace(SETRANK_TRAINING["tuned"], weight_decay=0.0),
+    "small": replace(SETRANK_TRAINING["small"], learning_rate=0.005),
 }
 
 # Ours throughout: the papers of these nets tell neither an optimiser nor a selection of today.
