@@ -189,7 +189,7 @@ def _judged(
         if query not in at:
             lost.add(query)
             continue
-        value = max(most + 1 - grade, 0) if small and grade > 0 else max(grade, 0)
+        value = most + 1 - grade if small and grade > 0 else max(grade, 0)
         judged[at[query]][document] = value
     if grades and len(lost) == len({query for query, _ in grades}):
         names = ", ".join(sorted(lost)[:5])

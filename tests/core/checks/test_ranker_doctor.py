@@ -70,6 +70,7 @@ FAULTY = {
         lambda features: (1e3 + 4.0 * good(features)).astype(np.float16),
         lambda features: np.round(good(features)),
         lambda features: np.round(good(features) / 20.0, 1),
+        lambda features: np.digitize(good(features), (-1.0, 0.0, 1.0)),  # not saturated: all tie
     ],
     "not-deterministic": [lambda features: good(features) + CHANCE.normal(size=len(features))],
 }
