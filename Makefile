@@ -62,7 +62,7 @@ format: setup-dev
 
 # The shipped sample set with a stored study of every kind; what is there already stays as it is.
 sample: setup
-	$(BIN)/python -m shuffleproof.core.data.synthetic sample_data
+	$(BIN)/python -m tests.synthetic sample_data
 	$(BIN)/python -m tests.make_sample sample_data
 
 # Pins what is installed now; CUDA builds bring packages of their own, which are left to torch.

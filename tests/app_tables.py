@@ -6,7 +6,6 @@ from safetensors.numpy import save_file
 
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -20,6 +19,7 @@ from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.paired_differences import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
+from tests.synthetic import planted
 
 DATA = "my_set"
 LISTS = ListRecipe(("lambdamart@small",)).plain()

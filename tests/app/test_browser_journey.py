@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.execution.jobs import Jobs
-from tests import browser
+from tests import browser, synthetic
 from tests.job_watch import kill, until
 
 pytestmark = browser.NEEDS

@@ -12,7 +12,6 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DivergedError, ShuffleproofError
 from shuffleproof.core.execution import tasks
 from shuffleproof.core.job_kinds import KINDS
@@ -25,6 +24,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import TIMES, StudyResult
 from shuffleproof.core.workers import UNIT, workers_of
+from tests.synthetic import planted
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,6 @@ from shuffleproof.core.aggregate.reading import read as read_preferences
 from shuffleproof.core.data import display_texts, trec
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.outside import file_ranker
@@ -31,6 +30,7 @@ from shuffleproof.core.store.artefacts import Store
 from tests import loading
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
+from tests.synthetic import planted
 
 PLACE = "SHUFFLEPROOF_FUZZED_MODELS"
 BOUNDS = fuzzing.Bounds(seconds=8.0, patience=300.0)

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
+from tests.synthetic import planted
 
 SECONDS = 6.0
 RIGHT = "right"

@@ -21,7 +21,6 @@ from shuffleproof.core.aggregate.registry import AGGREGATORS, aggregate
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import (
     DataError,
     ParameterError,
@@ -31,6 +30,7 @@ from shuffleproof.core.errors import (
 )
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
+from tests.synthetic import planted
 
 FOLD = planted((4, 4, 4), seed=5, documents=8)
 MATERIAL = Material.of(JudgedLists(FOLD.test, CandidateLists.all_documents(FOLD.test)), {})

@@ -4,9 +4,9 @@ import numpy as np
 
 from shuffleproof.core.answers import attention
 from shuffleproof.core.answers.attention import THUMBNAIL, AttendedList
-from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord
+from tests import synthetic
 
 
 def test_two_documents_are_compared_by_the_features_that_differ_most(monkeypatch):

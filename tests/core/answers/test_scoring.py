@@ -18,7 +18,6 @@ from shuffleproof.core.answers.trained_rankers import (
     list_recipes,
     trained_on,
 )
-from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError
@@ -28,6 +27,7 @@ from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
+from tests import synthetic
 
 DOCUMENTS = Documents(
     "q", ("d", "b", "a", "c"), (0.0, 2.0, 2.0, 1.0), (0, 1, 2, 3), {3: (1.0, 4.0, 2.0, 3.0)}

@@ -10,9 +10,9 @@ import pytest
 from shuffleproof.core.cli.answer import VERSION
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 from tests import small_collection
+from tests.synthetic import planted
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
 

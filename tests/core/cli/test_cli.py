@@ -13,10 +13,10 @@ import pytest
 from shuffleproof.core import workers
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.store.artefacts import Store
 from tests import loading
+from tests.synthetic import planted
 
 SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
 SMALL = ("--initial", "feature:3", "--depth", "20")

@@ -13,10 +13,10 @@ from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resol
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
+from tests.synthetic import planted
 
 
 @pytest.fixture(scope="module")

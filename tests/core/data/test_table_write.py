@@ -16,13 +16,13 @@ from shuffleproof.core.data import catalogue, csv_text, document_tables, frames,
 from shuffleproof.core.data import tables as data_tables
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import table_text, tables
 from tests import loading
 from tests.loading import read
+from tests.synthetic import planted
 
 pytestmark = pytest.mark.usefixtures("tables_read_here")
 

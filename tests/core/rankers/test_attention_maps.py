@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy as scipy_entropy
 
-from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.features import fit as fit_normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
@@ -23,6 +22,7 @@ from shuffleproof.core.rankers.attention.maps import by_document, gate_paths, re
 from shuffleproof.core.rankers.attention.summary import _head_measures
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from tests import synthetic
 
 FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)
 NAMES = (

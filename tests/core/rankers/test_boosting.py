@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
 from tests.core.rankers.test_tabular import FOLD, changed, fitted, scores_of
+from tests.synthetic import planted
 
 TINY = planted((6, 2, 2), seed=5, documents=7)
 KINDS = (RankBoostSpec, FRankAdditiveSpec)

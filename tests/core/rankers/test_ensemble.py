@@ -14,7 +14,6 @@ from shuffleproof.core.aggregate.voting import borda, kemeny, margins, mean_rank
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of, order_within, places_of
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
@@ -29,6 +28,7 @@ from shuffleproof.core.rankers.univariate import FeatureRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.study import rows_of
 from shuffleproof.core.studies.kinds.invariance.study import certify
+from tests.synthetic import planted
 
 FOLD = planted((20, 5, 6), seed=3, documents=12)
 TEST = FOLD.test

@@ -10,7 +10,6 @@ import pytest
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import competition_ranks, order_within
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
@@ -19,6 +18,7 @@ from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, part_of_query, prepare
 from shuffleproof.core.store.artefacts import Store
 from tests import loading, places
+from tests.synthetic import planted
 
 FOLD = planted((24, 6, 8), seed=4, documents=15)
 QUICK = LambdaMARTSpec(trees=8, leaves=5, leaf_documents=5)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.losses.weights import delta_ndcg
 from shuffleproof.core.progress import run_to_end
@@ -23,6 +22,7 @@ from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
 from tests.core.rankers.test_tabular import FOLD, changed, fitted, judged
+from tests.synthetic import planted
 
 SOLVED = linear._conjugate_gradients
 

@@ -7,7 +7,6 @@ import torch
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, fit
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, MissingRankingError, ShapeError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import registry
@@ -15,6 +14,7 @@ from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.rankers.neural.feed import document_features, feed_order
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.training.network import built
+from tests.synthetic import planted
 
 CASES: dict[str, tuple[str, dict]] = {
     **{name: (name, {}) for name in FIXED},

@@ -8,13 +8,13 @@ import torch
 
 from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import MissingRankingError, ParameterError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.training.network import built
+from tests.synthetic import planted
 
 DATASET = planted((8, 2, 12), seed=3, documents=30).test
 CASES = [

@@ -11,7 +11,6 @@ from shuffleproof.core.aggregate.preferences import pairs_of_matrix
 from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.aggregate.scores import beats
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ArtefactError, DataError, UsageError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import run_to_end
@@ -24,6 +23,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.pairs.function import preferences_of
 from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 from shuffleproof.core.seeds import generator
+from tests.synthetic import planted
 
 FOLD = planted((40, 6, 12), seed=3, documents=12)
 FUNCTIONS = ("pair-net", "pair-trees")

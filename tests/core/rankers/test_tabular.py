@@ -6,7 +6,6 @@ import pytest
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -15,6 +14,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.fit_cache import quality
 from tests import loading, places
+from tests.synthetic import planted
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 MQ2008 = places.DATA / "mq2008"

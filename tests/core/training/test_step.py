@@ -11,7 +11,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
@@ -30,6 +29,7 @@ from shuffleproof.core.training.step import (
     plan_step,
     recorded_steps,
 )
+from tests.synthetic import planted
 
 FEATURES = 6
 

@@ -5,7 +5,6 @@ import torch
 from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import (
     ArtefactError,
     DataError,
@@ -27,6 +26,7 @@ from shuffleproof.core.training.loop import (
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
 from shuffleproof.core.training.step import kept_features
+from tests.synthetic import planted
 
 SMALL = (60, 20, 40)
 

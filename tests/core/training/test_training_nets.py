@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.studies.workbench import run_to_end
+from tests.synthetic import planted
 
 pytestmark = pytest.mark.slow
 

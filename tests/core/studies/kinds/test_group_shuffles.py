@@ -8,7 +8,6 @@ import pytest
 from shuffleproof.app.figures import group_shuffles as figure_of
 from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
@@ -26,6 +25,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.study import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
 from tests import app_tables as tables
+from tests.synthetic import planted
 
 DATASET = planted((2, 2, 16), seed=3).test
 LISTS = CandidateLists.ranked_by(DATASET, DATASET.feature(3)[:, None], 20)

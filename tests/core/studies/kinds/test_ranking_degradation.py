@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
@@ -29,6 +28,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
+from tests.synthetic import planted
 
 FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import Fold, RankingDataset
@@ -65,18 +65,6 @@ def planted(
         _part(range(starts[part] + 1, starts[part + 1] + 1), seed, documents) for part in range(3)
     ]
     return Fold(*parts)
-
-
-def oracle(dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
-    """The noiseless usefulness of every document: the best ranking there is of planted data.
-
-    The sign of the strong feature is that of the hint's mean over the whole list.
-    """
-    hundredths = np.rint(dataset.features.astype(np.float64) * 100).astype(np.int64)
-    sums = np.zeros(dataset.queries, dtype=np.int64)
-    np.add.at(sums, ragged.segment_ids(dataset.offsets), hundredths[:, HINT])
-    signs = np.where(sums < 0, -1, 1)[ragged.segment_ids(dataset.offsets)]
-    return (_usefulness(hundredths, signs) / 100).astype(np.float32)
 
 
 def write_sample(directory: Path) -> None:
@@ -180,5 +168,5 @@ def _short_text(value: float) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m shuffleproof.core.data.synthetic DIRECTORY")
+        raise SystemExit("usage: python -m tests.synthetic DIRECTORY")
     write_sample(Path(sys.argv[1]))
