@@ -1,4 +1,4 @@
-"""Figure 3: a measure against the level of a perturbation, one curve a ranker."""
+"""Figure 3: a measure against the level of a perturbation, one curve per ranker."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ TAU = "Kendall τ to the original"
 
 @plain_text
 def curves(summary: pd.DataFrame, family: str, measure: str, unit: str) -> go.Figure:
-    """Curves with 95 % ribbons, labelled at their ends; above them the τ that each level leaves.
+    """Curves with 95 % ribbons, labelled at their ends; the upper axis shows τ at each level.
 
     Args:
         summary: tidy frame with ranker, family, level, tau, measure, mean, low, high, n.
@@ -69,7 +69,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, title: str) -> None:
 
 
 def _apart(levels: list[float], closest: float) -> list[float]:
-    """The levels whose ticks have room: the first, the last, and what lies apart from both."""
+    """Levels whose ticks have room: the first, the last, and those far enough from others."""
     length = abs(levels[-1] - levels[0]) or 1.0
     apart = [levels[0]]
     for level in levels[1:-1]:
