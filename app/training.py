@@ -179,8 +179,8 @@ def trained_rankers(data: FitSize) -> pd.DataFrame:
     Combinations with a member of this data set are included.
 
     Columns ranker, recipe (preset and changes without the seed), lists, valid (NDCG@10 on the
-    validation part), epochs, seconds, created, key, alike (equal for trainings that differ only
-    in their seed), size and unit (of the size).
+    validation part), epochs, seconds, created, key, alike, size and unit (of the size). Trainings
+    that differ only in their seed have equal `alike`.
     """
     return _trained(*data.fingerprints[:2])
 
