@@ -59,9 +59,8 @@ def smallest_gap(offsets: Bounds, scores: Elements) -> PerSegment:
     gaps = np.full(len(ordered), np.inf)
     unequal = np.flatnonzero(ordered[:-1] > ordered[1:])  # not equal infinities (∞ − ∞ = NaN)
     gaps[unequal] = ordered[unequal] - ordered[unequal + 1]
-    gaps[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = (
-        np.inf
-    )  # gaps between neighbouring lists do not count
+    # gaps between neighbouring lists do not count
+    gaps[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = np.inf
     return -segments.maxima(offsets, -gaps)
 
 
