@@ -31,8 +31,8 @@ def by_grade(
     """IR-SVM's τ of a pair's grades in this list, scaled so that the list's weights sum to 1.
 
     τ of two grades is the mean loss of NDCG@cutoff when documents of both are exchanged in the
-    ideal list. It is (gain − gain') · (mean discount of the first grade's places − that of the second's)
-    / ideal DCG (Cao et al., SIGIR 2006, with an exact expectation).
+    ideal list. It is (gain − gain') · (mean discount of the first grade's places − that of the
+    second's) / ideal DCG (Cao et al., SIGIR 2006, with an exact expectation).
 
     >>> ones = torch.ones(1, 3)
     >>> by_grade(ones, torch.tensor([[0.0, 1.0, 0.0]]), ones.bool())[0, 1].tolist()

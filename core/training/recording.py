@@ -1,7 +1,7 @@
-"""Whether recorded training steps pay on a device: measured once a machine, never guessed.
+"""Choice between recorded and plain training steps, measured once per machine and device.
 
-A step of SetRank launches several hundred kernels; with the paper's batches of 32 lists a GPU waits
-for their launches longer than for their arithmetic. A recorded step is one launch.
+A step of SetRank launches several hundred kernels. With the paper's batches of 32 lists a GPU waits
+longer for their launches than for their arithmetic. A recorded step is one launch.
 """
 
 import time
@@ -27,7 +27,7 @@ CLOSE = 1e-3
 
 
 def steps_of(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> Steps:
-    """What takes a network's training steps: recorded ones where a probe shows that they pay."""
+    """Training steps of a network, recorded if a probe shows that recording is faster."""
     device = lists.features.device
     if not recording_pays(device):
         return Steps(network, lists, recipe, optimiser_of(network, recipe))
@@ -37,15 +37,15 @@ def steps_of(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> Step
 def recording(
     network: Network, lists: HeldLists, recipe: TrainingRecipe, recorder: Graphs
 ) -> Steps:
-    """What takes recorded training steps."""
+    """Recorded training steps of a network."""
     optimiser = optimiser_of(network, recipe, recorded=True)
     return Steps(network, lists, recipe, optimiser, recorder)
 
 
 def recording_pays(device: torch.device) -> bool:
-    """Whether recorded steps learn alike on this device and are clearly faster.
+    """True if recorded steps give the same losses on this device and are clearly faster.
 
-    Never on a CPU, where nothing is launched.
+    Always False on a CPU, which has no launches.
     """
     return device.type == "cuda" and devices.pays(
         "graphs", str(device), default_store().root, _share_on
@@ -56,14 +56,14 @@ def _share_on(device: str) -> float:
     place = torch.device(device)
     try:
         return share_of_unrecorded(place, Graphs(place))
-    except RuntimeError:  # what cannot be recorded here is taken as it comes
+    except RuntimeError:  # recording is not possible here: take plain steps
         return float("inf")
 
 
 def share_of_unrecorded(device: torch.device, recorder: Graphs) -> float:
-    """Time of a recorded step of SetRank's paper preset over that of one taken as it comes.
+    """Time of a recorded step of SetRank's paper preset, divided by that of a plain step.
 
-    Infinite where the two do not learn alike.
+    Infinite if their losses differ.
     """
     recipe = replace(SETRANK_TRAINING["paper"], learning_rate=1e-4)
     plain, recorded = (_probe(device, recipe, used_recorder) for used_recorder in (None, recorder))
@@ -77,7 +77,7 @@ def share_of_unrecorded(device: torch.device, recorder: Graphs) -> float:
 def _probe(
     device: torch.device, recipe: TrainingRecipe, recorder: Graphs | None
 ) -> tuple[list[float], float]:
-    """The losses of some steps, and the seconds of one of the later ones."""
+    """Losses of some steps, and the median seconds of the later ones."""
     network = built(SETRANK_PRESETS["paper"], FEATURES, 0).to(device).train()
     lists = _lists(device)
     if recorder is None:
