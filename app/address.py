@@ -161,14 +161,15 @@ def _settled(
     texts_there = st.query_params.get_all(name)
     if not texts_there and name in CARRIED and carried in st.session_state:
         texts_there = [st.session_state[carried]]
-    if held is not None and before not in {None, (page, of)}:
+    if held is not None and before not in {None, (page, of)}:  # another owner, on the same page
         chosen = usual
+    # After Back the browser's address is right, and the widget still has the later value.
     elif held is not None and fits(held) and not went_back:
         chosen = held
     else:
         meant = read(texts_there) if texts_there else None
         chosen = usual if meant is None else meant
-    if st.session_state.get(name) != chosen:
+    if st.session_state.get(name) != chosen:  # writing an equal value would still mark it as set
         st.session_state[name] = chosen
     if name in CARRIED:
         st.session_state[carried] = chosen

@@ -104,6 +104,7 @@ def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:
     """
     chosen = _dataset
     if _dataset.queries > LOOKED_AT:
+        # Evenly spaced, not random: files are often sorted, and the page shows the same numbers.
         places = np.linspace(0, _dataset.queries - 1, LOOKED_AT).astype(np.int64)
         chosen = _dataset.select(places)
     lists, measure = CandidateLists.all_documents(chosen), Measure.parse("NDCG(empty=skip)@10")

@@ -86,10 +86,11 @@ class Door:
     def _refused(self, scope: Scope, path: str) -> PlainTextResponse | None:
         if _below(path, *CLOSED) and not _below(path, *OURS):
             return PlainTextResponse("Not Found", 404)
-        if not _below(path, *PRIVATE) or scope["method"] == "OPTIONS":
+        if not _below(path, *PRIVATE) or scope["method"] == "OPTIONS":  # preflights have no cookies
             return None
         if not login.has_logged_in(HTTPConnection(scope).cookies):
             return PlainTextResponse("Log in first", 403)
+        # Without a size an upload could fill the disk before the limit is known.
         length = Headers(scope=scope).get("content-length", "")
         if scope["method"] == "PUT" and not (length.isascii() and length.isdigit()):
             return PlainTextResponse("The size must be said first", 411)
@@ -100,11 +101,11 @@ class Door:
         origin = headers.get("origin")
         if not same_origin(origin, headers.get("host", ""), _scheme(scope, headers)):
             log.warning("websocket of another origin refused: %s", origin)
-            await send({"type": "websocket.close", "code": 1008})
+            await send({"type": "websocket.close", "code": 1008})  # policy violation
             return
         if self.open >= WINDOWS:
             log.warning("websocket refused: %d windows are open", self.open)
-            await send({"type": "websocket.close", "code": 1013})
+            await send({"type": "websocket.close", "code": 1013})  # try again later
             return
         frames = Frames(receive, send)
         self.open += 1
@@ -165,7 +166,7 @@ def same_origin(origin: str | None, host: str, scheme: str | None) -> bool:
     False
     """
     if origin is None:
-        return True
+        return True  # no browser, so no foreign page that could misuse a user's login
     try:
         asking, served = urlsplit(origin), urlsplit(f"//{host}")
         ports = asking.port, served.port

@@ -173,7 +173,7 @@ def figure_as(
     paper = on_paper(figure)
     wide, high, scale = float(size[0]), float(size[1]), 1.0
     if width:
-        paper = names_printed(paper)
+        paper = names_printed(paper)  # paper has no hover texts
         wide, high, scale = WIDTHS[width].pixels(paper.layout.height or HEIGHT)
     if caption:  # added below the finished drawing: Plotly would change the figure's margins
         svg, high = captioned(_drawn(paper, "svg", wide, high).decode(), caption, wide, high, scale)

@@ -119,7 +119,7 @@ def _step(now: Any) -> float:
     """
     if not now:
         return 0.1
-    return float(10.0 ** (math.floor(math.log10(abs(now))) - 1))
+    return float(10.0 ** (math.floor(math.log10(abs(now))) - 1))  # 0.005 has log10 ≈ −2.3: 10⁻⁴
 
 
 def label_of(declared: Parameter) -> str:

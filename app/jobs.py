@@ -313,6 +313,7 @@ def remaining_seconds(steps: Sequence[Step], unit: str, part: float = 0.0) -> fl
     latest = [step for step in steps if step.unit == unit][-RECENT_STEPS - 1 :]
     if len(latest) < 2:
         return None
+    # The median ignores pauses: a restarted job, a validation, a busy machine.
     paces = [
         (after.at - before.at) / max(1, after.done - before.done)
         for before, after in pairwise(latest)

@@ -137,5 +137,5 @@ def _fall(key: str) -> str:
     levels = list(dict.fromkeys(of_family.level))
     if means.empty or len(levels) < 2:
         return ""
-    change = means[levels[-1]] - means[levels[0]]
+    change = means[levels[-1]] - means[levels[0]]  # input order of levels: unchanged first
     return f"{change.idxmin()} {signed(change.min())} {measure} at {levels[-1]:g} {family}"

@@ -119,6 +119,7 @@ def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
     before, after = (
         frame.loc[in_both, name].to_numpy(np.float32) for name in ("score_before", "score")
     )
+    # Only moves beyond the rounding error of the scores count.
     floor = of_scores(np.array([0, len(before)]), before).doubt
     moved = np.zeros(len(frame), dtype=bool)
     moved[in_both] = documents_moved(before, after, floor)

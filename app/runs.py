@@ -39,6 +39,7 @@ def tested_rankers(data: str) -> dict[str, float]:
     Of several benchmarks the oldest counts, so that later ones do not change the value.
     """
     means: dict[str, float] = {}
+    # Oldest first with `setdefault`: later benchmarks do not change a shown value.
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)
         if (

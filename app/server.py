@@ -127,6 +127,7 @@ class KnownBase:
         if scope["type"] != "http" or b"text/html" not in wanted:
             await self.app(scope, receive, send)
             return
+        # Without compression the answer is HTML text, into which the head can be inserted.
         plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
         start: Message = {}
         body = bytearray()
@@ -211,7 +212,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     for name in ("overview", "invariance", "ranking_degradation"):
         import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # Streamlit collects after every run: it then skips all objects of start-up
     yield {}
     scoring.resident().close()
 

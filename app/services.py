@@ -40,6 +40,7 @@ def folder_changes(kinds: Sequence[str] = KEPT) -> StoreState:
     Args:
         kinds: folders of the store, in the user's and in the shipped part.
     """
+    # Times of folders, not of files: storing, removing and renaming change the folder.
     places = [root / kind for root in (store().root, *store().bundled) for kind in kinds]
     return tuple(
         (str(place), place.stat().st_mtime_ns if place.is_dir() else 0) for place in places

@@ -70,6 +70,7 @@ class Spool(MemoryUploadedFileManager):
         window_files = self._windows.get(session, {})
         every = [file for window in self._windows.values() for file in window.values()]
         parent = next(folder for folder in (self.folder, *self.folder.parents) if folder.exists())
+        # Files in transfer are not on disk yet, so their bytes are reserved.
         free = shutil.disk_usage(parent).free - SPARE - self._under_way
         if len(window_files) >= FILES:
             return f"No more than {FILES} files of a window; take some out"

@@ -44,7 +44,7 @@ def linked_definition(term: glossary.Term) -> str:
         return MARK.format(len(links) - 1)
 
     text = escaped(glossary.rewrite_terms(term.meaning, link))
-    for at, one in enumerate(links):
+    for at, one in enumerate(links):  # inserted after escaping, which would break their Markdown
         text = text.replace(MARK.format(at), one)
     return text
 

@@ -120,7 +120,7 @@ class Draft:
         free = min(LARGEST - self.size, shutil.disk_usage(self.folder).free - SPARE)
         try:
             _write(path, content, free)
-        except BaseException:
+        except BaseException:  # also a rerun of Streamlit, which is no Exception
             path.unlink(missing_ok=True)
             raise
         return DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)

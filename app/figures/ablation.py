@@ -69,7 +69,7 @@ def _reach(shown: pd.DataFrame) -> tuple[float, float] | None:
         return None
     inside = shown[~out]
     low, high = min(float(inside["low"].min()), 0.0), max(float(inside["high"].max()), 0.0)
-    room = 0.15 * max(high - low, 1e-6)
+    room = 0.15 * max(high - low, 1e-6)  # 1e-6: an axis of zero length is invalid
     return low - room, high + room
 
 

@@ -97,6 +97,7 @@ def heat(cells: Cells) -> go.Figure:
     for at, values in enumerate(panels):
         place = {"xaxis": f"x{at + 1}" if at else "x"}
         figure.add_traces(
+            # Both panels share limits, so one colour bar is enough.
             [_colors(cells, values, place, scale=not at), _marks(cells, values, place)]
         )
         if any(cells.columns.relevant):
@@ -172,6 +173,7 @@ def _marks(cells: Cells, shown: np.ndarray, place: Mapping[str, str]) -> go.Scat
         for column, value in zip(across, values, strict=True)
     ]
     rows, columns = np.indices(cells.values.shape).reshape(2, -1)
+    # About the pixels of a cell, so that hover and click find the right one.
     size = max(LEAST_MARK, min(40, PLOT / max(cells.values.shape)))
     return click_marks(
         columns,
@@ -289,6 +291,7 @@ def _tiled(pictures: list[np.ndarray]) -> np.ndarray:
     pages = np.stack(pictures).astype(np.float32)
     low, high = (pick(pages, axis=(2, 3), keepdims=True) for pick in (np.min, np.max))
     pages = (pages - low) / np.where(high > low, high - low, 1.0)
+    # One NaN row and column per head are the gaps; the last ones are cut off.
     padded = np.pad(pages, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     blocks, heads, rows, columns = padded.shape
     return padded.transpose(0, 2, 1, 3).reshape(blocks * rows, heads * columns)[:-1, :-1]

@@ -53,6 +53,7 @@ def bump(
     if of_all > MOST:
         distance = (moves["answered"] - moves["answered_before"]).abs().astype(float)
         moves = moves.loc[distance.nlargest(MOST).index.union(moves.index.intersection([chosen]))]
+    # Traces in drawing order: order before, unmoved, moved, chosen on top.
     figure = go.Figure()
     figure.add_trace(_lines(moves, ("shown_before", "answered_before"), BEHIND, 1, dash="dot"))
     path = ("shown", "answered", "answered_before")
@@ -104,7 +105,7 @@ def _lines(
 def _marks(moves: pd.DataFrame, at: int, column: str, color: str, size: int) -> go.Scatter:
     relevant = moves["label"] > 0
     facts = moves[["document", "label", "shown", "answered", "answered_before"]].copy()
-    facts.insert(0, "row", moves.index)
+    facts.insert(0, "row", moves.index)  # a click sends the row: ids of documents may repeat
     return go.Scatter(
         x=np.full(len(moves), at),
         y=moves[column],

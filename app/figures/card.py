@@ -115,6 +115,7 @@ def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     shown = rankers if len(rankers) else known
     low, high = float(known["start"].min()), float(known["start"].max())
     room = max(high - low, 0.02) * 0.3
+    # The initial ranking may lose far more: it must not press the rankers together.
     bottom = min(1.0, float(np.nanmin(shown[["kept", "kept_low"]].to_numpy(float))))
     top = max(1.0, float(np.nanmax(shown[["kept", "kept_high"]].to_numpy(float))))
     gap = max(top - bottom, 0.02) * 0.16

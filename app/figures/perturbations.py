@@ -62,12 +62,14 @@ def losses(
         left_out: cells (ranker, family) where the family does not apply to the ranker.
     """
     rankers = list(dict.fromkeys(frame["ranker"]))
+    # A heading is a row without cells above its families.
     rows = [row for heading, names in groups.items()
             for row in [(heading, ""), *((heading, name) for name in names)]]  # fmt: skip
     at = {family: place for place, (_, family) in enumerate(rows) if family}
     values = np.full((len(rows), len(rankers)), np.nan)
     for ranker, family, loss in zip(frame["ranker"], frame["family"], frame["loss"], strict=True):
         values[at[family], rankers.index(ranker)] = loss
+    # At least 0.01, so that rounding does not get full colours.
     largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
     figure = go.Figure(
         go.Heatmap(
@@ -221,6 +223,7 @@ def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
     largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
     ids = [str(query) for query in shown.index]
     names = [name if isinstance(name, str) else f"{name:g}" for name in shown.columns]
+    # Categories by place: shortened names of columns may be equal.
     places, facts = [f"{at}" for at in range(len(names))], list(shown.columns)
     figure = go.Figure(
         go.Heatmap(

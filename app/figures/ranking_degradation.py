@@ -50,11 +50,11 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, title: str) -> None:
     taus = _apart([float(level) for level in points.index], CLOSEST_TAUS)
     span = [min(points.index), max(points.index)]
     room = (span[1] - span[0]) * 0.02 or 0.5
-    outwards = points.index[0] <= points.index[-1]
+    outwards = points.index[0] <= points.index[-1]  # the unchanged level is on the left
     ends = [span[0] - room, span[1] + room]
     axis: dict[str, Any] = {"range": ends if outwards else ends[::-1], "tickangle": 0}
     xaxes(figure, title=title, tickvals=levels, ticktext=[f"{level:g}" for level in levels], **axis)
-    # An axis is drawn only with a trace of its own: one without a visible mark.
+    # Plotly draws the second axis only with a trace on it: this one has no visible marks.
     figure.add_trace(
         go.Scatter(x=taus, y=[None] * len(taus), xaxis="x2", hoverinfo="skip", mode="markers")
     )

@@ -44,7 +44,7 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
         look |= {"marker": {"symbol": "diamond"}} if ranker == "ideal" else {}
         fill = 0.08 if alone else 0.14
         drawn.append(Curve(ranker, points, facts, hover, "size", fill=fill, look=look))
-        last = points[points["mean"].notna()].tail(1)
+        last = points[points["mean"].notna()].tail(1)  # ordinals end before the longest lists
         ends += [
             (ranker, math.log10(x), float(y))
             for x, y in zip(last["size"], last["mean"], strict=True)

@@ -124,7 +124,7 @@ def stroke(ranker: str) -> Stroke:
         place, dash, shape = KNOWN[name]
         return Stroke(PALETTE[place], dash, shape)
     name = named.display if named.head in FILES else name
-    digest = hashlib.sha256(name.encode()).digest()
+    digest = hashlib.sha256(name.encode()).digest()  # hash() differs between processes
     shape = FURTHER[digest[1] % len(FURTHER)]
     grey = named.feature is not None  # a reference, not in a colour of the paper's rankers
     return Stroke(REFERENCE if grey else PALETTE[digest[0] % len(PALETTE)], DASHES[-1], shape)
@@ -275,6 +275,7 @@ def spread_labels(wanted: Sequence[float], heights: Sequence[float], room: float
     [40.0, 60.0, 90.0]
     """
     order = sorted(range(len(wanted)), key=lambda at: wanted[at])
+    # Merge overlapping groups until none overlap: isotonic regression by pooling neighbours.
     groups: list[list[int]] = []
     for at in order:
         groups.append([at])
@@ -328,7 +329,7 @@ def named_ends(
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
     gap = max(0.0, min(LABEL_GAP, (plot - sum(heights)) / max(len(heights), 1)))
     heights = [height + gap for height in heights]
-    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
+    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]  # pixels from the top
     places = spread_labels(wanted, heights, plot)
     notes = [
         {
@@ -408,7 +409,7 @@ def for_projector(figure: go.Figure, height: int = 540) -> go.Figure:
         height: in pixels.
     """
     copy = go.Figure(figure)
-    share = PROJECTED_LETTERS / 12
+    share = PROJECTED_LETTERS / 12  # Plotly's default font size is 12
     margin = copy.layout.margin
     wide = {side: round((margin[side] or 40) * share) for side in "lrtb"}
     font = {"size": PROJECTED_LETTERS}

@@ -85,7 +85,7 @@ def plain_text(draw: Callable[P, go.Figure]) -> Callable[P, go.Figure]:
 
     @wraps(draw)
     def drawn(*given: P.args, **named: P.kwargs) -> go.Figure:
-        if _names.get() is not None:
+        if _names.get() is not None:  # nested call: its arguments are escaped already
             return draw(*given, **named)
         with _named(given, named) as names:
             safe = {name: _safe(value) for name, value in named.items()}
@@ -219,7 +219,7 @@ def _(values: np.ndarray) -> Any:
 
 @_safe.register
 def _table(frame: pd.DataFrame) -> Any:
-    safe = frame.copy(deep=False)
+    safe = frame.copy(deep=False)  # numeric columns stay shared
     for at, (name, kind) in enumerate(frame.dtypes.items()):
         if not pd.api.types.is_numeric_dtype(kind):
             column = _column(frame.iloc[:, at])

@@ -57,7 +57,7 @@ class Curve(NamedTuple):
 
 def curves(figure: go.Figure, drawn: Sequence[Curve]) -> None:
     """Add curves: ribbons first, then solid lines, then dashed ones, so that all are seen."""
-    for one in drawn:
+    for one in drawn:  # all ribbons first: none covers a line
         if one.fill:
             points, color = one.points, stroke(one.name).color
             ends = points["low"], points["high"]

@@ -41,6 +41,7 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
     if len(done):
         last = int(frame["trial"].max())
         figure.add_scatter(
+            # Extended to the last trial, which may have been stopped.
             x=[*done["trial"], last], y=[*done["valid"].cummax(), done["valid"].max()],
             mode="lines", line=steps, name="best so far",
             hovertemplate=f"best until trial %{{x}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
@@ -49,6 +50,7 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
     figure.add_scatter(
         x=done["trial"], y=done["valid"], mode="markers+text", name="finished",
         text=of_presets, cliponaxis=False,
+        # Alternately above and below: names of presets at neighbouring trials would overlap.
         textposition=[f"{('top', 'bottom')[at % 2]} center" for at in range(len(done))],
         marker={"color": PALETTE[0], "size": 8},
         hovertemplate=f"trial %{{x}} %{{text}}<br>{WORDS} %{{y:.3f}}<extra></extra>",

@@ -41,7 +41,7 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
         ends.append((ranker, float(last["budget"]), float(end)))
     figure = go.Figure()
     curves(figure, random)
-    curves(figure, worst)
+    curves(figure, worst)  # later, to be on top
     budgets = [0, *sorted(set(frame["budget"]))]
     title = f"budget: {unit} per list"
     xaxes(figure, title=title, tickvals=budgets, range=[-0.3, budgets[-1] * 1.02])

@@ -110,6 +110,7 @@ def draw(
 
     def take() -> None:
         order = st.session_state[key].get("order")
+        # The browser's value is untrusted: accept only permutations of the rows.
         whole = isinstance(order, list) and all(type(row) is int for row in order)
         if whole and sorted(order) == [*range(len(drawn["shown"]))]:
             arranged(order)

@@ -240,7 +240,9 @@ class _Page:
         """
         lists = replace(with_changes(self.lists, changes), initial=self.initial)
         values = {
-            name: value() if callable(value) else value for name, value in self.values.items()
+            # Typed fields are functions that parse their text: errors appear below the form.
+            name: value() if callable(value) else value
+            for name, value in self.values.items()
         }
         question = self.form.question.from_plain(values)
         return FormState(question, self.data, lists, self.preset, self.shown)
@@ -263,7 +265,7 @@ class _Page:
             "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, "
             f"feature:<id>, or combine (rrf:dlcm+mart, shuffled:dlcm). {self.form.note}"
         )
-        if selection.selection_changed():
+        if selection.selection_changed():  # the widget's state would override its new default
             st.session_state["new.rankers"] = list(before)
         chosen = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,

@@ -128,7 +128,7 @@ def _jobs(panel: Panel, names: Collection[str], mine: JobFilter) -> list[Job]:
 def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
     job = next((job for job in _jobs(panel, names, mine) if not job.ended), None)
     if job is None:
-        state.draw_again()
+        state.draw_again()  # it has ended: the page shows its result
         return
     reached = job_progress(job, table().history(job.id))
     waiting = job.state == "waiting"

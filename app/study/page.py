@@ -203,6 +203,7 @@ def study_sections(key: str, view: View) -> list[Section]:
     """Sections below a study's headline, cached: never change them."""
     result = study_access.result(key)
     sections = study_kind(result.recipe).telling().sections(result, view)
+    # `complete` computes a picture's facts now, inside of the cache.
     return [one.complete if isinstance(one, Picture) else one for one in sections]
 
 

@@ -82,7 +82,7 @@ def show(new: ShownOrder) -> None:
     present = order()
     if str(new) == str(present):
         return
-    if not (new.kind == present.kind == "by-hand"):
+    if not (new.kind == present.kind == "by-hand"):  # a series of moves counts as one change
         address.pin("before", str(present))
     address.pin("order", str(new))
 

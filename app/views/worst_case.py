@@ -27,6 +27,7 @@ def search_fields(_declared: Parameter, _now: Any) -> Any:
     changed = forms.recipe_form(Search(), "new", only=FIELDS, columns=2)
     if not changed:
         return None
+    # A function: invalid text raises when the form is read, not while it is drawn.
     return lambda: {name: getattr(with_changes(Search(), changed), name) for name in changed}
 
 

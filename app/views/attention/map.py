@@ -201,7 +201,7 @@ def lay_out(
     rows, columns = down[:MOST_CELLS], across[:MOST_CELLS]
     drawn = [weights[np.ix_(rows, columns)] for weights in maps]
     values, signed = drawn[0], float(before.min(initial=0.0)) < 0
-    span = max(map(_largest, drawn)) or 1.0
+    span = max(map(_largest, drawn)) or 1.0  # before and after share one colour scale
     if view.look == "difference":
         values, signed = drawn[1] - drawn[0], True
         span = max(_largest(values), LEAST_SPAN * span)
@@ -358,6 +358,7 @@ def looked_at(
     shares = []
     for weights in maps:
         there = ~np.isnan(weights)
+        # A removed document has NaN weights: its share is missing, not 0.
         got = np.where(there, weights, 0).sum(axis=0, dtype=np.float64)
         shares.append(np.where(there.any(axis=0), 100 * got / got.sum(), np.nan))
     most = np.argsort(-shares[0], kind="stable")[:MOST].tolist()

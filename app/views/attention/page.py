@@ -94,6 +94,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     default = _first(rankers) or _asked(data.data, labels)
     if default is None:
         return
+    # Before the widgets, which remove unknown values from the address.
     no_query = state.missing_option("query", data.queries)
     no_ranker = state.missing_option(
         "ranker", [*chain.from_iterable(map(proposals.texts, rankers))]

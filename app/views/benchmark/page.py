@@ -121,7 +121,7 @@ def page() -> None:
     if not asked_for_runs:
         shown = choice.study_shown(of_data, benchmarks.shown_first)
         opened = not of_data and not at_work
-        # its cost takes a second where many rankers are asked for
+        # drawn only when open: the cost of many rankers takes a second to compute
         if place := parts.fold("New study", "run opened", parts.PLAY, expanded=opened):
             with place:
                 form.body(run.FORM, data, shown)

@@ -144,7 +144,7 @@ def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]
 def _open(dataset: RankingDataset, query: int) -> None:
     """Put a query into the address: its id, and its position if several queries share the id."""
     name = dataset.query_ids[query]
-    several = dataset.query_ids.count(name) > 1
+    several = dataset.query_ids.count(name) > 1  # files may repeat an id in separate blocks
     address.pin("query", name)
     address.pin("place", *([str(query)] if several else []))
 

@@ -71,7 +71,7 @@ def _handed_in(parameters_of_jobs: Sequence[Mapping[str, Any]]) -> None:
         st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
         ids.append(job.id[:DIGITS])
     address.pin(RUNS, *ids)
-    st.rerun()
+    st.rerun()  # the whole page: the curves are outside of this fragment
 
 
 def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -> str:
