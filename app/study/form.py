@@ -239,10 +239,9 @@ class _Page:
             ShuffleproofError: a value is invalid.
         """
         lists = replace(with_changes(self.lists, changes), initial=self.initial)
+        # Typed fields are functions that parse their text: errors appear below the form.
         values = {
-            # Typed fields are functions that parse their text: errors appear below the form.
-            name: value() if callable(value) else value
-            for name, value in self.values.items()
+            name: value() if callable(value) else value for name, value in self.values.items()
         }
         question = self.form.question.from_plain(values)
         return FormState(question, self.data, lists, self.preset, self.shown)

@@ -1,6 +1,6 @@
 """Weights of pairs: ΔNDCG of the current ranking (LambdaRank), IR-SVM's grades and queries.
 
-Every function takes (scores, grades, mask), each [lists, docs] with 0 at pads, and returns weights
+Every function takes (scores, grades, mask), each [lists, docs] with 0 at pads. It returns weights
 that broadcast to the squares [lists, docs, docs] of pairs (see `core.losses.pairs`).
 """
 

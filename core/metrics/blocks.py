@@ -11,8 +11,8 @@ a cut-off k, the expectation is exact, without sampling:
   probability r/n, and then j(r − 1)/(n − 1) of the block's relevant ones are expected before it.
 * RR: only the first block with a relevant document matters; its first j places contain none with
   probability Π (n − r − i)/(n − i), i < j.
-* ERR: with x = 1 − R the chance that a document does not satisfy, the mean m_j of the product of
-  x over all j-subsets of the block gives E[Π of the first j · R of the next] = m_j − m_{j+1}.
+* ERR: x = 1 − R is the chance that a document does not satisfy. m_j is the mean product of x over
+  all j-subsets of the block. Then E[Π of the first j · R of the next] = m_j − m_{j+1}.
   Adding document t of the block, m_j ← ((t − j) m_j + j x_t m_{j−1}) / t: O(n · min(n, k − s)).
 * Bpref: of a block with n judged nonrelevant documents, 0, 1, … n are above a relevant one with
   equal probability. If the cut-off divides the block, their number above offset j is that of j

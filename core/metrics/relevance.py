@@ -1,9 +1,9 @@
 """Measures of relevance of many lists in one call over ragged arrays.
 
 Every list is sorted once for all measures. Values do not depend on the input order: ties are
-averaged, or ordered by data set row or document id (trec_eval's order: byte by byte, the last id
-first). Negative labels (TREC's junk) have no gain and are not relevant. As in trec_eval, AP and R
-divide by all relevant documents at any cut-off, and P by the cut-off even for shorter lists.
+averaged, or ordered by data set row or document id (as in trec_eval: bytewise, the last id first).
+Negative labels (TREC's junk) have no gain and are not relevant. As in trec_eval, AP and R divide by
+all relevant documents at any cut-off, and P by the cut-off even for shorter lists.
 """
 
 import itertools

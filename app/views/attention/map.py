@@ -30,8 +30,8 @@ class Overview:
         kinds: (name, blocks, heads) of every available map.
         documents: names, in the order of the initial ranking, as all values by document.
         labels: grades.
-        ranks: under the initial ranking before and after, from 0; −1: taken out.
-        scores: before and after; NaN: taken out.
+        ranks: under the initial ranking before and after, from 0; −1: removed.
+        scores: before and after; NaN: removed.
         shown: the document at each position, before and after.
         changes: (kind, block, largest change).
         reads: what the ranker declares to read.
