@@ -1,1 +1,1 @@
-"""Shuffleproof's screen: choose, call the core, draw."""
+"""Shuffleproof's dashboard: choices, calls of the core, drawing."""

@@ -1,9 +1,8 @@
-"""The address of a page holds everything it shows, also unchanged choices.
+"""Page addresses (URLs), which hold everything that a page shows, also default choices.
 
-Streamlit's own binding of widgets (`bind="query-params"`) keeps a value out of the address as long
-as it is the widget's default. It is used for choices whose default follows from others that stand
-in the address; those that say what is shown (data, study, rankers, lists, query, order, change,
-measure) are settled here, before their widget is drawn.
+Streamlit's binding of widgets (`bind="query-params"`) leaves defaults out of the address. Pages use
+it where the default follows from other values of the address. The main choices (data, study,
+rankers, lists, query, order, change, measure) are settled here, before their widget is drawn.
 
 >>> option_texts("dlcm", "setrank-imsab")
 {'dlcm': ('dlcm',), 'setrank-imsab': ('setrank-imsab',)}
@@ -18,18 +17,18 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 Option = TypeVar("Option", bound=Hashable)
 Options = Mapping[Option, Sequence[str]]
-"""What may be chosen, each with its text in addresses and then other texts that mean it; without
-one an address that says nothing means it."""
+"""Options by value: the text in addresses, then older texts with the same meaning. An option
+without a text is the meaning of an empty address."""
 
 NOTHING = ("",)
-"""Value in an address if the user chose nothing of several."""
+"""Value in an address for an empty multiple choice."""
 
 GATHERED = "address gathered"
 CARRIED = frozenset({"query"})
-"""Choices that go with a person from page to page, unless the address says otherwise."""
+"""Choices that pages share, unless the address has another value."""
 
 EVERYWHERE = frozenset({"data", "selected", "pinned"})
-"""Choices whose widget stands on every page."""
+"""Choices with a widget on every page."""
 
 
 def option_texts(*texts: str) -> dict[str, tuple[str]]:
@@ -39,7 +38,7 @@ def option_texts(*texts: str) -> dict[str, tuple[str]]:
 
 @contextmanager
 def gather() -> Generator[None]:
-    """While in here, what is pinned is gathered, then written at once."""
+    """Context that collects values of `pin` and writes them to the address at its end."""
     st.session_state[GATHERED] = {}
     try:
         yield
@@ -52,7 +51,7 @@ def gather() -> Generator[None]:
 
 
 def forget() -> None:
-    """Write nothing of what was gathered: another page is gone to, whose address says its own."""
+    """Drop collected values, before a switch to another page with an address of its own."""
     if GATHERED in st.session_state:
         st.session_state[GATHERED] = {}
 
@@ -64,12 +63,12 @@ def says(name: str) -> list[str]:
 
 
 def whole_address() -> dict[str, list[str]]:
-    """All that the address says, or is about to say."""
+    """All values of the address, pending ones included."""
     return {name: says(name) for name in (*st.query_params, *st.session_state.get(GATHERED, {}))}
 
 
 def pin(name: str, *texts: str) -> None:
-    """Write texts under a name; nothing takes the name out."""
+    """Write texts under a name; no texts remove the name."""
     gathering = st.session_state.get(GATHERED)
     if gathering is not None:
         gathering[name] = list(texts)
@@ -80,11 +79,11 @@ def pin(name: str, *texts: str) -> None:
 
 
 def settle_choice(name: str, options: Options[Option], usual: Option, of: str = "") -> Option:
-    """Settle a choice of one; a widget with this key, drawn after it, shows what was settled.
+    """Settle a choice of one option; a widget with this key, drawn afterwards, shows it.
 
     Args:
-        name: in the address, and the widget's key.
-        options: that there are.
+        name: name in the address, and key of the widget.
+        options: available options.
         usual: meaning of an address without the name; results stored later may not change it.
         of: owner of the choice; a new owner resets the choice.
     """
@@ -97,11 +96,11 @@ def settle_choice(name: str, options: Options[Option], usual: Option, of: str = 
 
 
 def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") -> dict[str, Any]:
-    """Settle a choice of one as `settle_choice` does; what `st.selectbox` takes. None is nobody.
+    """Settle a choice as `settle_choice` does; return arguments of `st.selectbox`. None: no option.
 
-    What was settled is the widget's default too. A browser that draws the widget only after the
-    run that settled it (its script was still on the way when a click began another run) would
-    begin with Streamlit's own default, and send that as what a person chose.
+    The settled value is also the widget's default. A browser may draw the widget only after the
+    run that settled it, when a click has started another run. It would then send Streamlit's
+    default as the user's choice.
     """
     settled = settle_choice(name, options, usual, of)
     offered = [option for option in options if option is not None]
@@ -110,7 +109,7 @@ def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") 
 
 
 def slider(name: str, highest: int, usual: int, of: str = "") -> dict[str, Any]:
-    """Settle a whole number from 0 to the highest: what `st.slider` takes for it."""
+    """Settle a whole number from 0 to `highest`; return arguments of `st.slider`."""
     settled = settle_choice(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
     return {"min_value": 0, "max_value": highest, "value": settled, "key": name}
 
@@ -122,14 +121,14 @@ def multiselect(
     of: str = "",
     nothing: Sequence[str] = NOTHING,
 ) -> dict[str, Any]:
-    """Settle a choice of several, as `settle_choice` does: what `st.multiselect` takes for it.
+    """Settle a multiple choice as `settle_choice` does; return arguments of `st.multiselect`.
 
     Args:
-        name: in the address, and the widget's key.
-        options: that there are.
-        usual: what an address that says nothing means.
-        of: what the choice belongs to.
-        nothing: what the address says where none is chosen.
+        name: name in the address, and key of the widget.
+        options: available options.
+        usual: meaning of an address without the name.
+        of: owner of the choice.
+        nothing: texts of an empty choice in the address.
     """
     meant = _meant(options)
 
@@ -151,7 +150,7 @@ def _settled(
     usual: Any,
     of: str,
 ) -> Any:
-    """Choice on this page; else the value in the address; else the usual one."""
+    """Choice on this page; else the value in the address; else the default."""
     context = get_script_run_ctx()
     page = context.page_script_hash if context and name not in EVERYWHERE else ""
     went_back = context is not None and context.is_history_navigation
@@ -162,14 +161,15 @@ def _settled(
     texts_there = st.query_params.get_all(name)
     if not texts_there and name in CARRIED and carried in st.session_state:
         texts_there = [st.session_state[carried]]
-    if held is not None and before not in {None, (page, of)}:
+    if held is not None and before not in {None, (page, of)}:  # another owner, on the same page
         chosen = usual
+    # After Back the browser's address is right, and the widget still has the later value.
     elif held is not None and fits(held) and not went_back:
         chosen = held
     else:
         meant = read(texts_there) if texts_there else None
         chosen = usual if meant is None else meant
-    if st.session_state.get(name) != chosen:
+    if st.session_state.get(name) != chosen:  # writing an equal value would still mark it as set
         st.session_state[name] = chosen
     if name in CARRIED:
         st.session_state[carried] = chosen
@@ -177,7 +177,7 @@ def _settled(
 
 
 def _meant(options: Options[Option]) -> dict[str, Option]:
-    """The option that a text means: its own text goes before another's older one."""
+    """Option by text; an option's current text overrides an older text of another option."""
     by_text: dict[str, Option] = {}
     for option, texts in options.items():
         for text in texts[1:]:

@@ -1,4 +1,4 @@
-"""Cached doors to stored benchmarks: every answer by the study's content key."""
+"""Cached access to stored benchmarks, by the study's content key."""
 
 import re
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
 
 @services.until_stored()
 def stored_benchmarks(data: str) -> dict[str, Artefact]:
-    """The stored benchmarks with a fold that is this data set, by key, newest first."""
+    """Stored benchmarks with this data set among their folds, by key, newest first."""
     try:
         fingerprint = services.data_set(data).facts.get("fingerprint")
-    except ArtefactError:  # deleted: its benchmarks are still known by its name
+    except ArtefactError:  # the data set is deleted; its benchmarks still have its name
         fingerprint = None
     studies = services.store().artefacts("study")
     of_kind = [one for one in studies if one.recipe["kind"] == KIND and not is_of_runs(one.recipe)]
@@ -45,23 +45,23 @@ def stored_benchmarks(data: str) -> dict[str, Artefact]:
 
 
 def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
-    """What a page without an address shows by, the least: no comparison of runs, as they came.
+    """Sort key of benchmarks, least first: no comparisons of runs, then by arrival.
 
-    Those without any ranker, as could be made once, come last.
+    Benchmarks without a ranker, from earlier versions, come last.
     """
     return is_of_runs(one.recipe), not rankers(one.recipe), services.arrival_order(one)
 
 
 @services.until_stored()
 def of_runs() -> dict[str, Artefact]:
-    """The stored comparisons of runs from files, which belong to no data set, newest first."""
+    """Stored comparisons of runs from files, which have no data set, newest first."""
     comparisons = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
     comparisons.sort(key=lambda one: one.created, reverse=True)
     return {str(one.key): one for one in comparisons}
 
 
 def stem(data: str) -> str:
-    """The name under which all folds of a data set are run; its own name where it is no fold.
+    """Common name of all folds of a data set; its own name if it is not a fold.
 
     >>> stem("mq2008-fold3"), stem("sample")
     ('mq2008', 'sample')
@@ -71,7 +71,7 @@ def stem(data: str) -> str:
 
 
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
-    """The rankers that a benchmark was asked for, without the references; or its runs."""
+    """Rankers of a benchmark without the references; or its runs."""
     if is_of_runs(recipe):
         return list(recipe["runs"])
     labels = [row["label"] for row in recipe["rows"]]
@@ -79,7 +79,7 @@ def rankers(recipe: Mapping[str, Any]) -> list[str]:
 
 
 def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
-    """How many seeds every row was planned with."""
+    """Planned number of seeds by row."""
     if is_of_runs(recipe):
         return dict.fromkeys(recipe["runs"], 1)
     return {row["label"]: int(row["seeds"]) for row in recipe["rows"]}
@@ -94,17 +94,17 @@ def labels(key: str) -> list[str]:
 def answers(
     key: str, query: tuple[str, str], pair: tuple[str, str], seed: int, columns: tuple[int, ...]
 ) -> pd.DataFrame:
-    """One query (id, fold) as two rankers answered it, from the stored scores.
+    """Rankings of one query (id, fold) by two rankers, from stored scores.
 
     Args:
-        key: of the benchmark.
-        query: its id and its fold.
+        key: key of the benchmark.
+        query: id and fold of the query.
         pair: the two rankers.
-        seed: of those that have several.
-        columns: ids of features to stand beside each document.
+        seed: seed of rankers with several.
+        columns: ids of features to add as columns.
 
     Raises:
-        DataError: the fold's data is not stored any more.
+        DataError: the data of the fold is no longer stored.
     """
     benchmark_result = result(key)
     place = benchmark_query.place_of(benchmark_result, *query)
@@ -116,7 +116,7 @@ def answers(
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def features(key: str, fold: str) -> list[int]:
-    """Ids of the features of a fold's documents; none where it is not stored any more."""
+    """Ids of the features of a fold's documents; none if it is no longer stored."""
     facts = result(key).facts
     names = [one["name"] for one in facts["folds"]]
     if not facts["fingerprints"]:
@@ -129,10 +129,10 @@ def features(key: str, fold: str) -> list[int]:
 
 
 def fold_of(fingerprint: str, name: str) -> Fold:
-    """The stored data set with this content.
+    """Stored data set with this fingerprint.
 
     Raises:
-        DataError: there is none any more.
+        DataError: it is no longer stored.
     """
     if services.data_set("sample").facts.get("fingerprint") == fingerprint:
         return services.fold(services.sample_key())
@@ -143,10 +143,10 @@ def fold_of(fingerprint: str, name: str) -> Fold:
 
 
 def runs(key: str) -> bytes:
-    """The rows as TREC runs with the judgments, as the bytes of a zip.
+    """Rows as TREC runs with the judgments, as the bytes of a zip.
 
     Raises:
-        DataError: a fold's data is not stored any more.
+        DataError: the data of a fold is no longer stored.
     """
     folds = benchmark_query.made_on(result(key).facts, services.store())
     with TemporaryDirectory() as room:

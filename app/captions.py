@@ -1,4 +1,4 @@
-"""Captions of documents and queries on every page, from side files: texts only."""
+"""Captions of documents and queries on all pages, from side files."""
 
 from textwrap import shorten
 from typing import Any
@@ -13,10 +13,10 @@ from shuffleproof.core.data.display_texts import DisplayTexts
 from shuffleproof.core.errors import ArtefactError
 
 LONGEST = 60
-"""Letters of a title in a picture."""
+"""Longest title in a figure, in letters."""
 
 OF = {"documents": "document", "queries": "query"}
-"""The columns of tables that hold their ids."""
+"""Columns of tables with their ids."""
 
 CONFIG = {
     "title": st.column_config.TextColumn("Title", width="medium"),
@@ -25,11 +25,11 @@ CONFIG = {
     "text": st.column_config.TextColumn("Query text", width="medium"),
     "tag": st.column_config.TextColumn("Tag", width="small"),
 }
-"""How the columns of side files are drawn."""
+"""Streamlit's configuration of the columns of side files."""
 
 
 def of(data: str | None = None) -> DisplayTexts | None:
-    """Side texts of a data set, by default the one in use; None: nothing."""
+    """Texts from side files of a data set, by default the one in use; None: no texts."""
     try:
         fingerprint = services.data_set(data or state.data()).facts.get("fingerprint")
     except ArtefactError:  # deleted meanwhile
@@ -45,15 +45,15 @@ def of(data: str | None = None) -> DisplayTexts | None:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _opened(fingerprint: str, keys: tuple[str, ...]) -> DisplayTexts | None:
-    del keys  # part of the memory's key alone
+    del keys  # only part of the cache's key
     return display_texts.find(fingerprint, services.store())
 
 
 def with_captions(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A table with what its documents and queries are called, and how those columns are drawn.
+    """Table with added captions of its documents and queries, and the columns' configuration.
 
     Args:
-        frame: of any shape; a column document or query holds ids.
+        frame: any table; columns document or query hold ids.
     """
     texts = of()
     for kind, column in OF.items():
@@ -68,7 +68,7 @@ def with_captions(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def titles(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose documents are called by their titles behind their ids: for pictures alone."""
+    """Frame whose document ids are followed by their titles, for figures."""
     texts = of()
     if texts is None:
         return frame
@@ -81,7 +81,7 @@ def titles(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def documents(ids: list[str], data: str | None = None) -> dict[str, list[str]]:
-    """Title, url and snippet of documents, one each; nothing where no side file says them."""
+    """Title, url and snippet of documents; empty without a side file."""
     texts = of(data)
     if texts is None:
         return {}
@@ -90,7 +90,7 @@ def documents(ids: list[str], data: str | None = None) -> dict[str, list[str]]:
 
 
 def text_of(query: str) -> str:
-    """The text of a query, empty where no side file says it."""
+    """Text of a query; empty if no side file has it."""
     texts = of()
     if texts is None or query not in texts.queries.index:
         return ""
@@ -98,7 +98,7 @@ def text_of(query: str) -> str:
 
 
 def draw_query_text(query: str, place: Any = st) -> None:
-    """Draw the text of a query, where there is one."""
+    """Draw the text of a query, if there is one."""
     text = text_of(query)
     if text:
         place.markdown(f":material/search: {escaped(text)}")

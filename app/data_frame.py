@@ -1,4 +1,4 @@
-"""A table with declared columns as Streamlit shows it."""
+"""Drawing of tables with declared columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,16 +13,16 @@ def data_frame(
     table: Table, key: str | None, place: Any = st, *,
     widths: Mapping[str, int] | None = None, **more: Any,
 ) -> None:  # fmt: skip
-    """Draw a table under the labels, the numbers' formats and the help that its columns declare.
+    """Draw a table with the labels, formats and help that its columns declare.
 
-    Documents and queries stand with what side files call them.
+    Captions from side files are added to documents and queries.
 
     Args:
-        table: what is shown.
-        key: of the widget.
-        place: where it is drawn.
-        widths: pixels of columns whose widest cells stand further down than Streamlit looks.
-        more: what `st.dataframe` takes beside, such as `on_select`.
+        table: the table.
+        key: key of the widget.
+        place: container of the widget.
+        widths: pixels of columns whose widest cells are below the rows that Streamlit measures.
+        more: further arguments of `st.dataframe`, such as `on_select`.
     """
     table = table.with_display_names
     shown = table.columns
@@ -46,7 +46,7 @@ def data_frame(
 
 
 def config(column: Column, *, pinned: bool = False, width: int | None = None) -> Any:
-    """A declared column as one of Streamlit's."""
+    """Streamlit's configuration of a declared column."""
     words = terms.help_with_terms(column.label, column.help, leave=[column.help])
     if column.format in {TEXT, NAME}:
         return st.column_config.TextColumn(column.label, help=words, pinned=pinned, width=width)

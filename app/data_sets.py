@@ -1,4 +1,4 @@
-"""Data sets as the page about data shows them: facts and findings from the store, as frames."""
+"""Facts and findings of stored data sets, as frames for the page Data."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,17 +22,17 @@ from shuffleproof.core.words import counted, percent
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
 LOOKED_AT, GRADES = 1000, 5
-"""Queries that features rank at most on the page; labels whose documents have a panel."""
+"""Most queries that features rank for the page; most labels with a panel."""
 
 AT_ONCE = 100_000_000
-"""Bytes up to which a data set is examined while the page waits."""
+"""Bytes of the largest data set that is examined while the page waits."""
 
 
 def examination_of(artefact: Artefact) -> Examination | None:
     """Examination of a data set; None if it has not been examined."""
     try:
         return _examined(str(artefact.facts["fingerprint"]))
-    except LookupError:  # so that the absence is not remembered
+    except LookupError:  # an error is not cached, unlike a returned None
         return None
 
 
@@ -45,7 +45,7 @@ def _examined(fingerprint: str) -> Examination:
 
 
 def label_counts(examined: Examination) -> pd.DataFrame:
-    """Columns part, label, documents."""
+    """Number of documents by part and label: columns part, label, documents."""
     rows = [
         (WORDS[part], label, documents)
         for part in PARTS
@@ -55,7 +55,7 @@ def label_counts(examined: Examination) -> pd.DataFrame:
 
 
 def length_counts(examined: Examination) -> pd.DataFrame:
-    """Columns part, documents, queries."""
+    """Number of queries by part and list length: columns part, documents, queries."""
     rows = [
         (WORDS[part], documents, queries)
         for part in PARTS
@@ -65,7 +65,7 @@ def length_counts(examined: Examination) -> pd.DataFrame:
 
 
 def feature_table(examined: Examination, part: str) -> pd.DataFrame:
-    """One line a feature of one part, with the counts of its bins."""
+    """One row per feature of a part, with the counts of its bins."""
     return pd.DataFrame(
         [
             {
@@ -86,7 +86,7 @@ def feature_table(examined: Examination, part: str) -> pd.DataFrame:
 
 
 def feature_bins(examined: Examination, feature: int) -> pd.DataFrame:
-    """Columns part, low, high, share: the bins of a feature in every part."""
+    """Bins of a feature in every part: columns part, low, high, share."""
     rows = []
     for part in PARTS:
         for facts in examined.parts[part].features:
@@ -99,11 +99,12 @@ def feature_bins(examined: Examination, feature: int) -> pd.DataFrame:
 def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # noqa: ARG001 (the cache's key)
     """NDCG@10 of each feature alone as a ranker, high and low values first, by feature.
 
-    Means over `LOOKED_AT` evenly spaced queries at most, those without a relevant document left
-    out; columns high, low and best.
+    Means over at most `LOOKED_AT` evenly spaced queries, without those that have no relevant
+    document. Columns high, low and best.
     """
     chosen = _dataset
     if _dataset.queries > LOOKED_AT:
+        # Evenly spaced, not random: files are often sorted, and the page shows the same numbers.
         places = np.linspace(0, _dataset.queries - 1, LOOKED_AT).astype(np.int64)
         chosen = _dataset.select(places)
     lists, measure = CandidateLists.all_documents(chosen), Measure.parse("NDCG(empty=skip)@10")
@@ -117,7 +118,7 @@ def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:
 
 
 def grade_bins(dataset: RankingDataset, feature: int) -> pd.DataFrame:
-    """The bins of a feature in the documents of each grade, as `feature_bins` has them of parts."""
+    """Bins of a feature by grade of the documents, in the format of `feature_bins`."""
     values = dataset.feature(feature).astype(np.float64)
     edges = np.linspace(values.min(), values.max(), examination.BINS + 1)
     rows = []
@@ -140,7 +141,7 @@ def _bins(facts: FeatureFacts) -> list[tuple[float, float, float]]:
 
 @st.cache_resource(max_entries=12, show_spinner=False)
 def query_frame(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # noqa: ARG001 (the cache's key)
-    """One line a query: query, documents, relevant, best label; indexed by its place."""
+    """One row per query: query, documents, relevant, best label; the index is its position."""
     table = browse.query_table(_dataset)
     return pd.DataFrame(
         {
@@ -155,7 +156,7 @@ def query_frame(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # 
 def document_frame(
     dataset: RankingDataset, rows: Sequence[int], features: Sequence[int] = ()
 ) -> pd.DataFrame:
-    """One line a document: row, document, label, comment and the features asked for."""
+    """One row per document: row, document, label, comment and the chosen features."""
     places = pd.Index(rows)
     frame = pd.DataFrame({"row": places + 1, "label": dataset.labels[places]})
     if dataset.doc_ids is not None:
@@ -188,7 +189,7 @@ def headline(name: str, examined: Examination) -> str:
 
 
 def facts(artefact: Artefact, examined: Examination | None) -> dict[str, str]:
-    """Possible comparisons between data sets, in words."""
+    """Facts of a data set by name, in words, for comparison with others."""
     recipe = artefact.recipe
     words = {
         "queries": f"{artefact.facts['queries']:,}",
@@ -212,7 +213,7 @@ def facts(artefact: Artefact, examined: Examination | None) -> dict[str, str]:
 
 
 def _marks(examined: Examination) -> Iterator[str]:
-    """Marks of features over all parts: of values in any part, of equality in all of them."""
+    """Marks of features over all parts: "huge" marks in any part, "constant" marks in all parts."""
     parts = [part.features for part in examined.parts.values() if part.features]
     for of_feature in zip(*parts, strict=True):
         marks = [set(facts.marks) for facts in of_feature]

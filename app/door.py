@@ -1,8 +1,8 @@
-"""Filter of requests: accepts our own pages' websockets with readable messages, within limits.
+"""Filter of requests before Streamlit: own routes, own origin, readable messages, within limits.
 
-Streamlit serves routes that nothing here asks for, takes a websocket of any page of this machine,
-whatever its port, asks an outside host for its own address before it refuses another, and logs a
-traceback for every message that it cannot read. This stands before it.
+Streamlit alone serves more routes than the pages use and accepts websockets from any local port.
+It asks an external host for its own address before it refuses another origin. It also logs a
+traceback for every unreadable message.
 """
 
 import logging
@@ -21,20 +21,20 @@ from shuffleproof.app import login
 from shuffleproof.app.spool import Spool
 
 WINDOWS = 128
-"""Browser windows that may be open at once."""
+"""Most browser windows open at the same time."""
 
 NAMES = 1000
-"""Files that one message may announce."""
+"""Most files that one message may announce."""
 
 STREAM, UPLOADS = "_stcore/stream", "_stcore/upload_file"
 OURS = (STREAM, UPLOADS, "_stcore/health", "_stcore/host-config")
-"""What our pages ask of Streamlit's own routes."""
+"""Streamlit's routes that the pages use."""
 
 CLOSED = ("_stcore", "component")
-"""Where everything else is closed: measurements, agents, custom components."""
+"""Prefixes of routes that are closed otherwise: metrics, agents, custom components."""
 
 PRIVATE = ("media", UPLOADS)
-"""What a session gives and takes: only after the login, where there is one."""
+"""Routes of a session's downloads and uploads: they need the login, if one is configured."""
 
 UNUSED = frozenset(
     {
@@ -42,7 +42,7 @@ UNUSED = frozenset(
         "debug_disconnect_websocket",
     }
 )  # fmt: skip
-"""Messages that change the server for everybody and that our pages do not send."""
+"""Messages that change the server for all users; the pages never send them."""
 
 PORTS = {"http": 80, "https": 443}
 WORDS = {"ws": "http", "wss": "https"}
@@ -51,7 +51,7 @@ log = logging.getLogger("shuffleproof")
 
 
 class Door:
-    """Passes on what our own pages ask for and refuses the rest in a line of the log."""
+    """ASGI filter: passes requests of the pages on, refuses others and logs them."""
 
     def __init__(self, app: ASGIApp, base_path: str, spool: Callable[[], Spool | None]) -> None:
         """Wrap an application served below a path ("" for the root)."""
@@ -86,10 +86,11 @@ class Door:
     def _refused(self, scope: Scope, path: str) -> PlainTextResponse | None:
         if _below(path, *CLOSED) and not _below(path, *OURS):
             return PlainTextResponse("Not Found", 404)
-        if not _below(path, *PRIVATE) or scope["method"] == "OPTIONS":
+        if not _below(path, *PRIVATE) or scope["method"] == "OPTIONS":  # preflights have no cookies
             return None
         if not login.has_logged_in(HTTPConnection(scope).cookies):
             return PlainTextResponse("Log in first", 403)
+        # Without a size an upload could fill the disk before the limit is known.
         length = Headers(scope=scope).get("content-length", "")
         if scope["method"] == "PUT" and not (length.isascii() and length.isdigit()):
             return PlainTextResponse("The size must be said first", 411)
@@ -100,11 +101,11 @@ class Door:
         origin = headers.get("origin")
         if not same_origin(origin, headers.get("host", ""), _scheme(scope, headers)):
             log.warning("websocket of another origin refused: %s", origin)
-            await send({"type": "websocket.close", "code": 1008})
+            await send({"type": "websocket.close", "code": 1008})  # policy violation
             return
         if self.open >= WINDOWS:
             log.warning("websocket refused: %d windows are open", self.open)
-            await send({"type": "websocket.close", "code": 1013})
+            await send({"type": "websocket.close", "code": 1013})  # try again later
             return
         frames = Frames(receive, send)
         self.open += 1
@@ -119,7 +120,7 @@ class Door:
 
 
 class Frames:
-    """One websocket: ends at the first message that is none, without a traceback."""
+    """One websocket, closed at the first invalid message, without a traceback."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         """Wrap the two directions of a websocket."""
@@ -127,7 +128,7 @@ class Frames:
         self.closed = False
 
     async def receive(self) -> Message:
-        """The next message that our pages could have sent, or the end."""
+        """Next message that the pages could have sent, or the end."""
         while not self.closed:
             message = await self._receive()
             if message["type"] != "websocket.receive":
@@ -147,7 +148,7 @@ class Frames:
             await self._send(message)
 
     async def close(self, code: int) -> None:
-        """End it, once."""
+        """Close the websocket; later calls do nothing."""
         await self.send({"type": "websocket.close", "code": code})
 
 
@@ -156,8 +157,8 @@ def same_origin(origin: str | None, host: str, scheme: str | None) -> bool:
 
     Args:
         origin: from the browser; None: no browser.
-        host: of the request, with its port unless it is the scheme's own.
-        scheme: by which the visitor reaches this server, http or https; None: not known.
+        host: of the request, with its port unless it is the scheme's default.
+        scheme: visitor's scheme, http or https; None: unknown.
 
     >>> same_origin("https://ltr.example", "ltr.example:443", "https")
     True
@@ -165,11 +166,11 @@ def same_origin(origin: str | None, host: str, scheme: str | None) -> bool:
     False
     """
     if origin is None:
-        return True
+        return True  # no browser, so no foreign page that could misuse a user's login
     try:
         asking, served = urlsplit(origin), urlsplit(f"//{host}")
         ports = asking.port, served.port
-    except ValueError:  # no number, or none of a port
+    except ValueError:  # the port is not a valid number
         return False
     if asking.scheme not in PORTS or (scheme and scheme != asking.scheme):
         return False
@@ -187,7 +188,7 @@ def _scheme(scope: Scope, headers: Headers) -> str | None:
 
 
 def _by_its_origin(scope: Scope, origin: str | None) -> Scope:
-    """The same request, its host written as its origin writes it: Streamlit compares letters."""
+    """Request with its host spelled as in the origin: Streamlit compares the texts."""
     if origin is None:
         return scope
     host = urlsplit(origin).netloc.encode("latin-1")

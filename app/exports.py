@@ -1,6 +1,6 @@
-"""Results as files: a figure, a table, a recipe, and whether this machine can make them.
+"""Results as files: figures, tables and recipes, and the requirements of each format.
 
-HTML needs nothing. SVG, PDF and PNG are drawn by Kaleido in an installed Chromium or Chrome.
+HTML has no requirements. Kaleido draws SVG, PDF and PNG in an installed Chromium or Chrome.
 """
 
 import base64
@@ -29,7 +29,7 @@ from shuffleproof.core.words import counted
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT, PNG_SCALE = 900, 500, 2
 PRINTED = 300 / INCH
-"""Of a PNG that is printed: 300 dots an inch."""
+"""Scale of a PNG for print: 300 dots per inch."""
 
 SECONDS = 60.0
 MIME = {
@@ -48,12 +48,12 @@ class ExportError(ShuffleproofError):
 
 @dataclass(frozen=True)
 class File:
-    """One file to take away.
+    """One file to download.
 
     Attributes:
-        label: what the button says.
-        name: the file's name.
-        make: makes its content on request.
+        label: label of the button.
+        name: name of the file.
+        make: function that makes its content.
         missing: reason why it cannot be made here, or empty.
     """
 
@@ -63,23 +63,23 @@ class File:
     missing: str = ""
 
     def __post_init__(self) -> None:
-        """Leave nothing in the name that is a path, a device or part of a header."""
+        """Replace characters of paths, devices and HTTP headers in the name."""
         object.__setattr__(self, "name", NO_NAME.sub("_", self.name).lstrip("."))
 
     @property
     def mime(self) -> str:
-        """Its media type."""
+        """Media type of the file."""
         return MIME[self.name.rpartition(".")[2]]
 
 
 def study_stem(artefact: Artefact) -> str:
-    """The start of a study's file names: kind, data set and the first digits of its key."""
+    """Prefix of a study's file names: kind, data set and the first digits of its key."""
     data = str(artefact.facts.get("data", ""))
     return "-".join(filter(None, [artefact.recipe["kind"], data, artefact.key.digest[:8]]))
 
 
 def draws_of(recipe: Mapping[str, Any]) -> str:
-    """Number of draws or seeds of a study in words; empty where it has none.
+    """Number of draws or seeds of a study in words; empty if it has none.
 
     >>> draws_of({"draws": 10}), draws_of({"rows": [{"seeds": 2}]})
     ('10 draws', '2 seeds')
@@ -92,11 +92,11 @@ def draws_of(recipe: Mapping[str, Any]) -> str:
 
 
 def study_caption(artefact: Artefact, measure: str = "") -> str:
-    """The line under a study's figures: data set, queries, draws, convention, key.
+    """Caption of a study's figures: data set, queries, draws, convention, key.
 
     Args:
         artefact: the study.
-        measure: of the figure, with its conventions; empty: the study's first.
+        measure: measure of the figure, with its conventions; empty: the study's first.
     """
     recipe, facts = artefact.recipe, artefact.facts
     measure = measure or str(next(iter(recipe.get("measures", ())), ""))
@@ -111,11 +111,11 @@ def study_caption(artefact: Artefact, measure: str = "") -> str:
 
 
 def figure_files(figure: go.Figure, stem: str, width: str = "", caption: str = "") -> list[File]:
-    """A figure as HTML, SVG, PDF and PNG.
+    """Figure as HTML, SVG, PDF and PNG files.
 
     Args:
-        figure: what is drawn.
-        stem: the files' names without their endings.
+        figure: the figure.
+        stem: file name without its ending.
         width: a name of WIDTHS; empty: as on a screen.
         caption: a line under the figure; empty: none.
     """
@@ -151,18 +151,18 @@ def figure_as(
     figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIGHT), width: str = "",
     caption: str = "",
 ) -> bytes:  # fmt: skip
-    """A figure as the bytes of a file: html, svg, pdf or png.
+    """Figure as the bytes of a file: html, svg, pdf or png.
 
     Args:
-        figure: what is drawn.
-        kind: the file's ending.
-        size: width and height in pixels, 96 an inch; HTML takes the window's.
-        width: a name of WIDTHS, instead of the size; names that only a legend or a click would
-            tell are printed.
+        figure: the figure.
+        kind: ending of the file.
+        size: width and height in pixels, 96 per inch; HTML fills the window.
+        width: a name of WIDTHS, instead of the size; adds a legend for names that the figure
+            would only show on a click.
         caption: a line under the figure; empty: none.
 
     Raises:
-        ExportError: nothing here can draw it, or the drawing failed.
+        ExportError: a requirement is missing, or the drawing failed.
     """
     if kind == "html":
         page: str = on_paper(figure).to_html(include_plotlyjs=True, full_html=True)
@@ -173,9 +173,9 @@ def figure_as(
     paper = on_paper(figure)
     wide, high, scale = float(size[0]), float(size[1]), 1.0
     if width:
-        paper = names_printed(paper)
+        paper = names_printed(paper)  # paper has no hover texts
         wide, high, scale = WIDTHS[width].pixels(paper.layout.height or HEIGHT)
-    if caption:  # drawn under the finished picture: what is in the picture decides its margins
+    if caption:  # added below the finished drawing: Plotly would change the figure's margins
         svg, high = captioned(_drawn(paper, "svg", wide, high).decode(), caption, wide, high, scale)
         if kind == "svg":
             return svg.encode()
@@ -199,20 +199,20 @@ def _drawn(figure: go.Figure, kind: str, wide: float, high: float, scale: float 
 
 
 LETTER, LINE = 5.2, 14
-"""Pixels of a letter of a caption, on average, and of the height of a line."""
+"""Pixels of a caption: mean width of a letter, height of a line."""
 
 
 def captioned(
     svg: str, caption: str, width: float, height: float, scale: float = 1.0
 ) -> tuple[str, float]:
-    """A drawing with a caption below it, in lines of its width.
+    """Drawing with a caption below it, wrapped to its width.
 
     Args:
         svg: the drawing.
         caption: the text.
         width: of the drawing, in pixels.
-        height: likewise.
-        scale: of the result.
+        height: of the drawing, in pixels.
+        scale: scale of the result.
 
     Returns:
         The drawing with its caption, and its height before scaling.
@@ -232,7 +232,7 @@ def captioned(
 
 
 def _image(svg: str) -> go.Figure:
-    """A figure that shows a drawing and nothing else, so that it can be drawn as PDF and PNG."""
+    """Figure that contains only a drawing, so that Kaleido can convert it to PDF and PNG."""
     source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     figure = go.Figure()
     figure.update_layout(
@@ -244,7 +244,7 @@ def _image(svg: str) -> go.Figure:
 
 
 def browser() -> str | None:
-    """The browser that draws: `BROWSER_PATH`, or Chromium or Chrome on the path."""
+    """Path of the browser that draws: `BROWSER_PATH`, or Chromium or Chrome on the path."""
     return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 

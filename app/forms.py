@@ -1,7 +1,7 @@
-"""Forms drawn from a recipe: every field with its bounds, choices, unit and help.
+"""Forms of recipes: a widget for every field, with bounds, choices, unit and help.
 
-A field's widget comes from what `core.parameters` says of it; what a person changed comes back as
-text, as `core.parameters.value_of` and the command line's `--set` take it.
+`core.parameters` declares the fields. Changed values are returned as text, in the syntax of
+`core.parameters.value_of` and of the command line's `--set`.
 """
 
 import math
@@ -22,13 +22,13 @@ def recipe_form(
     only: Collection[str] | None = None,
     columns: int = 1,
 ) -> dict[str, str]:
-    """Draw a widget for every parameter of a recipe and return what differs from it, as text.
+    """Draw a widget for every parameter of a recipe and return changed values, as text.
 
     Args:
-        recipe: an instance of a frozen dataclass; its values are the widgets' first values.
+        recipe: an instance of a frozen dataclass with the start values.
         key: prefix of the widgets' keys.
         only: names of the parameters to draw; all by default.
-        columns: side by side.
+        columns: number of columns.
 
     Returns:
         Changed values by name: `parsed(recipe, changes)` is the recipe that the form shows.
@@ -44,7 +44,7 @@ def recipe_form(
 
 
 def changes(recipe: Any, values: Mapping[str, Any]) -> dict[str, str]:
-    """The values that differ from a recipe's, as text.
+    """Values that differ from a recipe's, as text.
 
     >>> from shuffleproof.core.metrics.measure import Measure
     >>> changes(Measure("NDCG", 10), {"cutoff": None, "ties": "row", "relevant": 1})
@@ -56,7 +56,7 @@ def changes(recipe: Any, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """A value as `core.parameters.value_of` reads it.
+    """Text of a value, in the syntax of `core.parameters.value_of`.
 
     >>> as_text(True), as_text(None), as_text(0.05)
     ('true', 'none', '0.05')
@@ -67,7 +67,7 @@ def as_text(value: Any) -> str:
 
 
 def widget(declared: Parameter, now: Any, key: str) -> Any:
-    """Draw one parameter with a start value; returns the current value."""
+    """Draw one parameter with a start value; return the current value."""
     kinds = getattr(declared.type, "__args__", (declared.type,))
     label, words = label_of(declared), help_of(declared)
     if declared.choices:
@@ -95,7 +95,7 @@ def _number(declared: Parameter, now: Any, key: str, texts: tuple[str, str]) -> 
     step = 1 if kind is int else _step(now)
     start = None if now is None else kind(now)
     optional = type(None) in kinds
-    if optional:  # only a field that begins empty can be emptied: the value is put in beforehand
+    if optional:  # Streamlit lets users empty a field only if its default is None
         st.session_state.setdefault(key, start)
     value = st.number_input(
         texts[0],
@@ -112,14 +112,14 @@ def _number(declared: Parameter, now: Any, key: str, texts: tuple[str, str]) -> 
 
 
 def _step(now: Any) -> float:
-    """A tenth of the value's size, so that the buttons change its second digit.
+    """Tenth of the value's power of ten, so that the buttons change its second digit.
 
     >>> _step(0.005), _step(3.0)
     (0.0001, 0.1)
     """
     if not now:
         return 0.1
-    return float(10.0 ** (math.floor(math.log10(abs(now))) - 1))
+    return float(10.0 ** (math.floor(math.log10(abs(now))) - 1))  # 0.005 has log10 ≈ −2.3: 10⁻⁴
 
 
 def label_of(declared: Parameter) -> str:
@@ -130,7 +130,7 @@ def label_of(declared: Parameter) -> str:
 
 
 def help_of(declared: Parameter) -> str:
-    """The help of a parameter, its bounds among it."""
+    """Help of a parameter, with its bounds."""
     may_be_none = type(None) in getattr(declared.type, "__args__", ())
     text = declared.help[:1].upper() + declared.help[1:]
     if not declared.choices and (declared.low is not None or declared.high is not None):

@@ -1,7 +1,6 @@
-"""Jobs in words, and their observation: description, progress, remaining time, end.
+"""Jobs for pages: description, progress, remaining time, end.
 
-Every page draws `app.sidebar`, which looks at the table of jobs through this module; the pages
-Train and Jobs say the same words.
+The sidebar of every page and the pages Train and Jobs read the table of jobs through this module.
 """
 
 import time
@@ -29,7 +28,7 @@ from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.words import duration
 
 FAST, SLOW = 1.0, 5.0
-"""Seconds between two looks at the table: while something is under way, and else."""
+"""Seconds between two readings of the table: with active jobs, and without."""
 
 SEEN = "jobs under way"
 UPLOADS = "upload jobs"
@@ -38,16 +37,16 @@ UPLOADS = "upload jobs"
 RECENT_STEPS = 10
 
 COUNTED = ("epochs", "trees", "steps", "rounds")
-"""Units of a ranker's own fitting; what prepares its lists has longer ones."""
+"""Units of a ranker's training; the preparation of its lists has other units."""
 
 
 def table() -> Jobs:
-    """The jobs of the store."""
+    """Table of the store's jobs."""
     return work.jobs_of(services.store())
 
 
 def under_way() -> tuple[Job, ...]:
-    """The jobs that run, then those that wait, in the order in which they will run."""
+    """Running jobs, then waiting jobs in their order of execution."""
     return table().list("running", "waiting")
 
 
@@ -62,7 +61,7 @@ def jobs_reading(keys: Iterable[ArtefactKey]) -> int:
 
 
 def pace() -> float:
-    """Seconds until a page should look again."""
+    """Seconds until a page should read the table again."""
     return FAST if st.session_state.get(SEEN) else SLOW
 
 
@@ -82,7 +81,7 @@ def submit(kind: str, parameters: dict[str, Any]) -> Job:
 
 
 def anew(kind: str, parameters: dict[str, Any]) -> Job:
-    """Hand in work that is done again even where it was done before: its result may be gone.
+    """Submit work and run it again if it is done already: its result may be gone.
 
     Raises:
         ShuffleproofError: the work is impossible, or the table cannot be used.
@@ -94,7 +93,7 @@ def anew(kind: str, parameters: dict[str, Any]) -> Job:
 
 
 def remembered_job(own: str) -> Job | None:
-    """The job that this session remembers under a name; None where there is none any more."""
+    """Job that the session stores under a name; None if there is none or it was removed."""
     identifier = st.session_state.get(own)
     try:
         return None if identifier is None else table().get(identifier)
@@ -104,12 +103,12 @@ def remembered_job(own: str) -> Job | None:
 
 
 def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
-    """Draw what became of the job that this session remembers; whether it is still under way.
+    """Draw the state of a job that the session stores; True if it has not ended.
 
     Args:
-        own: the name under which it is remembered.
+        own: session key of the job.
         done: draws its result.
-        hint: of what can be done where it failed.
+        hint: advice for a failed job.
     """
     job = remembered_job(own)
     if job is None:
@@ -127,7 +126,7 @@ def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
 
 
 def watch(job: Job, words: str) -> None:
-    """Draw how far a job is that has not ended, every second; at its end the page runs again."""
+    """Draw the progress of a job every second; the page runs again at its end."""
     st.fragment(_running, run_every=FAST)(job.id, words)
 
 
@@ -146,9 +145,9 @@ def _running(identifier: str, words: str) -> None:
 
 
 def active() -> tuple[tuple[Job, ...], bool]:
-    """The jobs under way, and whether they are others than when the page last asked for `news`.
+    """Active jobs, and True if they have changed since the last call of `news`.
 
-    Starts a process if work waits without one (after a power cut).
+    Starts a process for waiting work without one, for example after a power cut.
 
     Raises:
         JobError: the table cannot be used, or no process can be started.
@@ -164,10 +163,10 @@ def _ids(found: Iterable[Job]) -> frozenset[str]:
 
 
 def news() -> list[Job]:
-    """The jobs that ended since this was last asked, each once; none where they cannot be read."""
+    """Jobs that ended since the last call; none if the table cannot be read."""
     before = frozenset(st.session_state.get(SEEN, ()))
     ended = []
-    with suppress(JobError):  # the sidebar says so
+    with suppress(JobError):  # the sidebar shows the error
         st.session_state[SEEN] = now = _ids(under_way())
         for identifier in sorted(before - now):
             with suppress(JobError):  # it was removed from the list in another tab
@@ -202,12 +201,12 @@ def name(job: Job) -> str:
 
 
 def ranker(job: Job) -> str:
-    """The ranker of a training job, without its preset."""
+    """Ranker of a training job, without its preset."""
     return RankerName.of(str(job.parameters["ranker"])).base
 
 
 def recipe(job: Job) -> str:
-    """The recipe of a training job: ranker, preset, and what was changed.
+    """Recipe of a training job: ranker, preset, and changes.
 
     >>> recipe(Job("0", "train", {"ranker": "dlcm@small", "changes": {"seed": "3"}}))
     'dlcm@small seed=3'
@@ -221,7 +220,7 @@ def recipe(job: Job) -> str:
 
 
 def tuned_preset(job: Job) -> str:
-    """The preset that a search makes.
+    """Preset that a search makes.
 
     >>> tuned_preset(Job("0", "tune", {"ranker": "mart", "data": "mq2008", "name": None}))
     'mart@tuned_mq2008'
@@ -281,12 +280,12 @@ def _far(job: Job) -> str:
 
 
 def _seconds_left(progress: Mapping[str, Any], steps: Sequence[Step]) -> float | None:
-    """Seconds at the pace so far; None: too early to say, or time alone ends it."""
+    """Remaining seconds at the current pace; None: too early, or a time limit ends the job."""
     if progress.get("spent") is not None:
         return None
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     seconds = remaining_seconds(steps, str(progress["unit"]), part)
-    if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
+    if seconds is None and values.get("epoch_seconds"):  # too few steps: use the reported pace
         return float((progress["total"] - progress["done"] - part) * values["epoch_seconds"])
     return seconds
 
@@ -296,16 +295,16 @@ def _share(job: Job) -> float:
 
 
 def _report(job: Job) -> Progress:
-    """A job's latest report, without its values."""
+    """Latest report of a job, without its values."""
     given = job.progress or {"done": 0, "total": 1, "unit": ""}
     part, spent = given.get("part", 0.0), given.get("spent")
     return Progress(given["done"], given["total"], str(given["unit"]), part=part, spent=spent)
 
 
 def remaining_seconds(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:
-    """Seconds to the last step at the pace of the latest ones; None: too early to say.
+    """Seconds to the last step at the median pace of recent steps; None: too early.
 
-    A part in [0, 1) of the step after those of the history is done.
+    `part` in [0, 1) is the finished share of the next step.
 
     >>> remaining_seconds([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})],
     ...     "epochs")
@@ -314,6 +313,7 @@ def remaining_seconds(steps: Sequence[Step], unit: str, part: float = 0.0) -> fl
     latest = [step for step in steps if step.unit == unit][-RECENT_STEPS - 1 :]
     if len(latest) < 2:
         return None
+    # The median ignores pauses: a restarted job, a validation, a busy machine.
     paces = [
         (after.at - before.at) / max(1, after.done - before.done)
         for before, after in pairwise(latest)
@@ -322,7 +322,7 @@ def remaining_seconds(steps: Sequence[Step], unit: str, part: float = 0.0) -> fl
 
 
 def took(job: Job) -> float | None:
-    """Seconds from when it was first taken until it ended; None where it never ran to an end."""
+    """Seconds from the first start to the end, or to now; None if it never started."""
     if job.started is None:
         return None
     return max(0.0, (job.finished or time.time()) - job.started)
@@ -332,8 +332,8 @@ def outcome(job: Job, *, quality_first: bool = False) -> str:
     """End of a job, in a sentence without its reason.
 
     Args:
-        job: that ended.
-        quality_first: whether what a training reached comes before how long it took.
+        job: an ended job.
+        quality_first: True to put the measure of a training before its time.
 
     >>> outcome(Job("0", "train", {}, state="cancelled"))
     'cancelled'
@@ -353,8 +353,8 @@ def outcome(job: Job, *, quality_first: bool = False) -> str:
 def curve(steps: Iterable[Step]) -> pd.DataFrame:
     """Measurements of a training, one row per epoch or tree.
 
-    Columns done, loss, valid (NDCG@10), valid_loss, lists_per_second; a recipe that selects by
-    validation loss reports it as a negative value, larger being better.
+    Columns done, loss, valid (NDCG@10), valid_loss, lists_per_second. A recipe that selects by
+    validation loss reports the negative loss as `valid`, so that larger is better.
     """
     names = ["loss", "valid", "lists_per_second"]
     rows = [[step.done, *map(step.values.get, names)] for step in steps if step.unit in COUNTED]
@@ -365,7 +365,7 @@ def curve(steps: Iterable[Step]) -> pd.DataFrame:
 
 
 def press(verb: str, identifier: str) -> None:
-    """Do what a button says, as `act` does; the reason why not is a toast."""
+    """Handle the button of an action, as `act` does; an error becomes a toast."""
     try:
         if verb == "forget":
             job = table().get(identifier)

@@ -1,4 +1,4 @@
-"""The library as pages read it: cached entries, filters, archives."""
+"""The library for pages: cached entries, filters, archives."""
 
 import tempfile
 from collections import Counter
@@ -25,13 +25,13 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
 
 AT_ONCE = 100_000_000
-"""Bytes up to which an archive is written while the browser waits; larger ones by a job."""
+"""Bytes of the largest archive that is written while the browser waits, not by a job."""
 
 LEAST_DIGITS = 6
-"""Shorter words are not looked for in keys, where any digit stands somewhere."""
+"""Least length of a word to search in keys; shorter ones would match almost every key."""
 
 PAGES = {"data": "data", "ranker": "train"}
-"""Where things that are no studies live; a study lives on the page of its kind."""
+"""Pages of entries by kind; a study has the page of its kind."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Filter:
     """Filter of the library.
 
     Attributes:
-        kind: a kind of artefacts; empty: all.
-        data: the name of a data set; empty: all.
-        text: words that all occur in its names or summary, or long ones in its key.
+        kind: kind of artefacts; empty: all.
+        data: name of a data set; empty: all.
+        text: words that all occur in the entry's names or summary, or long ones in its key.
         parts: show parts of cross-fittings.
     """
 
@@ -53,7 +53,7 @@ class Filter:
 
 @services.until_stored(st.cache_resource, show_spinner="Looking through the store …")
 def entries() -> tuple[Entry, ...]:
-    """Everything in the store that a person has to do with, the newest first."""
+    """All entries of the store that users see, newest first."""
     return tuple(library.entries(services.store()))
 
 
@@ -64,18 +64,18 @@ def damaged_entries() -> tuple[DamagedEntry, ...]:
 
 
 def size() -> int:
-    """Bytes of everything in the store's folder, counted again every five minutes at least."""
+    """Bytes of all files in the store's folder, at most five minutes old."""
     return _size(services.folder_changes())
 
 
 def measured_again() -> None:
-    """Let the size be counted again."""
+    """Clear the cached size."""
     _size.clear()
 
 
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
 def _size(now: services.StoreState) -> int:
-    del now  # part of the memory's key alone
+    del now  # only part of the cache's key
     return cleaning.size(services.store())
 
 
@@ -86,12 +86,12 @@ def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
 
 
 def entry_name(entry: Entry) -> str:
-    """The names that people gave to an entry, else those of the rankers that it is of."""
+    """Names that users gave to an entry, else the display name of its ranker."""
     return ", ".join(entry.names) or with_display_names(entry.name)
 
 
 def data_of(every: Sequence[Entry]) -> dict[str, str]:
-    """The name of the data set of every entry, by its key; empty where none is stored."""
+    """Name of the data set of every entry, by key; empty if it is not stored."""
     names = {entry.key: entry.name for entry in every if entry.key.kind == "data"}
     data = {}
     for entry in every:
@@ -102,7 +102,7 @@ def data_of(every: Sequence[Entry]) -> dict[str, str]:
 
 
 def filter_entries(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
-    """The entries that a filter lets through, in their order."""
+    """Entries that match a filter, in input order."""
     data, words = data_of(every), wanted.text.casefold().split()
     return [
         entry
@@ -145,12 +145,12 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
 
 
 def stored_on(entry: Entry) -> datetime:
-    """When an entry was stored."""
+    """Time at which an entry was stored."""
     return datetime.fromisoformat(entry.artefact.created).astimezone(UTC)
 
 
 def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
-    """The page where an entry lives and what its address must say; none for scores."""
+    """Page of an entry and its query parameters; empty for scores."""
     kind = entry.key.kind
     if kind == "study" and is_of_runs(entry.artefact.recipe):
         return "benchmark", {"study": str(entry.key)}
@@ -165,10 +165,10 @@ def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
 
 
 def command(entry: Entry) -> str:
-    """The command that makes a ranker or a study again.
+    """Command that reproduces a ranker or a study.
 
     Raises:
-        UsageError: no flags say it.
+        UsageError: no flags express it.
     """
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "ranker":
@@ -177,24 +177,24 @@ def command(entry: Entry) -> str:
 
 
 def python(entry: Entry) -> str:
-    """The lines of Python that make a study again.
+    """Python code that reproduces a study.
 
     Raises:
-        UsageError: studies of its kind say it on their own page.
+        UsageError: only the study's own page can show it.
     """
     return reproduce.study_python(entry.artefact.recipe, entry.artefact.facts)
 
 
 def taken_along(chosen: Collection[Entry]) -> list[Entry]:
-    """Entries and all that they need."""
+    """Entries and all their dependencies."""
     return library.with_dependencies(entries(), [entry.key for entry in chosen])
 
 
 def archive_of(chosen: Sequence[Entry]) -> bytes:
-    """Entries and all that they need as the bytes of an archive.
+    """Entries and all their dependencies as the bytes of an archive.
 
     Raises:
-        ArtefactError: one of them is not as it was stored.
+        ArtefactError: one of them has changed since it was stored.
     """
     with tempfile.TemporaryDirectory() as room:
         out = Path(room) / "library.zip"

@@ -1,6 +1,6 @@
-"""The door: where a login is configured, nothing is shown before it.
+"""Login: if one is configured, nothing is shown before it.
 
-Streamlit does the OpenID Connect exchange; it is configured by `[auth]` in its secrets file.
+Streamlit does the OpenID Connect exchange, configured by `[auth]` in its secrets file.
 """
 
 import json
@@ -41,7 +41,7 @@ def has_logged_in(cookies: Mapping[str, str]) -> bool:
     """True if a request comes from a logged-in user, or if no login is required.
 
     Args:
-        cookies: of the request; the login's is signed by Streamlit.
+        cookies: cookies of the request; Streamlit signs the login's.
     """
     if not _configured():
         return True

@@ -1,4 +1,4 @@
-"""Page configuration and navigation, nothing else."""
+"""Entry point of the dashboard: page configuration and navigation."""
 
 import streamlit as st
 

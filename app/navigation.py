@@ -1,4 +1,4 @@
-"""The pages: title, place in addresses, what draws them, and what their addresses pin."""
+"""The pages: titles, paths, drawing functions and pinned address names."""
 
 import itertools
 from collections.abc import Callable
@@ -39,10 +39,10 @@ class Page:
     """One page.
 
     Attributes:
-        title: in the navigation.
-        path: in the address; empty: the page that an address without one shows.
-        draw: draws it.
-        about: its purpose, in words that a user would search for.
+        title: title in the navigation.
+        path: path in the address; empty: the first page.
+        draw: function that draws the page.
+        about: purpose, in words that a user would search for.
         pins: names that its address and link always hold, besides the data set.
     """
 
@@ -137,10 +137,10 @@ SECTIONS = {
         ),
     ),
 }  # fmt: skip
-"""The pages by area; the sidebar shows those of the area that one is in."""
+"""Pages by area; the sidebar shows those of the current area."""
 
 PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
-"""The pages by path."""
+"""Pages by path."""
 
 TITLES: dict[str, str] = {path: page.title for path, page in PAGES.items()}
-"""What the pages are called, by path: for links from one page to another."""
+"""Titles of pages by path, for links between pages."""

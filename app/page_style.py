@@ -1,14 +1,14 @@
 """Style of pages beyond Streamlit's theme: CSS in the page's head.
 
-It is there before anything is drawn, so that nothing moves when it comes. Pages are light or dark
-as the browser asks for: nothing here offers another theme.
+The CSS is there before anything is drawn, so that nothing moves when it loads. Pages follow the
+browser's light or dark mode; there is no other theme.
 """
 
 from shuffleproof.app.figures.style import BRIGHTER
 
 
 def _drawn_in(color: str) -> str:
-    """CSS selectors of the marks, lines and letters of a colour, in pictures and sidebar."""
+    """CSS selectors of marks, lines and letters of a colour, in figures and sidebar."""
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     marks = f'.js-plotly-plot :is(path, text)[style*="rgb({red}, {green}, {blue})"]'
     return f'{marks}, [data-testid=stSidebar] span[style*="{color}" i]'
@@ -18,7 +18,7 @@ DARK = "\n".join(
     f"  {_drawn_in(color)} {{ filter: brightness({factor}); }}"
     for color, factor in BRIGHTER.items()
 )
-"""Colours of rankers that the dark page would dim."""
+"""CSS rules that brighten rankers' colours on the dark page."""
 
 LOOKS = """<style>
 /* The answer and its picture are in view at 1280 x 720. */
@@ -130,5 +130,5 @@ html[data-page=present] .stApp:is(:has(.st-key-presented), :not(:has(h1)))
   .js-plotly-plot .scatterlayer path.point[style*="fill-opacity: 0"] { filter: brightness(1.5); }
 }
 </style>""".replace("/* dim colours */", DARK)
-"""Less empty space above the title; results of the sample greyed beside one's own data; contrast
-that all can read, in the dark too; room for what is drawn last; an answer to each press at once."""
+"""CSS of all pages: less space above the title, greyed sample results, readable contrast in light
+and dark, reserved room for late parts, immediate reaction to clicks."""

@@ -1,6 +1,6 @@
-"""The pictures of studies by the names that their sections call them.
+"""Figures of studies, by the picture names of their sections.
 
-`python -m shuffleproof.app.pictures STUDY OUT HOW` writes one of a stored study into a file.
+`python -m shuffleproof.app.pictures STUDY OUT HOW` writes a figure of a stored study to a file.
 """
 
 import json
@@ -50,11 +50,11 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "sparsity": retrieval.sparsity_curves,
     "cards": card.cards,
 }
-"""Functions that draw pictures from their facts, by name."""
+"""Functions from a picture's facts to its figure, by name."""
 
 
 def draw(picture: Picture) -> go.Figure:
-    """The figure of a picture."""
+    """Figure of a picture."""
     facts: Any = picture.complete.facts
     return PICTURES[picture.name](*facts)
 
@@ -63,9 +63,9 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
     """One picture of a study.
 
     Args:
-        result: of the study.
-        number: which, from 1, in the order of its sections.
-        measures: by default the study's.
+        result: result of the study.
+        number: number of the picture from 1, in the order of its sections.
+        measures: measures; empty: the study's.
 
     Raises:
         UsageError: it has no such picture.
@@ -86,15 +86,15 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
     """Write one picture of a stored study as PDF, SVG or PNG.
 
     Args:
-        directory: of the study.
+        directory: folder of the study.
         out: the file.
-        how: measures (none: the study's), number (from 1, in the order of its sections), size in
-            pixels, width (a name of WIDTHS instead of it, or empty), format (pdf, svg or png),
-            and caption: whether a line under the figure says what it is of.
+        how: measures (none: the study's); number (from 1, in the order of its sections); size in
+            pixels. Also width (a name of WIDTHS instead of size, or empty); format (pdf, svg or
+            png); caption (True: add a line on data and study under the figure).
 
     Raises:
         UsageError: it has no such picture.
-        ExportError: nothing here can draw it.
+        ExportError: a requirement is missing, or the drawing failed.
     """
     figure = figure_of(StudyResult.open(directory), how["number"], how["measures"])
     measure = next(iter(how["measures"]), "")

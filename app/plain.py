@@ -1,4 +1,4 @@
-"""Text of users shown as the text it is: names, ids, comments and quoted lines."""
+"""Escaping of users' text for Markdown: names, ids, comments and quoted lines."""
 
 import re
 
@@ -19,14 +19,14 @@ FIELDS = {
     "initial": "initial rankers", "set": "all settings", "data": "data set",
     "nulls": "NULL and NaN cells",
 }  # fmt: skip
-"""What forms call flags that are not called as their field."""
+"""Labels in forms of flags whose name differs from the field's."""
 
 JOINER = "\u2060"
-"""Takes no room and breaks no line, where Streamlit looks past backslashes."""
+"""Word joiner (zero width), for places where Streamlit ignores backslashes."""
 
 
 def escaped(text: str) -> str:
-    r"""Text that Streamlit's Markdown shows letter by letter: no link, image, colour or formula.
+    r"""Text escaped for Streamlit's Markdown: no link, image, colour or formula.
 
     >>> print(escaped("![x](y) :red[1] < 2"))
     \!\[x\](y) \:red\[1\] \< 2
@@ -40,7 +40,7 @@ def escaped(text: str) -> str:
 
 
 def refusal(error: Exception | str) -> str:
-    r"""A message of the core as `escaped` has it, with the words of forms for flags.
+    r"""Message of the core, escaped, with labels of forms in place of flags.
 
     >>> print(refusal("cut them (--depth 40), or name more with --initial"))
     cut them (“depth” 40), or name more with “initial rankers”
@@ -54,7 +54,7 @@ def refusal(error: Exception | str) -> str:
 
 
 def escaped_sentence(sentence: str) -> str:
-    r"""A sentence of ours as `escaped` has it, with the names of rankers for their labels.
+    r"""Sentence, escaped, with display names of rankers in place of labels.
 
     >>> print(escaped_sentence("setrank-imsab-init loses [0.1] to mart"))
     SetRank IMSAB + init loses \[0.1\] to MART

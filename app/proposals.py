@@ -1,7 +1,7 @@
-"""Proposals of forms for a data set: trained rankers that differ most, else the cheapest ones.
+"""Start values of forms for a data set: contrasting trained rankers, else the cheapest ones.
 
-A form whose button can be pressed at once must not begin hours of work by it, and what it proposes
-follows from what the page shows: no later work changes it.
+The defaults of a form must not start hours of work. They follow from what the page shows, so that
+later work does not change them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,10 +28,10 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
 TELLING = tuple(names[0] for names in CONTRAST)
-"""Who follows the order shown, and who does not."""
+"""A ranker that depends on the input order, and one that does not."""
 
 MOST = 6
-"""Rankers that are proposed for a study at once."""
+"""Most rankers that a form proposes."""
 
 DIGITS = 8
 
@@ -41,8 +41,8 @@ class Proposal:
     """Start values of a form.
 
     Attributes:
-        rankers: as a job names them.
-        lists: how the candidate lists are made.
+        rankers: names of rankers in jobs.
+        lists: recipe of the candidate lists.
     """
 
     rankers: tuple[str, ...]
@@ -50,7 +50,7 @@ class Proposal:
 
 
 def cheapest(name: str) -> str:
-    """A ranker at the preset that takes least, as a job names it.
+    """Name of a ranker at its cheapest preset, for a job.
 
     >>> cheapest("dlcm"), cheapest("random")
     ('dlcm@small', 'random')
@@ -62,7 +62,7 @@ def cheapest(name: str) -> str:
 
 
 def cheapest_lists() -> ListRecipe:
-    """Lists by the usual initial ranker at the preset that takes least.
+    """Lists by the default initial ranker at its cheapest preset.
 
     >>> cheapest_lists().initial
     ('lambdamart@small',)
@@ -72,19 +72,19 @@ def cheapest_lists() -> ListRecipe:
 
 
 def imported_rankers(data: str) -> list[str]:
-    """The rankers that came to a data set from outside, as a job names them, newest first."""
+    """External rankers of a data set, as named in jobs, newest first."""
     return [as_asked(ranker) for ranker in trained_rankers(data) if ranker.name in FILES]
 
 
 def as_asked(ranker: TrainedRanker) -> str:
-    """The ranker as a job names it: by its label, or by its key where no preset says it alone."""
+    """Name of a ranker in jobs: its label, or its key if no preset identifies it."""
     if ranker.preset is None or RankerName.of(ranker.label).digits:
         return f"{ranker.name}#{ranker.digest[:DIGITS]}"
     return ranker.label
 
 
 def trained_rankers(data: str) -> list[TrainedRanker]:
-    """The rankers trained on a data set, newest first; none where it is not stored any more."""
+    """Rankers trained on a data set, newest first; none if it is no longer stored."""
     try:
         fitting = training.fit_size(data)
     except ShuffleproofError:
@@ -93,13 +93,13 @@ def trained_rankers(data: str) -> list[TrainedRanker]:
 
 
 def field_texts(labels: Iterable[str]) -> Callable[[str], str]:
-    """Display texts of ranker labels in fields, also of typed ones."""
+    """Function from ranker labels in fields to display names, also for typed labels."""
     names = display_names(labels)
     return lambda label: names.get(label) or with_display_names(label)
 
 
 def texts(ranker: TrainedRanker) -> tuple[str, ...]:
-    """Names of a ranker in addresses, also earlier ones: by its key."""
+    """Names of a ranker in addresses: by its key, then names of earlier versions."""
     named = f"{ranker.name}#{ranker.digest[:DIGITS]}"
     file = RankerName.of(ranker.label).path
     once = () if RankerName.of(ranker.label).digits else (ranker.name,)
@@ -112,14 +112,14 @@ def lists_texts(recipe: ListRecipe) -> tuple[str, ...]:
 
 
 def for_training() -> tuple[str, ListRecipe]:
-    """Preset and lists of a training that can start at once."""
+    """Default preset and lists of a training."""
     return next(iter(training.PRESETS)), cheapest_lists()
 
 
 def for_study(data: str, shown: Artefact | None = None) -> Proposal:
-    """The study shown once more; else what stands out of what is trained; else the cheapest.
+    """Values of the study shown; else contrasting trained rankers; else the cheapest ones.
 
-    What stands out: the contrast of the data set; with shipped rankers one of every name.
+    If the contrasting rankers are shipped, one shipped ranker of every name is proposed.
     """
     rankers = trained_rankers(data)
     if shown is not None:
@@ -133,7 +133,7 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
 
 
 def standing_out(data: str) -> set[str]:
-    """The keys of the rankers that a page shows where its address names none; see `for_study`."""
+    """Keys of the default rankers of a page, chosen as in `for_study`."""
     rankers = trained_rankers(data)
     pair = contrast(rankers)
     chosen = _of_each(rankers, pair[0].lists) if pair and pair[0].is_bundled else pair
@@ -141,7 +141,7 @@ def standing_out(data: str) -> set[str]:
 
 
 def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list[TrainedRanker]:
-    """The first shipped ranker of every name on these lists, the most telling names first."""
+    """First shipped ranker of every name on these lists, the contrasting names first."""
     of: dict[str, TrainedRanker] = {}
     for ranker in as_they_came(rankers):
         if ranker.is_bundled and ranker.lists in {None, lists}:
@@ -151,7 +151,7 @@ def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list
 
 
 def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:
-    """The rankers and lists of a study, named so that a job finds the same ones."""
+    """Rankers and lists of a study, named so that a job finds the same ones."""
     of = {ranker.digest: ranker for ranker in rankers}
     preset = study.facts.get("preset")
     names = []

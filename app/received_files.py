@@ -1,6 +1,6 @@
-"""Files that a browser sent: written to the store at once, and let go from the session's memory.
+"""Files from the browser: written to the store at once and removed from the session's memory.
 
-What a person is choosing is a draft, which the session holds under a name of its own.
+The chosen files form a draft, which the session stores under a name.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,27 +18,27 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.words import counted
 
 LARGEST_FILE = 500
-"""Megabytes of one file."""
+"""Most megabytes of one file."""
 
 FileChoice = Literal["last", "all", "directory"]
-"""Which of the files chosen at once count."""
+"""Choice among uploaded files: the last one, all, or a directory."""
 
 
 def limit() -> int:
-    """Megabytes that one file may have; the widget would round the server's 512 to a gigabyte."""
+    """Most megabytes of one file; the widget would show the server's 512 MB as one gigabyte."""
     return min(LARGEST_FILE, int(st.get_option("server.maxUploadSize")))
 
 
 def uploader(
     draft_name: str, part: str, label: str, choice: FileChoice = "all", hint: str | None = None
 ) -> None:
-    """Draw an uploader of a part of a draft and what was chosen with it so far.
+    """Draw an uploader for a part of a draft, and the files chosen so far.
 
     Args:
         draft_name: name of the draft in this session.
-        part: of the draft.
-        label: of the uploader.
-        choice: which files count.
+        part: part of the draft.
+        label: label of the uploader.
+        choice: choice among the files.
         hint: a sentence of help.
     """
     _spool(draft_name, part, new_files(f"{draft_name} {part}", label, choice, hint=hint), choice)
@@ -48,12 +48,12 @@ def uploader(
 
 
 def drop_zone(draft_name: str, label: str, part_of: Callable[[str], str]) -> None:
-    """Draw one uploader of all parts of a draft; what was chosen is for the page to draw.
+    """Draw one uploader for all parts of a draft; the page draws the chosen files.
 
     Args:
         draft_name: name of the draft in this session.
-        label: of the uploader.
-        part_of: tells the part of a file by its name.
+        label: label of the uploader.
+        part_of: function from a file name to its part.
     """
     for file in new_files(f"{draft_name} files", label):
         _spool(draft_name, part_of(file.name), [file], "all")
@@ -63,16 +63,16 @@ def new_files(
     key: str, label: str, choice: FileChoice = "all", types: Sequence[str] | None = None,
     hint: str | None = None,
 ) -> Sequence[UploadedFile]:  # fmt: skip
-    """Draw an uploader; the files that arrived since it was drawn last, each once.
+    """Draw an uploader; return the files that arrived since the last run, each once.
 
-    It stays the same, so that a file dropped while others are taken is not lost with it. What the
-    session remembers of its files goes, since they would be given again when the page runs again.
+    The widget keeps its key, so that files dropped during a run are not lost. The session's value
+    is deleted, because Streamlit would return the same files in the next run.
 
     Args:
-        key: of the widget.
-        label: of the uploader.
-        choice: which files count.
-        types: endings of names that are accepted; None: all.
+        key: key of the widget.
+        label: label of the uploader.
+        choice: choice among the files.
+        types: accepted endings of names; None: all.
         hint: a sentence of help.
     """
     with st.container(key=f"uploader {key}"):
@@ -95,19 +95,19 @@ def draft(draft_name: str) -> Draft | None:
 
 
 def files_of_parts(draft_name: str, *parts: str) -> list[DraftFile]:
-    """The files of these parts of a draft."""
+    """Files of these parts of a draft."""
     held = draft(draft_name)
     return held.files(*parts) if held else []
 
 
 def errors(draft_name: str) -> None:
-    """Say which files could not be taken, once."""
+    """Draw the errors of refused files, once."""
     for error in st.session_state.pop(f"{draft_name} errors", []):
         st.error(refusal(error))
 
 
 def clear(draft_name: str) -> None:
-    """Forget what was chosen."""
+    """Remove all files of a draft."""
     held = st.session_state.pop(draft_name, None)
     if held:
         held.clear()
@@ -149,14 +149,14 @@ def _chosen(draft_name: str, file: DraftFile) -> None:
 
 
 def remove(draft_name: str, file: DraftFile) -> None:
-    """Take a file out of a draft; a callback."""
+    """Remove a file from a draft; a callback."""
     held = draft(draft_name)
     if held:
         held.remove(file)
 
 
 def in_words(size: int) -> str:
-    """A file's size.
+    """Size of a file in words.
 
     >>> in_words(900), in_words(12_340), in_words(1_240_161)
     ('900 bytes', '12.3 KB', '1.24 MB')

@@ -23,12 +23,12 @@ class RecentWork:
     """One piece of work.
 
     Attributes:
-        page: the address of the page that shows it; empty where none does.
+        page: path of the page that shows it; empty: no page.
         title: description; empty: the title of its page.
-        data: the data set's name; empty if it is no longer stored.
+        data: name of the data set; empty if it is no longer stored.
         age: in words.
-        number: its main number, in words.
-        address: what the page's address must say to show it.
+        number: main result, in words.
+        address: query parameters of the page.
     """
 
     page: str
@@ -40,10 +40,9 @@ class RecentWork:
 
 
 def recent_work(count: int) -> list[RecentWork]:
-    """The latest studies and rankers that were made here, newest first.
+    """Latest studies and rankers made here, newest first.
 
-    Parts of a cross-fitting and trials of searches are left out, and what a benchmark keeps of
-    rankers that learn nothing.
+    Parts of a cross-fitting, trials of searches, and rankers that learn nothing are left out.
     """
     root, searched = services.store().root, named_presets.searched_rankers(services.store())
     trials = {key for key, (_, trial) in searched.items() if trial is not None}
@@ -61,7 +60,7 @@ def recent_work(count: int) -> list[RecentWork]:
 
 def _is_whole(ranker: Artefact) -> bool:
     entry = registry.RANKERS.get(ranker.recipe["ranker"]["name"])
-    learns = entry is None or entry.learns  # those from outside are no entries
+    learns = entry is None or entry.learns  # external rankers have no entry
     return learns and "without part" not in str(ranker.recipe.get("lists"))
 
 
@@ -89,7 +88,7 @@ def _age(artefact: Artefact) -> str:
 
 
 def _trained_on(key: str) -> str:
-    """The name of the data set that a ranker was fitted on."""
+    """Name of the data set that a ranker was fitted on; empty if it is not stored."""
     for name in state.data_sets():
         if any(ranker.key == key for ranker in proposals.trained_rankers(name)):
             return name
@@ -98,7 +97,7 @@ def _trained_on(key: str) -> str:
 
 @services.until_stored()  # a study may be removed and made again
 def _number(key: str, kind: str) -> str:
-    """The main number of a study; empty where its kind has none here."""
+    """Main result of a study in words; empty for kinds without one."""
     try:
         if kind == "invariance":
             return _steadfast(key)
@@ -138,5 +137,5 @@ def _fall(key: str) -> str:
     levels = list(dict.fromkeys(of_family.level))
     if means.empty or len(levels) < 2:
         return ""
-    change = means[levels[-1]] - means[levels[0]]
+    change = means[levels[-1]] - means[levels[0]]  # input order of levels: unchanged first
     return f"{change.idxmin()} {signed(change.min())} {measure} at {levels[-1]:g} {family}"

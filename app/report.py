@@ -36,17 +36,17 @@ SAID: Mapping[type[sections.Section], str] = {
     sections.Finding: "<p>{}</p>",
     sections.Convention: "<p class='said'>{}</p>",
 }
-"""How the report shows texts."""
+"""HTML templates of text sections."""
 
 
 def report(studies: Sequence[Path]) -> str:
-    """The report of stored studies (their directories), in the order given."""
+    """Report of stored studies (their directories), in input order."""
     parts = [_study(directory) for directory in studies]
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'>"
         f"<title>Shuffleproof report</title><style>{STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script>"  # whole, so that the file needs nothing else
+        f"<script>{get_plotlyjs()}</script>"  # embedded: the file needs no network
         f"<body><h1>Will my ranker survive?</h1>{''.join(parts)}</body></html>"
     )
 
@@ -74,7 +74,7 @@ def section_html(section: sections.Section) -> str:
 
 
 def _picture(section: sections.Picture) -> str:
-    """A picture; the report's head holds the drawing program."""
+    """Picture as HTML; the report's head contains Plotly."""
     figure = draw(section)
     picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
     return f"<figure role='img' aria-label='{html.escape(alt_text(figure))}'>{picture}</figure>"
@@ -88,12 +88,12 @@ def _table(table: Table) -> str:
 
 
 def _folded(head: str, content: str) -> str:
-    """Content behind a line that opens it."""
+    """Content in a closed <details> element."""
     return f"<details><summary>{html.escape(head)}</summary>{content}</details>"
 
 
 def _methods(result: StudyResult) -> str:
-    """A paragraph for a paper, and what it cites."""
+    """Methods paragraph for a paper, with its references."""
     words = html.escape(paragraph(result.recipe, result.facts))
     works = "".join(
         f"<li>{html.escape(work)}</li>" for work in references(result.recipe, result.facts)
@@ -102,7 +102,7 @@ def _methods(result: StudyResult) -> str:
 
 
 def _recipe(result: StudyResult) -> str:
-    """Command that reproduces it, and its full recipe."""
+    """Command and Python code that reproduce a study, and its full recipe."""
     writers = [("As a command", study_command), ("In Python", study_python)]
     parts = [_folded(head, _written(write, result)) for head, write in writers]
     text = html.escape(json.dumps(result.recipe, indent=1))
@@ -112,7 +112,7 @@ def _recipe(result: StudyResult) -> str:
 def _written(write: Callable[[Facts, Facts], str], result: StudyResult) -> str:
     try:
         return f"<pre>{html.escape(write(result.recipe, result.facts))}</pre>"
-    except UsageError as error:  # no flags say it
+    except UsageError as error:  # no flags express it
         return f"<p>{html.escape(str(error))}</p>"
 
 

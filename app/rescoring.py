@@ -1,4 +1,4 @@
-"""Lists of a study that the resident scoring process scores again, as frames for bump charts."""
+"""Rescoring of a study's lists in the resident process, as frames for bump charts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +18,10 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 
 TRAINED = "shuffleproof.core.studies.query_answers"
-"""What answers for studies that train a ranker for each of their conditions."""
+"""Module that answers for studies with one trained ranker per condition."""
 
 PERTURBED = "shuffleproof.core.studies.kinds.perturbations.query"
-"""What answers for studies of perturbations and of the worst case."""
+"""Module that answers for studies of perturbations and of the worst case."""
 
 NUMBERS = ("shown", "answered", "shown_before", "answered_before", "score", "score_before")
 
@@ -35,7 +35,7 @@ def features() -> tuple[int, ...]:
 
 
 def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The levels of every family of a study, outwards from the unchanged one."""
+    """Levels of every family of a study, from the unchanged one outwards."""
     levels: dict[str, list[float]] = {}
     for family, level in recipe["perturbations"]:
         levels.setdefault(str(family), []).append(float(level))
@@ -43,7 +43,7 @@ def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
 
 
 def entry(family: str) -> PerturbationEntry | None:
-    """The entry of a family, a chain or an attack; None if the registry has none any more."""
+    """Entry of a family, a chain or an attack; None if the registry no longer has it."""
     try:
         return entry_of(family)
     except ShuffleproofError:
@@ -51,22 +51,22 @@ def entry(family: str) -> PerturbationEntry | None:
 
 
 def unit(family: str) -> str:
-    """The unit of a family's levels."""
+    """Unit of a family's levels."""
     known = entry(family)
     return known.unit if known else "level"
 
 
 def digest_of(artefact: Artefact, label: str) -> str:
-    """The digest of a ranker of a study whose rankers were trained before it."""
+    """Digest of a ranker that was trained before the study."""
     return INITIAL if label == INITIAL else str(dict(artefact.recipe["rankers"])[label])
 
 
 def ranker_of(trials: pd.DataFrame, seed: int) -> str:
-    """The ranker that answered in a trial, by its artefact's key.
+    """Artefact key of a trial's ranker.
 
     Args:
-        trials: of one ranker under one condition, a row a seed.
-        seed: which of them; the first where there is no such seed.
+        trials: trials of one ranker under one condition, one row per seed.
+        seed: seed of the trial; an unknown seed means the first one.
 
     Raises:
         UsageError: an external ranker that is not stored and cannot score again.
@@ -78,19 +78,19 @@ def ranker_of(trials: pd.DataFrame, seed: int) -> str:
     if not row["artefacts"]:
         raise UsageError(
             f"{row['ranker']} was named by a file or function and is not stored, so it cannot be "
-            "asked again here; bring it on the page Library, then run the study with it"
+            "asked again here; import it on the page From outside, then run the study with it"
         )
     return str(row["artefacts"])
 
 
 def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.DataFrame:
-    """Both answers to a list with kind and scores; moved: passed another document.
+    """Both rankings of a list, with kind and scores; `moved`: passed another document.
 
     Args:
         function: `module:name`, in the scoring process.
         artefact: the study.
-        query: its id.
-        question: what the function needs beside store, data set, lists and query.
+        query: id of the query.
+        question: arguments of the function in addition to store, data set, lists and query.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or the ranker was deleted.
@@ -99,7 +99,7 @@ def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.
         raise UsageError("this study was stored without its lists' recipe: run it again")
     where = {
         "store": str(services.store().root),
-        "data": state.data(),  # its name by now; the lists' digest says that it is the same set
+        "data": state.data(),  # current name; the digest of the lists identifies the data
         "recipe": artefact.facts["lists"],
         "query": query,
     }
@@ -119,6 +119,7 @@ def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
     before, after = (
         frame.loc[in_both, name].to_numpy(np.float32) for name in ("score_before", "score")
     )
+    # Only moves beyond the rounding error of the scores count.
     floor = of_scores(np.array([0, len(before)]), before).doubt
     moved = np.zeros(len(frame), dtype=bool)
     moved[in_both] = documents_moved(before, after, floor)
@@ -137,14 +138,14 @@ def perturbed(
     draw: int,
     columns: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """One query of one draw of a perturbation scored again.
+    """Rankings of one query, scored again under one draw of a perturbation.
 
     Args:
         artefact: the study.
         point: ranker, family and level.
-        query: its id.
-        draw: which one.
-        columns: features to be shown before and after.
+        query: id of the query.
+        draw: number of the draw.
+        columns: features to show before and after.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
@@ -161,7 +162,7 @@ def perturbed(
 
 
 def _trained(key: str, point: tuple[str, str, float], draw: int) -> str:
-    """The key of the ranker that was trained for a trial; empty where none was."""
+    """Key of the ranker trained for a trial; empty if none was trained."""
     trials = result(key).trials
     if "artefact" not in trials:
         return ""

@@ -1,4 +1,4 @@
-"""The trained rankers of a data set as runs: seeds in one row, and two rows query by query."""
+"""Trained rankers of a data set as a table, with all seeds of a ranker in one row."""
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,14 @@ MEASURE = "NDCG@10"
 
 
 def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
-    """Rankers that differ in their seed alone as one row, the newest first.
+    """One row per group of rankers that differ only in their seed, newest first.
 
     Args:
-        trained: as `training.trained`.
-        tested: a value on the test part by key, where a stored benchmark has it.
+        trained: table of `training.trained_rankers`.
+        tested: value on the test part by key, if a stored benchmark has it.
 
     Returns:
-        Beside the columns of `trained`: seeds, valid and test (means), valid_sd and test_sd
+        The columns of `trained`, and seeds, valid and test (means), valid_sd and test_sd
         (n - 1; NaN for one seed), and seconds (mean).
     """
     frame = trained.assign(test=trained["key"].map(tested).astype(float))
@@ -34,11 +34,12 @@ def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
 
 @services.until_stored()
 def tested_rankers(data: str) -> dict[str, float]:
-    """NDCG@10 on the test part of every ranker that a stored benchmark measured, by key.
+    """NDCG@10 on the test part of every ranker in a stored benchmark, by key.
 
-    Of several benchmarks the oldest counts, which no later one replaces.
+    Of several benchmarks the oldest counts, so that later ones do not change the value.
     """
     means: dict[str, float] = {}
+    # Oldest first with `setdefault`: later benchmarks do not change a shown value.
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)
         if (

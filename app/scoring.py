@@ -1,4 +1,4 @@
-"""The door to the resident scoring process: one for the server, started with it and disposable.
+"""Access to the resident scoring process: one per server, started with it and disposable.
 
 Torch and LightGBM load only in that process. Answers are cached by their arguments.
 """
@@ -26,15 +26,15 @@ log = logging.getLogger("shuffleproof")
 
 @dataclass(frozen=True)
 class DataDescription:
-    """A data set as the pages need it.
+    """Facts of a data set for pages that score.
 
     Attributes:
-        data: its name.
+        data: name of the data set.
         train: fingerprint of the training part.
         valid: fingerprint of the validation part.
         test: fingerprint of the test part.
         queries: ids of the test queries.
-        relevant: relevant documents of each test query.
+        relevant: number of relevant documents of each test query.
         features: ids of the features.
     """
 
@@ -48,19 +48,19 @@ class DataDescription:
 
     @property
     def telling(self) -> int:
-        """The place of the first query that has a relevant document, or 0."""
+        """Position of the first query with a relevant document, or 0."""
         return next((at for at, count in enumerate(self.relevant) if count), 0)
 
 
 @dataclass(frozen=True)
 class List:
-    """One query's list, and all that a question about it has to say.
+    """Identity of one query's list, for calls of the scoring process.
 
     Attributes:
-        data: the data set's name.
-        test: fingerprint of its test part, which holds the query.
-        recipe: how the lists are made.
-        query: the query's id.
+        data: name of the data set.
+        test: fingerprint of its test part, with the query.
+        recipe: recipe of the lists.
+        query: id of the query.
     """
 
     data: str
@@ -69,7 +69,7 @@ class List:
     query: str
 
     def question(self) -> dict[str, Any]:
-        """The question's parts that name the list."""
+        """Arguments of a call that identify the list."""
         return _data(self.data) | {"recipe": self.recipe.plain(), "query": self.query}
 
 
@@ -79,10 +79,10 @@ _ENDING = threading.Event()
 
 @lru_cache(maxsize=1)
 def resident() -> Resident:
-    """The server's scoring process."""
+    """Scoring process of the server."""
     process = Resident(first=f"{WORK}:libraries_loaded")
     atexit.register(process.close)
-    atexit.register(_ENDING.set)  # before the process is closed
+    atexit.register(_ENDING.set)  # runs before process.close: handlers run in reverse order
     return process
 
 
@@ -101,11 +101,11 @@ def _warm() -> None:
         recipes = list_recipes(rankers)
         if recipes:
             query_list = List(data.data, data.test, recipes[0], data.queries[data.telling])
-            for ranker in rankers:  # one at a time: a page's question need not wait for all
-                # others read rankings that these lists lack
+            for ranker in rankers:  # one call each, so that calls of pages get in between
+                # other rankers read rankings that these lists lack
                 if ranker.lists in {None, query_list.recipe}:
                     answers(query_list, (ranker,), "initial", "-initial")
-    except Exception as error:  # noqa: BLE001 (the pages say so when they ask)
+    except Exception as error:  # noqa: BLE001 (a page's own call shows the error)
         if _ENDING.is_set():
             return
         log.warning("the scoring process did not warm up: %s", error)
@@ -123,18 +123,18 @@ def describe(data: str) -> DataDescription:
 
 @st.cache_data(max_entries=64, show_spinner="Opening the data set …")
 def _described(data: str, root: str, named: str) -> DataDescription:
-    del root, named  # part of the memory's key alone
+    del root, named  # only part of the cache's key
     answer = resident().ask(f"{WORK}:describe_data", _data(data))
     return DataDescription(data, **{name: _tuple(value) for name, value in answer.items()})
 
 
 def rankers_of(data: DataDescription) -> list[TrainedRanker]:
-    """The rankers trained on a data set, newest first."""
+    """Rankers trained on a data set, newest first."""
     return services.trained_rankers(data.data, data.train, data.valid)
 
 
 def documents(query_list: List, orders: tuple[str, ...]) -> Documents:
-    """A list's documents, with the features that these orders sort by."""
+    """Documents of a list, with the features that these orders sort by."""
     return _documents(query_list, tuple(features_wanted(orders)))
 
 

@@ -1,8 +1,7 @@
 """The user's selection of rankers for all pages, and the baseline.
 
-The selection is what forms begin with and what pages of results show, as long as the address of a
-page names no rankers itself. Nothing but a person's tick changes it, and an empty one changes
-nothing.
+Forms start with the selection, and pages of results show it, unless the address of a page names
+rankers. Only the user changes it. An empty selection has no effect.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from shuffleproof.core.rankers.name import RankerName, display_names
 from shuffleproof.core.words import counted
 
 SELECTED, AGAINST = "selected", "pinned"
-"""In addresses: the rankers ticked, and the one that others are compared with."""
+"""Address keys of the selected rankers and of the baseline."""
 
 FOLLOWING = ("show", "baseline", "minus", "rankers", "ranker", "new.rankers")
 """Choices of pages that follow the selection when the user changes it."""
@@ -34,11 +33,11 @@ GLYPHS = {
     "triangle-nw": "◤", "triangle-se": "◢", "star-triangle-down": "▾", "hexagon2": "⬣",
     "arrow-up": "⬆", "arrow-down": "⬇",
 }  # fmt: skip
-"""The marks of pictures as letters."""
+"""Characters for the marks of figures."""
 
 
 def choose() -> None:
-    """Draw the choice in the sidebar, with the colour, dash and mark of who is chosen."""
+    """Draw the choice in the sidebar, with colour, dash and mark of the chosen rankers."""
     names = _offered(state.data())
     shown = display_names(names)
     options: dict[str, Sequence[str]] = {name: (name, shown[name]) for name in names}
@@ -67,16 +66,16 @@ def choose() -> None:
 
 
 def _offered(data: str) -> list[str]:
-    """Rankers that a study of a data set can take: by recipe, or external."""
+    """Rankers for a study of a data set: trainable or external ones."""
     try:
         brought = proposals.imported_rankers(data)
-    except ShuffleproofError:  # the data set is gone: its page says so
+    except ShuffleproofError:  # the data set is gone: the page shows the error
         brought = []
     return [*training.FITTED, *brought]
 
 
 def _follow() -> None:
-    """Let the choices of the page follow the selection that was just changed."""
+    """Reset the choices of the page, so that they follow the changed selection."""
     for name in FOLLOWING:
         st.session_state.pop(name, None)
         st.query_params.pop(name, None)
@@ -84,12 +83,12 @@ def _follow() -> None:
 
 
 def selection_changed() -> bool:
-    """True once after every change: the form starts again."""
+    """True once after every change, for forms to start again."""
     return bool(st.session_state.pop(CHANGED, False))
 
 
 def _line(name: str, look: Stroke, *, pinned: bool) -> str:
-    """A ranker's line and mark as pictures draw them, and its name."""
+    """HTML of a ranker's line, mark and name, as in figures."""
     kind = "solid" if look.dash == "solid" else "dashed"
     line = f"width:.9rem;border-top:3px {kind} {look.color}"
     against = " · baseline" if pinned else ""
@@ -102,21 +101,21 @@ def _line(name: str, look: Stroke, *, pinned: bool) -> str:
 
 
 def selected_rankers() -> tuple[str, ...]:
-    """The rankers chosen, the baseline among them; none: everybody."""
+    """Selected rankers, the baseline included; empty: no selection."""
     chosen = tuple(st.session_state.get(SELECTED) or ())
     pinned = st.session_state.get(AGAINST)
     return (*chosen, pinned) if chosen and pinned and pinned not in chosen else chosen
 
 
 def selected_among(labels: Iterable[str]) -> list[str]:
-    """Selected ones of these rankers; empty without a selection."""
+    """Selected rankers among these; empty without a selection."""
     return [label for label in labels if any(_is(label, name) for name in selected_rankers())]
 
 
 def among(labels: Iterable[str]) -> list[str]:
-    """Of the rankers of a result those that are chosen, beside them what is for comparison.
+    """Selected rankers among those of a result, with its references.
 
-    All of them without a selection, or if none of the selection is there.
+    All of them without a selection, or if the result has none of the selected.
     """
     there = list(labels)
     chosen = selected_among(there)
@@ -126,7 +125,7 @@ def among(labels: Iterable[str]) -> list[str]:
 
 
 def baseline(labels: Iterable[str], usual: str) -> str:
-    """Baseline of a page: the chosen one if its result has it, else the usual one."""
+    """Baseline of a page: the chosen one if its result has it, else the default."""
     pinned = st.session_state.get(AGAINST)
     return next((label for label in labels if pinned and _is(label, pinned)), usual)
 
@@ -136,7 +135,7 @@ def _is_reference(label: str) -> bool:
 
 
 def _is(label: str, name: str) -> bool:
-    """True if a result's label is of a selected ranker: at any preset, with any seed."""
+    """True if a result's label belongs to a selected ranker, at any preset or seed."""
     digits, label_digits = RankerName.of(name).digits, RankerName.of(label).digits
     if digits:
         return bool(label_digits) and (

@@ -42,9 +42,9 @@ from shuffleproof.core.words import counted
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (
     "default-src 'self'",
-    # Streamlit's page has one script, and loads that of our cards as a blob made by itself.
+    # Streamlit's page has one inline script, and loads the script of the cards as a blob.
     "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:",
-    "style-src 'self' 'unsafe-inline'",  # its components style themselves
+    "style-src 'self' 'unsafe-inline'",  # Streamlit's components have inline styles
     "img-src 'self' data: blob:",
     "font-src 'self' data:",
     "worker-src 'self' blob:",
@@ -64,27 +64,27 @@ HEADERS = (
 )
 OF_THE_FILE = frozenset(
     {b"content-length", b"etag", b"last-modified"}
-)  # not of the page made of it
+)  # wrong after the page is changed
 SWITCH_SECONDS = 0.0005
-"""Thread switch interval: pages are sent while their script runs."""
+"""Thread switch interval in seconds: pages are sent while their script runs."""
 
 MESSAGE, STATE = 32, 5
-"""Megabytes of a websocket's message, and of what a browser says that a page's controls are."""
+"""Most megabytes of a websocket's message, and of the widgets' state from a browser."""
 
 log = logging.getLogger("shuffleproof")
 OF_NO_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"
-"""Where Streamlit says of its caches that no page asks for them, as while the server starts."""
+"""Logger of Streamlit's warnings about caches used outside of a page, as at start-up."""
 
 
 class SecurityHeaders:
-    """Adds the policy to every answer; nothing may be loaded from, or sent to, another host."""
+    """ASGI filter that adds security headers; pages cannot load from or send to other hosts."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wrap an application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and the headers with the answer."""
+        """Pass the request on, and add the headers to the answer."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -97,19 +97,19 @@ class SecurityHeaders:
 
 
 def policy_for(host: str) -> list[str]:
-    """The rules for a page of this host: it may talk to its own server alone.
+    """Content security policy of a page of this host: it may only connect to its own server.
 
-    Older browsers do not count websockets among 'self', so they are named.
+    Older browsers do not count websockets as 'self', so they are listed.
     """
     named = f" ws://{host} wss://{host}" if OWN_HOST.fullmatch(host) else ""
     return [*ALLOWED, f"connect-src 'self'{named}"]
 
 
 class KnownBase:
-    """Tells the browser in the page itself where the server's root is, what Back means, its looks.
+    """ASGI filter that adds the server's root, the script for Back, and the CSS to the page.
 
-    Streamlit's page finds its server by asking below its own address first, which is a failed
-    request (and an error in the browser's console) for every address below the root.
+    Without the root, Streamlit's page first requests paths below its own address. Below the root
+    that is a failed request, and an error in the browser's console.
     """
 
     def __init__(self, app: ASGIApp, base_path: str) -> None:
@@ -122,11 +122,12 @@ class KnownBase:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass requests on; pages get script and style at the head of their head."""
+        """Pass requests on; add scripts and styles at the start of a page's <head>."""
         wanted = dict(scope.get("headers", ())).get(b"accept", b"")
         if scope["type"] != "http" or b"text/html" not in wanted:
             await self.app(scope, receive, send)
             return
+        # Without compression the answer is HTML text, into which the head can be inserted.
         plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
         start: Message = {}
         body = bytearray()
@@ -147,10 +148,10 @@ class KnownBase:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, message, and the id that an error message shows."""
+    """Log format with one JSON object per line: time, level, message, id of the error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Line of a record."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),
@@ -165,12 +166,12 @@ class JsonLines(logging.Formatter):
 
 
 async def health(_request: Request) -> JSONResponse:
-    """The process lives."""
+    """Liveness: the process answers."""
     return JSONResponse({"status": "ok"})
 
 
 async def ready(_request: Request) -> JSONResponse:
-    """The store can be read, so pages can answer."""
+    """Readiness: the store can be read."""
     from shuffleproof.app import services  # noqa: PLC0415 (only when asked, after the server is up)
 
     try:
@@ -183,12 +184,12 @@ async def ready(_request: Request) -> JSONResponse:
 
 
 async def overview(request: Request) -> RedirectResponse:
-    """The first page by its name: it stands at the root, with whatever was chosen."""
+    """Redirect from the first page's name to the root, with the query parameters."""
     return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
 
 
 def on_script_error(error: Exception) -> bool:
-    """Show a sentence and a log id, never a traceback; the log has the rest."""
+    """Show a message with a log id, never a traceback, and log the traceback."""
     error_id = secrets.token_hex(4)
     log.error("page failed: %s", error, exc_info=error, extra={"error_id": error_id})
     st.error(
@@ -200,24 +201,24 @@ def on_script_error(error: Exception) -> bool:
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Start the scoring process, and the worker where work was left; freeze what start-up made."""
+    """Start the scoring process and a worker for unfinished jobs; freeze start-up objects (gc)."""
     from shuffleproof.app import scoring, services  # noqa: PLC0415 (after the server's configuration is set)
 
     scoring.start()
     store = services.store()
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
         start_waiting(store)
-    # else the first visitor waits
+    # Import these pages now; otherwise the first visitor would wait.
     for name in ("overview", "invariance", "ranking_degradation"):
         import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # Streamlit collects after every run: it then skips all objects of start-up
     yield {}
     scoring.resident().close()
 
 
 class Dashboard(st.App):
-    """Streamlit's application, which keeps uploaded files on the disk instead of in memory."""
+    """Streamlit's application with uploaded files on disk instead of in memory."""
 
     def _create_runtime(self) -> Runtime:
         runtime: Any = super()._create_runtime()
@@ -234,7 +235,7 @@ def spool() -> Spool | None:
 
 
 def all_lines_as_json() -> None:
-    """Let every line of the log be a JSON object, those of Streamlit and the web server too."""
+    """Write all log lines as JSON objects, including those of Streamlit and the web server."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
 
@@ -251,10 +252,10 @@ def all_lines_as_json() -> None:
 
 
 def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
-    """The ASGI application, served below a path of a proxy's or at the root.
+    """ASGI application, served at the root or below a proxy's path.
 
-    Streamlit compares the host of websockets only; here every request's is, so that no page of
-    another name that points to this address (DNS rebinding) can read anything.
+    Streamlit checks the host of websockets only. Here the host of every request is checked, so
+    that a foreign name that points to this address (DNS rebinding) cannot read anything.
     """
     below = base_path.strip("/")
     roots = ["", f"/{below}"] if below else [""]
@@ -279,12 +280,12 @@ def _hosts(allow_host: Sequence[str]) -> list[str]:
 
 
 def settings(beside: Path = Path(__file__).parents[1]) -> dict[str, Any]:
-    """Streamlit's options of `.streamlit/config.toml`, where Streamlit does not find them itself.
+    """Streamlit's options of `config.toml` in an installed package, which Streamlit does not find.
 
-    An installed package cannot have a folder of that name: its file lies in `streamlit`.
+    A package cannot contain a folder `.streamlit`: its file is in `streamlit`.
 
     Args:
-        beside: the folder in which `app` lies.
+        beside: parent folder of `app`.
     """
     installed = beside / "streamlit" / "config.toml"
     if not installed.is_file():
@@ -315,7 +316,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(given: Sequence[str]) -> None:
-    """Start the server and stay until it ends."""
+    """Start the server and run until it ends."""
     parser = argparse.ArgumentParser(prog="python -m shuffleproof.app.server", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=8501)
@@ -334,7 +335,7 @@ def main(given: Sequence[str]) -> None:
 
 def _going_on() -> str:
     """Message about jobs that outlive the server; empty if there are none."""
-    with suppress(JobError):  # the page Jobs tells it
+    with suppress(JobError):  # the page Jobs shows the error
         running = len(jobs_of(default_store()).list("running"))
         if running:
             go = "goes" if running == 1 else "go"

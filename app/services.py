@@ -1,4 +1,4 @@
-"""Cached doors to the core: what pages ask for, found without torch and without training."""
+"""Cached access to the core for pages, without torch and without training."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from shuffleproof.core.studies.question import preset_of
 KEPT = ("artefacts", "names", named_presets.FOLDER)
 
 StoreState = tuple[tuple[str, int], ...]
-"""The folders of the store and when each changed last."""
+"""Folders of the store with their times of last change."""
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 @st.cache_resource
 def store() -> Store:
-    """The user's store, with the shipped artefacts behind it."""
+    """User's store, with the shipped artefacts as a fallback."""
     return default_store()
 
 
@@ -40,6 +40,7 @@ def folder_changes(kinds: Sequence[str] = KEPT) -> StoreState:
     Args:
         kinds: folders of the store, in the user's and in the shipped part.
     """
+    # Times of folders, not of files: storing, removing and renaming change the folder.
     places = [root / kind for root in (store().root, *store().bundled) for kind in kinds]
     return tuple(
         (str(place), place.stat().st_mtime_ns if place.is_dir() else 0) for place in places
@@ -49,20 +50,20 @@ def folder_changes(kinds: Sequence[str] = KEPT) -> StoreState:
 def until_stored(
     cache: Any = st.cache_data, kinds: Sequence[str] = KEPT, **settings: Any
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
-    """Remember a function's answers: manifests are read again only when something was stored.
+    """Cache a function's results until something is stored, removed or named.
 
     Args:
-        cache: `st.cache_resource` if sessions share the answer, which must not be changed.
-        kinds: folders of the store; a change there invalidates the answers.
-        settings: of the cache.
+        cache: `st.cache_resource` if sessions share the result, which must not be changed.
+        kinds: folders of the store; a change there invalidates the results.
+        settings: arguments of the cache.
     """
 
     def remembering(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         def answer(state: StoreState, *given: Arguments.args, **more: Arguments.kwargs) -> Answer:
-            del state  # part of the memory's key alone
+            del state  # only part of the cache's key
             return function(*given, **more)
 
-        # Streamlit tells its memories apart by the names of their functions.
+        # Streamlit identifies caches by the names of their functions.
         answer.__module__, answer.__qualname__ = function.__module__, function.__qualname__
         remembered = cache(**{"max_entries": 64, "show_spinner": False} | settings)(answer)
 
@@ -78,10 +79,10 @@ def until_stored(
 
 @until_stored()
 def studies(kind: str, data: str) -> list[Artefact]:
-    """Stored studies of one kind on one data set, whatever its name was then, newest first."""
+    """Stored studies of one kind on one data set, also under earlier names, newest first."""
     try:
         fingerprint = data_set(data).facts.get("fingerprint")
-    except ArtefactError:  # deleted: its studies are still known by its name
+    except ArtefactError:  # the data set is deleted; its studies still have its name
         fingerprint = None
     if fingerprint is None:
         named = store().artefacts("study")
@@ -95,17 +96,17 @@ def studies(kind: str, data: str) -> list[Artefact]:
 
 @until_stored()
 def data_set(name: str) -> Artefact:
-    """The stored data set of a name, the sample's included.
+    """Stored data set with a name, the sample included.
 
     Raises:
-        ArtefactError: there is none.
+        ArtefactError: no such data set.
     """
     return store().resolve(sample_key() if name == SAMPLE else name, KIND)
 
 
 @until_stored(st.cache_resource)
 def artefacts(kind: str) -> tuple[Artefact, ...]:
-    """All that is stored of a kind, by key; unreadable ones are left out."""
+    """All stored artefacts of a kind, by key, without unreadable ones."""
     stored = tuple(store().artefacts(kind))
     for artefact in stored if kind == "ranker" else ():
         if file := artefact.recipe["ranker"].get("file"):
@@ -119,7 +120,7 @@ def _trained(data: str, train: str, valid: str) -> tuple[TrainedRanker, ...]:
 
 
 def trained_rankers(data: str, train: str, valid: str) -> list[TrainedRanker]:
-    """The rankers trained on a data set, whose parts have these fingerprints, newest first."""
+    """Rankers trained on the data set with these fingerprints, newest first."""
     return list(_trained(data, train, valid))
 
 
@@ -129,7 +130,7 @@ def arrival_order(artefact: Artefact) -> Arrival:
 
 
 def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
-    """The study with the current name of its data set in its facts, if the old name is gone."""
+    """Study with the current name of its data set, if the old name no longer exists."""
     if study.facts["data"] in known:
         return study
     return replace(study, facts={**study.facts, "data": data})
@@ -137,11 +138,11 @@ def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def fold(key: str) -> Fold:
-    """A stored data set, memory-mapped, by its artefact's key."""
+    """Stored data set, memory-mapped, by its artefact's key."""
     return mapped_file.open_fold(store().resolve(key, KIND).path)
 
 
 @st.cache_data(ttl=30, show_spinner=False)
 def sample_key() -> str:
-    """The key of the shipped sample, ingested first if need be."""
+    """Key of the shipped sample, which is ingested first if necessary."""
     return str(find(SAMPLE, store()).key)

@@ -1,7 +1,7 @@
-"""The sidebar on every page: the data set in use, jobs under way, news of ends, then the pages.
+"""The sidebar of all pages: data set in use, active jobs, ended jobs, links to pages.
 
-The jobs are looked at every second while there are any, else every five; when one ends, the page
-is drawn again and a toast says so.
+Jobs are read every second while one is active, else every five seconds. When one ends, the page
+is drawn again, with a toast.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.name import number_names, with_display_names
 
 SHOWN = 3
 ADDING = ("data", "Add data")
-"""The page and tab that tell the end of an upload themselves."""
+"""Page and tab that report the end of an upload themselves."""
 ICONS = {
     "done": ":material/check_circle:",
     "failed": ":material/error:",
@@ -30,30 +30,30 @@ ICONS = {
 
 
 class NavigationPage(Protocol):
-    """A page as the navigation knows it."""
+    """Page of the navigation."""
 
     @property
     def title(self) -> str:
-        """Its label."""
+        """Label of the page."""
 
     @property
     def path(self) -> str:
-        """Its place in the address."""
+        """Path of the page."""
 
     @property
     def about(self) -> str:
-        """Its purpose."""
+        """Purpose of the page."""
 
     @property
     def draw(self) -> Callable[[], None]:
-        """Function that draws it."""
+        """Function that draws the page."""
 
 
 def draw(path: str = "") -> None:
-    """Draw the head of the sidebar and tell what ended; call it once a run, before the page.
+    """Draw the top of the sidebar and toasts of ended jobs; call it once per run, before the page.
 
     Args:
-        path: of the page that is shown; it may tell some ends itself.
+        path: path of the current page, which may report some ends itself.
     """
     state.choose_data()
     selection.choose()
@@ -63,15 +63,15 @@ def draw(path: str = "") -> None:
 
 
 def watch() -> None:
-    """Draw the jobs under way; call it after the links, which they would push down."""
+    """Draw the active jobs; call it after the links, which they would push down."""
     with st.sidebar:
         st.fragment(_watch, run_every=jobs.pace())()
 
 
 def place() -> Literal["sidebar", "hidden"]:
-    """Position of Streamlit's navigation: on phones in the sidebar, which it then closes.
+    """Position of Streamlit's navigation: on phones in the sidebar, which a click then closes.
 
-    Elsewhere `navigation` draws it below the head, which many pages would push out of sight.
+    Elsewhere it is hidden, and `navigation` draws the links below the top of the sidebar.
     """
     return "sidebar" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "hidden"
 
@@ -79,13 +79,13 @@ def place() -> Literal["sidebar", "hidden"]:
 def sections(
     areas: Mapping[str, Sequence[NavigationPage]], path: str
 ) -> dict[str, list[StreamlitPage]]:
-    """The pages by area, as Streamlit takes them.
+    """Pages by area, for `st.navigation`.
 
-    On telephones it draws them itself: the pages of the area that one is in, the first of others.
+    On phones Streamlit draws the links: all pages of the current area, the first of other areas.
 
     Args:
-        areas: the pages of each, by its name.
-        path: of the page that is shown.
+        areas: pages by name of the area.
+        path: path of the current page.
     """
     small = place() == "sidebar"
     drawn: dict[str, list[StreamlitPage]] = {}
@@ -104,15 +104,15 @@ def sections(
 
 
 def shown_path(areas: Mapping[str, Sequence[NavigationPage]]) -> str:
-    """The path of the page in the address; empty: the first page, also behind a proxy."""
+    """Path of the current page; empty: the first page, also behind a proxy."""
     last = urlsplit(str(st.context.url or "")).path.rstrip("/").rpartition("/")[2]
     return last if any(page.path == last for pages in areas.values() for page in pages) else ""
 
 
 def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: StreamlitPage) -> None:
-    """Draw the links to the areas, and below its area those to the pages beside the one shown.
+    """Draw the links to all areas, and to all pages of the current area.
 
-    Streamlit draws them on telephones.
+    On phones Streamlit draws the links.
     """
     if place() == "sidebar":
         return
@@ -129,7 +129,7 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
 
 
 def present_button() -> None:
-    """Draw the button that shows the study of the page, or the first, on a projector."""
+    """Draw the button that presents the study of the page, or the first one, on a projector."""
     with st.sidebar:
         if st.button("Present", icon=":material/slideshow:", type="tertiary", shortcut="P"):
             study = address.says("study")[-1:]
@@ -140,10 +140,10 @@ def present_button() -> None:
 
 
 def search(pages: Mapping[str, NavigationPage]) -> None:
-    """Draw the search for pages, data sets, rankers and studies, and go where it leads.
+    """Draw the search for pages, data sets, rankers and studies, and open the chosen result.
 
     Args:
-        pages: by path.
+        pages: pages by path.
     """
     about = tuple((path, page.title, page.about) for path, page in pages.items())
     places = _places(about, tuple(state.data_sets()))
@@ -160,7 +160,7 @@ GO = "searched for"
 
 
 def _found() -> None:
-    """Remember what was chosen, and leave the box empty for the next search."""
+    """Store the chosen result, and empty the search box."""
     st.session_state[GO], st.session_state["search"] = st.session_state["search"], None
 
 
@@ -168,7 +168,7 @@ def _found() -> None:
 def _places(
     pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str]
 ) -> dict[str, tuple[str, dict[str, str]]]:
-    """By what they are called: the page, and what its address must say."""
+    """Page and query parameters by name of the search result."""
     titles = {path: title for path, title, _ in pages}
     places: dict[str, tuple[str, dict[str, str]]] = {
         f"{title} · {about}": (path, {}) for path, title, about in pages if path
@@ -190,7 +190,7 @@ def _places(
 
 
 def progress_words(job: Job) -> str:
-    """The news that a job ended, as Markdown."""
+    """Message about an ended job, as Markdown."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.state == "failed" else ""
     outcome = jobs.outcome(job, quality_first=True)  # a toast shows three lines
     name, result = escaped_sentence(jobs.name(job)), study_access.place_of_job(job)

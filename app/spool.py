@@ -1,7 +1,7 @@
-"""Files that browsers send: on the disk as soon as they are here, few enough, gone with the window.
+"""Uploaded files on disk, within limits, deleted with the session of the browser window.
 
-Streamlit keeps every file in memory, any number of them, until the window's session ends, also
-those that no page reads.
+Streamlit alone holds any number of files in memory until the session ends, also files that no
+page reads.
 """
 
 import shutil
@@ -18,23 +18,23 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from shuffleproof.app.uploads import SPARE
 
 FILES, BYTES = 200, 1 << 32
-"""Files, and bytes, that one browser window may have lying here."""
+"""Most files, and most bytes, of one browser window."""
 
 ALL_BYTES = 1 << 34
-"""Bytes that all windows together may have lying here."""
+"""Most bytes of all windows together."""
 
 UNDER_WAY = 1 << 30
-"""Bytes that may be under way at once: Streamlit takes each file in whole."""
+"""Most bytes in transfer at the same time: Streamlit reads each file completely into memory."""
 
 
 @dataclass(frozen=True)
 class SpooledFile:
-    """One file.
+    """One uploaded file.
 
     Attributes:
-        record: Streamlit's, without the bytes.
-        path: where they are.
-        bytes: how many.
+        record: Streamlit's record, without the content.
+        path: path of the content.
+        bytes: size of the content.
     """
 
     record: UploadedFileRec
@@ -43,10 +43,10 @@ class SpooledFile:
 
 
 class Spool(MemoryUploadedFileManager):
-    """Streamlit's keeper of uploaded files, with a folder for a memory."""
+    """Streamlit's manager of uploaded files, with a folder instead of memory."""
 
     def __init__(self, endpoint: str, folder: Path) -> None:
-        """Keep files in a folder, which is made when there is one to keep."""
+        """Store files in a folder, which is made with the first file."""
         super().__init__(endpoint)
         self.folder = folder
         self._windows: dict[str, dict[str, SpooledFile]] = defaultdict(dict)
@@ -55,7 +55,7 @@ class Spool(MemoryUploadedFileManager):
 
     @contextmanager
     def arriving(self, session: str, size: int) -> Iterator[str]:
-        """Keep room for a file on its way; yields why there is none, or nothing."""
+        """Reserve room for a file in transfer; yield the reason of a refusal, or an empty text."""
         with self._guard:
             full = self._full(session, size)
             if not full:
@@ -70,6 +70,7 @@ class Spool(MemoryUploadedFileManager):
         window_files = self._windows.get(session, {})
         every = [file for window in self._windows.values() for file in window.values()]
         parent = next(folder for folder in (self.folder, *self.folder.parents) if folder.exists())
+        # Files in transfer are not on disk yet, so their bytes are reserved.
         free = shutil.disk_usage(parent).free - SPARE - self._under_way
         if len(window_files) >= FILES:
             return f"No more than {FILES} files of a window; take some out"
@@ -82,7 +83,7 @@ class Spool(MemoryUploadedFileManager):
         return ""
 
     def add_file(self, session_id: str, file: UploadedFileRec) -> None:
-        """Write a file to the disk; its bytes leave the memory."""
+        """Write a file to disk and drop its content from memory."""
         path = self.folder / _plain(session_id) / _plain(file.file_id)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
@@ -91,7 +92,7 @@ class Spool(MemoryUploadedFileManager):
             self._windows[session_id][file.file_id] = lying
 
     def get_files(self, session_id: str, file_ids: Sequence[str]) -> list[UploadedFileRec]:
-        """The files of a window that a page reads now; those that are gone are left out."""
+        """Files of a window with their content; missing ones are left out."""
         window_files = self._windows.get(session_id, {})
         lying = [
             window_files[name]
@@ -101,14 +102,14 @@ class Spool(MemoryUploadedFileManager):
         return [file.record._replace(data=file.path.read_bytes()) for file in lying]
 
     def remove_file(self, session_id: str, file_id: str) -> None:
-        """Take one file away."""
+        """Delete one file."""
         with self._guard:
             file = self._windows.get(session_id, {}).pop(file_id, None)
         if file is not None:
             file.path.unlink(missing_ok=True)
 
     def remove_session_files(self, session_id: str) -> None:
-        """Take away what a window left."""
+        """Delete all files of a window."""
         with self._guard:
             self._windows.pop(session_id, None)
         shutil.rmtree(self.folder / _plain(session_id), ignore_errors=True)
@@ -119,7 +120,7 @@ def _bytes(files: Iterable[SpooledFile]) -> int:
 
 
 def _plain(name: str) -> str:
-    """An id as the name of a file: Streamlit's are letters, digits and dashes, others are not.
+    """File name for an id; ids other than letters, digits and dashes are written in hex.
 
     >>> _plain("0f-1"), _plain("../x")
     ('0f-1', '2e2e2f78')

@@ -1,4 +1,4 @@
-"""The data set in use, chosen once for every page, and what the address asks for in vain."""
+"""The data set in use, common to all pages, and missing options of the address."""
 
 from collections.abc import Collection
 
@@ -11,17 +11,17 @@ from shuffleproof.core.data.catalogue import KIND, SAMPLE
 
 WANTED = "data wanted"
 USE = "use"
-"""In links between pages: another data set than the one in use, which `data` cannot change."""
+"""Address key in links between pages that switch the data set, which `data` cannot do."""
 
 DIALOG = "dialog"
-"""Under which the session remembers that one is open."""
+"""Session key of an open dialog."""
 
 
 def draw_again() -> None:
-    """Let the page run again, from a part of it that is drawn every second.
+    """Run the whole page again, from a fragment that is drawn every second.
 
-    Nothing happens while the whole page runs: it would end there, and what is drawn below would
-    never hear of the button that was pressed. Nor while a dialog is open, which would close.
+    Does nothing during a run of the whole page: a rerun would end it, and widgets below would miss
+    a pressed button. Does nothing while a dialog is open, which a rerun would close.
     """
     context = get_script_run_ctx()
     if context is not None and context.fragment_ids_this_run and DIALOG not in st.session_state:
@@ -29,17 +29,17 @@ def draw_again() -> None:
 
 
 def dialog_opened() -> None:
-    """Remember that a dialog is open; said where it is drawn, whose end makes the page run."""
+    """Record that a dialog is open; call it in the dialog."""
     st.session_state[DIALOG] = True
 
 
 def page_begun() -> None:
-    """Remember that no dialog is open: the whole page runs, which closes it."""
+    """Record that no dialog is open: a run of the whole page closes it."""
     st.session_state.pop(DIALOG, None)
 
 
 def data_sets() -> list[str]:
-    """The names of the data sets there are, the shipped sample first."""
+    """Names of all data sets, the shipped sample first."""
     named = [name for name, key in services.store().names().items() if key.kind == KIND]
     return [SAMPLE, *(name for name in named if name != SAMPLE)]
 
@@ -61,21 +61,21 @@ def choose_data() -> None:
 
 
 def use_data(name: str) -> None:
-    """Use another data set from now on: the page runs again."""
+    """Switch to another data set and run the page again."""
     st.session_state[WANTED] = name
     st.rerun()
 
 
 def data() -> str:
-    """The data set in use."""
+    """Name of the data set in use."""
     return st.session_state.get("data") or SAMPLE
 
 
 def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
     """Values of a name in the address that are not among the options.
 
-    Call it before the widget of that name is drawn, which takes such values out of the address;
-    they are remembered until another choice is made or another page is opened.
+    Call it before the widget of that name, which removes such values from the address. They are
+    remembered until the choice or the page changes.
     """
     wanted = tuple(st.query_params.get_all(name))
     missing = tuple(dict.fromkeys(value for value in wanted if value not in options))
@@ -93,12 +93,12 @@ def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
 
 
 def instead(what: str, missing: Collection[str], *shown: str) -> None:
-    """Say what the address asked for in vain, if anything, and what is shown instead.
+    """Draw a warning about missing values of the address, if any, and their replacements.
 
     Args:
-        what: the kind of thing, in the singular.
-        missing: what `missing_option` found.
-        shown: what was chosen for it.
+        what: kind of the values, in the singular.
+        missing: values from `missing_option`.
+        shown: replacements.
     """
     if missing:
         words = f"Not found here: {what} {', '.join(missing)}, which the address asks for. "

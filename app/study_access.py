@@ -1,4 +1,4 @@
-"""Stored studies for every page: those of a data set, computed values, dates."""
+"""Stored studies for pages: studies of a data set, cached values, dates."""
 
 import hashlib
 import pickle
@@ -20,14 +20,14 @@ from shuffleproof.core.studies.result import StudyResult
 
 
 def _name(function: FunctionType) -> str:
-    """A function of a module by its name, which must be unique."""
+    """Unique name of a module's function."""
     if "<" in function.__qualname__:
         raise ValueError(f"{function.__qualname__} has no name of its own")
     return f"{function.__module__}.{function.__qualname__}"
 
 
 def _content(frame: pd.DataFrame) -> bytes:
-    """A digest of all of a frame; Streamlit's own reads a sample of a long one."""
+    """Digest of a whole frame; Streamlit's own hash reads only a sample of a long one."""
     return hashlib.sha256(pickle.dumps(frame)).digest()
 
 
@@ -35,19 +35,19 @@ BY_CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
     FunctionType: _name,
     pd.DataFrame: _content,
 }
-"""What answers and pictures are remembered by."""
+"""Hash functions of arguments, for the caches of values and figures."""
 
 CallParameters = ParamSpec("CallParameters")
 Value = TypeVar("Value")
 
 
 def stored_studies(kind: str, data: str) -> dict[str, Artefact]:
-    """The stored studies of a kind on a data set by key, newest first."""
+    """Stored studies of a kind on a data set, by key, newest first."""
     return {str(artefact.key): artefact for artefact in services.studies(kind, data)}
 
 
 def place(artefact: Artefact) -> tuple[str, dict[str, str]]:
-    """The page that shows a study, and what its address must say: of which data it is."""
+    """Page of a study, and its query parameters: the data and the study."""
     kind, data = str(artefact.recipe["kind"]), str(artefact.facts.get("data", ""))
     of = "collection" if kind in COLLECTION_STUDIES else state.USE
     of = "preferences" if kind in PREFERENCE_STUDIES else of
@@ -55,7 +55,7 @@ def place(artefact: Artefact) -> tuple[str, dict[str, str]]:
 
 
 def place_of_job(job: Job) -> tuple[str, dict[str, str]] | None:
-    """The page that shows what a job made, and what its address must say; None: nothing there."""
+    """Page of a job's result, and its query parameters; None: no result to show."""
     if job.state != "done":
         return None
     if job.kind == "ingest":
@@ -68,7 +68,7 @@ def place_of_job(job: Job) -> tuple[str, dict[str, str]] | None:
     key = job.result.get("artefact") if isinstance(job.result, dict) else None
     try:
         artefact = services.store().resolve(str(key))
-    except ShuffleproofError:  # removed meanwhile, or the job made none
+    except ShuffleproofError:  # removed meanwhile, or the job has no result
         return None
     if artefact.key.kind == "study":
         return place(artefact)
@@ -82,7 +82,7 @@ def path(key: str) -> Path:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def result(key: str) -> StudyResult:
-    """A stored study, opened; shared between sessions and never changed."""
+    """Opened study, cached for all sessions: never change it."""
     return StudyResult.open(path(key))
 
 
@@ -100,12 +100,12 @@ def compute(
 
 @st.cache_data(max_entries=1024, show_spinner=False, hash_funcs=BY_CONTENT)
 def _computed(key: str, compute: Callable[..., Any], given: Any, more: Any) -> Any:
-    """The answer; every session gets a copy of its own."""
+    """Cached value; every session gets a copy."""
     return compute(result(key), *given, **more)
 
 
 def day(artefact: Artefact) -> str:
-    """When a study was stored, as it stands before what tells it from others."""
+    """Date and time (UTC) at which a study was stored, as in its label."""
     return datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
 
 

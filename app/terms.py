@@ -1,4 +1,4 @@
-"""Terms of the field explained where they stand: what a popover beside a text says."""
+"""Explanations of technical terms, for the help next to a text."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from shuffleproof.core import glossary
 
 
 def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
-    """Help of a text: a lead text first, then every term in it.
+    """Help of a text: lead sentences, then the definition of every term in the text.
 
     Args:
-        text: that stands on the page.
-        first: other sentences, which come before.
+        text: text on the page.
+        first: lead sentences.
         leave: texts whose terms are explained elsewhere.
 
     >>> print(help_with_terms("falls by Kendall τ", "Why."))
@@ -30,7 +30,7 @@ MARK = "\ue000{}\ue001"
 
 
 def linked_definition(term: glossary.Term) -> str:
-    """Meaning of a term, as Markdown: other terms in it link to theirs on the same page.
+    """Definition of a term, as Markdown, with links to other terms on the page.
 
     >>> linked_definition(next(term for term in glossary.TERMS if term.name == "LambdaMART"))
     'Boosted trees trained on how much swapping two documents would change [NDCG](#ndcg).'
@@ -44,12 +44,12 @@ def linked_definition(term: glossary.Term) -> str:
         return MARK.format(len(links) - 1)
 
     text = escaped(glossary.rewrite_terms(term.meaning, link))
-    for at, one in enumerate(links):
+    for at, one in enumerate(links):  # inserted after escaping, which would break their Markdown
         text = text.replace(MARK.format(at), one)
     return text
 
 
 def term_text(term: glossary.Term) -> str:
-    """A term as Markdown."""
+    """Term with definition and source, as Markdown."""
     source = f" *({escaped(term.source)})*" if term.source else ""
     return f"**{escaped(term.name)}**: {escaped(term.meaning)}{source}"

@@ -1,6 +1,6 @@
-"""The doors of the page Train: what would be trained at what cost, and what was trained before.
+"""Data of the page Train: planned trainings with their cost, and stored rankers.
 
-Only manifests, offsets and recipes are read: no ranker is opened, nothing is fitted.
+Reads only manifests, offsets and recipes; opens and fits no ranker.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,18 +42,18 @@ PRESETS = {
 """Presets with their meanings."""
 
 FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.learns)
-"""The rankers that can be trained."""
+"""Rankers that can be trained."""
 
 NOT_LEARNT = frozenset(registry.RANKERS) - frozenset(FITTED)
-"""References such as the ideal order, which studies keep beside the trained ones."""
+"""References such as the ideal order, which studies add to trained rankers."""
 
 
 NETWORK = "network.safetensors"
-"""The file of a neural ranker's numbers."""
+"""File of a neural ranker's parameters."""
 
 
 def groups() -> dict[str, list[str]]:
-    """The rankers that can be trained by their groups, both as the registry has them.
+    """Trainable rankers by group, both in the registry's order.
 
     >>> groups()["DLCM"][:2]
     ['dlcm', 'dlcm-without-init']
@@ -71,7 +71,7 @@ def usual_lists(data: str) -> ListRecipe:
 
 
 def usual_preset(data: str) -> str:
-    """The preset of rankers that are named without one."""
+    """Preset of rankers that are named without one."""
     return preset_of(data)
 
 
@@ -87,7 +87,7 @@ def fit_size(data: str) -> FitSize:
 
 @st.cache_resource(max_entries=16, show_spinner="Opening the data set …")
 def _fitting(data: str, root: str, named: str) -> FitSize:
-    del root, named  # part of the memory's key alone
+    del root, named  # only part of the cache's key
     try:
         return FitSize.of(data, resolve(data, services.store()))
     except OSError as error:
@@ -95,19 +95,19 @@ def _fitting(data: str, root: str, named: str) -> FitSize:
 
 
 def with_tuned(names: Iterable[str]) -> list[str]:
-    """These rankers, each followed by its presets that `tune` made, which are known from now on."""
+    """Rankers, each followed by its presets from `tune`, which are registered here."""
     named_presets.know(services.store())
     return [one for name in names for one in (name, *map(str, named_presets.of(name).values()))]
 
 
 def presets(names: Sequence[str]) -> list[str]:
-    """The presets that all of these rankers have."""
+    """Presets that all these rankers have."""
     having = [registry.RANKERS[name].presets for name in names]
     return [preset for preset in PRESETS if all(preset in its for its in having)]
 
 
 def initial_rankers(data: FitSize) -> list[str]:
-    """Possible initial rankers: rankers of single documents, random order, file order, a feature.
+    """Possible initial rankers: those fitted on documents, random order, file order, a feature.
 
     Rankers that are fitted on lists need an initial ranking themselves.
     """
@@ -127,7 +127,7 @@ def _fitted_on_documents() -> tuple[str, ...]:
 
 
 def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
-    """Fields of a job's lists that differ from the usual ones of a data set."""
+    """Fields of a job's lists that differ from the defaults of a data set."""
     usual = asdict(usual_lists(data))
     changed = {name: value for name, value in asdict(lists).items() if value != usual[name]}
     if "initial" in changed:
@@ -142,18 +142,18 @@ def plan_training(
     preset: str,
     changes: Mapping[str, str],
 ) -> PlannedTraining:
-    """A ranker as it would be trained: whether it is stored, and its time if not.
+    """Plan of a training: its key, `stored` if it exists, else its estimated time.
 
-    A ranker with ordinal embeddings reads all initial rankings that the lists carry.
+    A ranker with ordinal embeddings reads all initial rankings of the lists.
 
     Raises:
-        ParameterError: a value that a field does not take.
+        ParameterError: a value is invalid for its field.
     """
     return planner(data).plan_training(lists, name, preset, changes)
 
 
 def planner(data: FitSize) -> TrainingPlanner:
-    """Key to compare trainings with those of the store."""
+    """Planner of trainings on a data set, with the store's recorded times."""
     return TrainingPlanner(data, services.store(), _recorded())
 
 
@@ -163,7 +163,7 @@ def _recorded() -> dict[str, float]:
 
 
 def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[str, Any]:
-    """The parameters of the job that trains it; what is usual is left out."""
+    """Parameters of a training job, without defaults."""
     name = plan.name if plan.preset == usual_preset(data.data) else f"{plan.name}@{plan.preset}"
     return {
         "data": data.data,
@@ -174,13 +174,13 @@ def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[
 
 
 def trained_rankers(data: FitSize) -> pd.DataFrame:
-    """Rankers trained on a data set, newest first; untrained ones are left out.
+    """Rankers trained on a data set, newest first, without those that learn nothing.
 
-    Combinations with a member of this data set stand among them.
+    Combinations with a member of this data set are included.
 
-    Columns ranker, recipe (preset and what differs from it, but for the seed), lists, NDCG@10 on
-    the validation part, epochs, seconds, created, key, alike (of trainings that differ in their
-    seed alone the same), size and unit (what it counts).
+    Columns ranker, recipe (preset and changes without the seed), lists, valid (NDCG@10 on the
+    validation part), epochs, seconds, created, key, alike, size and unit (of the size). Trainings
+    that differ only in their seed have equal `alike`.
     """
     return _trained(*data.fingerprints[:2])
 
@@ -200,7 +200,7 @@ def _trained(train: str, valid: str) -> pd.DataFrame:
         recipe = ", ".join(filter(None, (preset, preset_differences.in_words(changed))))
         row = _row(artefact, ranker.name, recipe)
         row["lists"] = preset_differences.in_words(lists) or ALL_DOCUMENTS
-        if ranker.name in registry.RANKERS:  # a file or a class has no recipe to be alike in
+        if ranker.name in registry.RANKERS:  # files and classes have no recipe to compare
             row["alike"] = " · ".join((ranker.name, recipe, row["lists"]))
         rows.append(row)
     rows += _combinations(artefacts.values(), {ranker.key for ranker in rankers})
@@ -213,9 +213,9 @@ def _trained(train: str, valid: str) -> pd.DataFrame:
 
 
 def _combinations(artefacts: Iterable[Artefact], keys: set[str]) -> Iterator[dict[str, Any]]:
-    """The stored combinations of rankers of these keys, and combinations of combinations.
+    """Stored combinations of rankers with these keys, also nested ones.
 
-    Their `lists` is empty, since members may differ in theirs.
+    `lists` is empty, since members may have different lists.
     """
     stored = [artefact for artefact in artefacts if artefact.recipe.get("family") == ENSEMBLE]
     for artefact in sorted(stored, key=lambda artefact: artefact.created):
@@ -226,13 +226,13 @@ def _combinations(artefacts: Iterable[Artefact], keys: set[str]) -> Iterator[dic
         digits = " + ".join(member.rpartition("-")[2][:6] for member in members)
         scorings = counted(artefact.facts["passes"], "scoring")
         row = _row(artefact, artefact.facts["name"], f"{scorings} a list, of {digits}")
-        yield row | {"epochs": None, "seconds": None}  # those of its members
+        yield row | {"epochs": None, "seconds": None}  # members have them
 
 
 def _row(artefact: Artefact, name: str, recipe: str) -> dict[str, Any]:
     facts = artefact.facts
     return {
-        "ranker": f"{name}:{facts['file']}" if facts.get("file") else name,  # as files are called
+        "ranker": f"{name}:{facts['file']}" if facts.get("file") else name,  # label of a file
         "recipe": recipe,
         "lists": "",
         "valid": facts.get("valid", {}).get("NDCG@10"),

@@ -1,9 +1,9 @@
-"""Files that a user is choosing: written to the store's disk as they arrive, deleted if unused.
+"""Drafts: files that a user is choosing, written to the store's disk, deleted if unused.
 
-A draft belongs to one browser session. Its files leave the session's memory at once; the draft
-itself goes when it is cleared, when the session ends, or, should the server die, when an upload
-is cleared an hour later. Submitting does not change it, so that a form whose files failed can be
-corrected and submitted again.
+A draft belongs to one browser session. Its files leave the session's memory at once. A draft ends
+when it is cleared or the session ends; after a crash, an upload's clean-up removes it an hour
+later. Submission does not change a draft, so that a refused form can be corrected and submitted
+again.
 """
 
 import os
@@ -32,10 +32,10 @@ from shuffleproof.core.store.artefacts import Store
 
 CHUNK = 1 << 20
 LARGEST = 1 << 34
-"""Bytes that one draft may hold."""
+"""Most bytes of one draft."""
 
 SPARE = 1 << 28
-"""Bytes of the disk that an upload leaves free."""
+"""Bytes of the disk that uploads leave free."""
 
 PARTS = ("train", "valid", "test")
 FOLDER, UNSORTED = "folder", "unsorted"
@@ -43,8 +43,8 @@ FOLDER, UNSORTED = "folder", "unsorted"
 
 @lru_cache(maxsize=16)
 def _has_parts(path: Path, changed: int) -> bool:
-    """As `document_tables.has_parts`, which reads the first rows: a page asks at every run."""
-    del changed  # part of the memory's key alone
+    """Cached `document_tables.has_parts`, which reads the first rows; pages call it every run."""
+    del changed  # only part of the cache's key
     return document_tables.has_parts(path)
 
 
@@ -52,7 +52,7 @@ def _has_parts(path: Path, changed: int) -> bool:
 def _fault(
     path: Path, changed: int, name: str, reading: tuple[str, str], *, with_query: bool
 ) -> str:
-    """The fault in the first lines of a file, remembered until it changes; empty: none."""
+    """Fault in the first lines of a file, cached until the file changes; empty: none."""
     del changed
     try:
         missing, columns = reading[0], columns_named(reading[1])
@@ -67,9 +67,9 @@ class DraftFile:
     """One file of a draft.
 
     Attributes:
-        part: train, valid, test, folder, or unsorted: its name tells no part.
-        name: as shown; a relative path in a folder.
-        bytes: its size.
+        part: train, valid, test, folder, or unsorted (unclear from its name).
+        name: displayed name; a relative path in a folder.
+        bytes: size.
     """
 
     part: str
@@ -82,9 +82,9 @@ class ReadingOptions:
     """Options for reading the files of a draft.
 
     Attributes:
-        missing: what NULL and NaN cells become.
-        fractions: of the queries, where one file is split.
-        seed: of that split.
+        missing: policy for NULL and NaN cells.
+        fractions: shares of queries by part, for the split of one file.
+        seed: seed of that split.
         columns: names of a table's columns, written as for `--columns`.
     """
 
@@ -95,10 +95,10 @@ class ReadingOptions:
 
 
 class Draft:
-    """The files chosen so far, in a folder of their own."""
+    """Files chosen so far, in a folder of the store."""
 
     def __init__(self, store: Store) -> None:
-        """Make an empty folder, which goes with the last reference to this draft."""
+        """Make an empty folder, which is deleted with the last reference to this draft."""
         self.store = store
         parent = store.root / "uploads"
         parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ class Draft:
         self._end = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def add(self, part: str, name: str, content: Readable) -> DraftFile:
-        """Write one file; nothing of it stays when that fails.
+        """Write one file, or nothing of it on failure.
 
         Raises:
             DataError: the part has a file of this name, the draft is too large, or the disk full.
@@ -120,13 +120,13 @@ class Draft:
         free = min(LARGEST - self.size, shutil.disk_usage(self.folder).free - SPARE)
         try:
             _write(path, content, free)
-        except BaseException:
+        except BaseException:  # also a rerun of Streamlit, which is no Exception
             path.unlink(missing_ok=True)
             raise
         return DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
 
     def files(self, *parts: str) -> list[DraftFile]:
-        """The files of these parts (all by default), by part and name."""
+        """Files of these parts (all by default), by part and name."""
         return [
             DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
             for part in parts or (*PARTS, FOLDER, UNSORTED, *SHAPES)
@@ -136,7 +136,7 @@ class Draft:
 
     @property
     def only_file(self) -> DraftFile | None:
-        """The only file of data among those of parts, which is split by query; None: several."""
+        """Only data file among those of parts, which is split by query; None: not exactly one."""
         data = [file for file in self.files(*PARTS, UNSORTED) if not is_group(file.name)]
         return data[0] if len(data) == 1 else None
 
@@ -149,7 +149,7 @@ class Draft:
             path = self.path(file)
             return _has_parts(path, path.stat().st_mtime_ns)
         except (DataError, OSError):
-            return False  # `fault` names it
+            return False  # `fault` reports it
 
     @property
     def size(self) -> int:
@@ -157,11 +157,11 @@ class Draft:
         return sum(file.bytes for file in self.files())
 
     def remove(self, file: DraftFile) -> None:
-        """Take one file out."""
+        """Remove one file."""
         self._path(file.part, file.name).unlink(missing_ok=True)
 
     def move(self, file: DraftFile, part: str) -> None:
-        """Give a file to another part.
+        """Move a file to another part.
 
         Raises:
             DataError: that part has a file of this name.
@@ -176,8 +176,8 @@ class Draft:
         """Fault in the first lines of a file, in a sentence; empty: none.
 
         Args:
-            file: of the draft.
-            missing: what NULL and NaN cells become.
+            file: file of the draft.
+            missing: policy for NULL and NaN cells.
             columns: as in `ReadingOptions`.
         """
         path = self._path(file.part, file.name)
@@ -185,7 +185,7 @@ class Draft:
             return ""
         try:
             changed = path.stat().st_mtime_ns
-        except OSError:  # taken out meanwhile
+        except OSError:  # removed meanwhile
             return ""
         with_query = group_file(path) is None
         return _fault(path, changed, file.name, (missing, columns), with_query=with_query)
@@ -195,12 +195,12 @@ class Draft:
         return self._path(file.part, file.name)
 
     def keep(self) -> None:
-        """Mark the draft as in use."""
+        """Mark the draft as used now."""
         with suppress(FileNotFoundError):
             os.utime(self.folder)
 
     def clear(self) -> None:
-        """Take everything out and remove the folder; the draft is over."""
+        """Remove all files and the folder; the draft ends."""
         self._end()
 
     @property
@@ -209,11 +209,11 @@ class Draft:
         return not self.folder.is_dir()
 
     def submitted(self, how: Sequence[str], name: str, reading: ReadingOptions) -> Job:
-        """Hand the files of these parts in under a name; ended work of the same kind runs again.
+        """Submit the files of these parts under a name; an identical ended job runs again.
 
         Raises:
-            ParameterError: a name that no data set can have, or malformed columns.
-            DataError: the name is taken, or files are missing.
+            ParameterError: an invalid name, or malformed columns.
+            DataError: the name exists, or files are missing.
         """
         check_name(name, self.store)
         columns = columns_named(reading.columns)
@@ -231,20 +231,20 @@ class Draft:
         if whole:
             parameters |= {"fractions": list(reading.fractions), "seed": reading.seed}
         job = jobs.submit(self.store, "ingest", parameters)
-        if job.ended:  # its name may mean something else by now: the files are known, it is quick
+        if job.ended:  # repeat it, since the name may have changed; known files make that quick
             job = jobs.jobs_of(self.store).retry(job.id)
         jobs.start_waiting(self.store)
         return job
 
     def spooled(self, *parts: str, apart: bool = True) -> str:
-        """Make an upload of the files of these parts, each in a folder named after its part.
+        """Copy the files of these parts to an upload; the draft does not change.
 
         Args:
-            parts: of the draft.
-            apart: whether each part has such a folder.
+            parts: parts of the draft.
+            apart: True to put each part into a folder of its name.
 
         Returns:
-            Its name, for jobs; the draft does not change.
+            Name of the upload, for jobs.
 
         Raises:
             DataError: no file.
@@ -265,10 +265,10 @@ class Draft:
 
 
 def check_name(name: str, store: Store) -> None:
-    """Refuse a name that the store cannot keep or that is taken.
+    """Check that a data set can have a name.
 
     Raises:
-        ParameterError: it cannot be a name.
+        ParameterError: the name is invalid.
         DataError: another data set has it, or its folds would.
     """
     if name in names.RESERVED or name in store.names():
@@ -310,7 +310,7 @@ def _write(path: Path, content: Readable, room: int) -> None:
 
 
 def _by_part(chosen: Sequence[DraftFile]) -> Mapping[str, list[str]]:
-    """The data files of every part; group files are found beside them."""
+    """Data files of every part; group files are found next to them."""
     return {
         part: [
             f"{part}/{file.name}"

@@ -2,7 +2,7 @@
 
 
 def age_in_words(seconds: float) -> str:
-    """Rough age.
+    """Approximate age in words.
 
     >>> age_in_words(45), age_in_words(60 * 90), age_in_words(86400 * 3)
     ('just now', '1 hour ago', '3 days ago')

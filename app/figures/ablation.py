@@ -1,4 +1,4 @@
-"""What each difference between recipes does: one dot a variant, the first recipe at zero."""
+"""Effect of each difference between recipes: one dot per variant, the first recipe at zero."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ from shuffleproof.core.words import signed
 Effect = Literal["quality", "robustness"]
 
 StepOf = Callable[[str], str]
-"""The step that the name of a difference begins with; empty where none does."""
+"""Function from a difference's name to the step that it begins with, or to an empty text."""
 ROW, FRAME = 38, 106
-"""Pixels of a variant, and of axis and margins."""
+"""Pixels of a variant's row, and of axis and margins."""
 
 FAR = 6.0
-"""How far out a variant is drawn as an arrow, in reaches of the middle one's interval."""
+"""Distance from zero beyond which a variant is an arrow, in median distances of interval ends."""
 
 LONGEST = 26
 WHOLE, SINGLE = PALETTE[1], PALETTE[0]
@@ -30,13 +30,13 @@ WHOLE, SINGLE = PALETTE[1], PALETTE[0]
 
 @plain_text
 def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) -> go.Figure:
-    """One dot a variant: whole recipes in orange diamonds, single differences in blue dots.
+    """One mark per variant: orange diamonds for whole recipes, blue dots for single differences.
 
     Args:
         table: as `core.studies.kinds.ablation.sections.table` makes it, the first recipe first.
         effect: the change of the measure, or the change of its loss under perturbation.
-        measure: what is measured.
-        step_of: the step that a difference begins with, for its name on two lines.
+        measure: name of the measure.
+        step_of: step that a difference begins with, for its name on two lines.
     """
     shown = _shown(table, effect)
     base, reach = str(table["variant"].iloc[0]), _reach(shown)
@@ -58,10 +58,10 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) 
 
 
 def _reach(shown: pd.DataFrame) -> tuple[float, float] | None:
-    """The axis without variants so far out that they would press all others together.
+    """Range of the axis without outlying variants, which would press all others together.
 
-    Far out: more than FAR times as far from zero as the middle variant's interval reaches. None
-    where there is none; whole recipes and single differences are treated alike.
+    Outlying: more than FAR times as far from zero as the median variant's interval reaches. None:
+    no variant is outlying, or all are. Whole recipes and single differences are treated alike.
     """
     ends = shown[["low", "high"]].abs().max(axis=1)
     out = shown["value"].abs() > FAR * ends.median()
@@ -69,12 +69,12 @@ def _reach(shown: pd.DataFrame) -> tuple[float, float] | None:
         return None
     inside = shown[~out]
     low, high = min(float(inside["low"].min()), 0.0), max(float(inside["high"].max()), 0.0)
-    room = 0.15 * max(high - low, 1e-6)
+    room = 0.15 * max(high - low, 1e-6)  # 1e-6: an axis of zero length is invalid
     return low - room, high + room
 
 
 def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float]) -> None:
-    """A variant beyond the axis: an arrow at its edge, and its value in words."""
+    """Add a variant beyond the axis: an arrow at the edge, with its value."""
     left = row["value"] < reach[0]
     color = SINGLE if row["single"] else WHOLE
     figure.add_trace(
@@ -96,7 +96,7 @@ def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float
 
 
 def label(variant: str, base: str, step_of: StepOf) -> str:
-    """A variant's name on the axis, at most two lines: hover and table have the whole of it.
+    """Short name of a variant on the axis, at most two lines; hover and table show it in full.
 
     >>> def first_two(words): return " ".join(words.split()[:2])
     >>> label("paper + input layer gaussian-kernels", "paper", first_two)
@@ -115,7 +115,7 @@ def label(variant: str, base: str, step_of: StepOf) -> str:
 
 
 def _first_of(values: str) -> str:
-    """As many of the values of a step as a line holds."""
+    """First values of a step, as many as fit on a line."""
     text, *more = values.split(", ")
     for value in more:
         if len(f"{text}, {value}, …") > LONGEST:
@@ -129,7 +129,7 @@ def _whole(variant: str) -> str:
 
 
 def _shown(table: pd.DataFrame, effect: Effect) -> pd.DataFrame:
-    """The variants but the first, whole recipes before single differences, the largest first."""
+    """All variants but the first: whole recipes, then single differences, each largest first."""
     base = str(table["variant"].iloc[0])
     value, low, high, p = {
         "quality": ("change", "change_low", "change_high", "change_p"),
@@ -162,7 +162,7 @@ def _dots(figure: go.Figure, rows: Sequence[dict[Any, Any]], base: str) -> None:
 
 
 def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str, str]:
-    """A variant, its name in lines, where it comes from, its interval and p."""
+    """Facts of a variant for hover: name, wrapped name, source, interval and p."""
     source = row["source"] or f"{base} → {row['variant']}"
     interval = f"[{row['low']:+.3f}, {row['high']:+.3f}], p {row['p']:.2g}"
     name = str(row["variant"])

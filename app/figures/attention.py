@@ -1,4 +1,4 @@
-"""Weights as a heat map whose cells can be clicked, and every head at a glance."""
+"""Attention weights as a clickable heat map, and all heads in small."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from shuffleproof.app.figures.text import plain_text
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
 ]  # fmt: skip
-"""Pale to dark blue: readable in grey and on light and dark ground."""
+"""Colours of weights, pale to dark blue: readable in grey, on light and on dark ground."""
 
 CHANGES = [
     [0.0, "#8a3b00"],
@@ -35,13 +35,13 @@ RELEVANT, RING = "#E69F00", "#D55E00"
 HEIGHT, BOTH, PLOT = 500, 400, 410
 PANELS = {"xaxis": (0.0, 0.485), "xaxis2": (0.515, 1.0)}
 BESIDE = ("as it is", "after the change")
-"""Heads of two maps side by side."""
+"""Headings of two maps side by side."""
 
 MOST_TICKS = 8
 LEAST_MARK = 5
 MISSING = "not in both lists"
 ANYWHERE = {"hovermode": "closest", "hoverdistance": -1}
-"""A click belongs to the nearest mark, however far it is: cells need not be square."""
+"""Settings that give a click to the nearest mark at any distance: cells need not be square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,9 @@ class Side:
     """One axis of a map.
 
     Attributes:
-        title: what stands along it, and in which order.
+        title: kind of the items and their order.
         names: of the items (`7. document`).
-        relevant: whether each document is relevant; empty: no documents.
+        relevant: True for each relevant document; empty: the items are not documents.
     """
 
     title: str
@@ -61,17 +61,17 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A map as it is drawn.
+    """Contents of a drawn map.
 
     Attributes:
-        values: one number a cell, [rows, columns].
+        values: one number per cell, [rows, columns].
         rows: the vertical axis.
         columns: the horizontal axis.
         limits: numbers at the two ends of the colours.
-        signed: numbers on both sides of 0.
-        what: what a number is, for the colour bar.
-        chosen: row and column of the cell to bring out.
-        after: the same cells after a change, drawn beside them; None: not drawn.
+        signed: True if numbers lie on both sides of 0.
+        what: name of the numbers, for the colour bar.
+        chosen: row and column of the cell to mark.
+        after: the same cells after a change, drawn next to them; None: not drawn.
     """
 
     values: np.ndarray
@@ -86,10 +86,10 @@ class Cells:
 
 @plain_text
 def heat(cells: Cells) -> go.Figure:
-    """The map, row 0 at the top; a mark's x and y are its column and row.
+    """Heat map with row 0 at the top; x and y of a click are column and row.
 
-    Heat maps report no clicks: transparent marks stand over the cells. Amber marks beside the
-    axes are relevant documents. A cell that is NaN stays empty.
+    Plotly's heat maps report no clicks, so transparent marks cover the cells. Amber marks along
+    the axes are relevant documents. NaN cells are empty.
     """
     count_rows, count_columns = cells.values.shape
     panels = [cells.values] if cells.after is None else [cells.values, cells.after]
@@ -97,6 +97,7 @@ def heat(cells: Cells) -> go.Figure:
     for at, values in enumerate(panels):
         place = {"xaxis": f"x{at + 1}" if at else "x"}
         figure.add_traces(
+            # Both panels share limits, so one colour bar is enough.
             [_colors(cells, values, place, scale=not at), _marks(cells, values, place)]
         )
         if any(cells.columns.relevant):
@@ -129,7 +130,7 @@ def heat(cells: Cells) -> go.Figure:
 
 
 def _side_by_side(figure: go.Figure, title: str) -> None:
-    """Two maps share the titles of their axes and the meaning of their colours."""
+    """Arrange two maps side by side, with one axis title and a heading each."""
     middles = {}
     for axis, (left, right) in PANELS.items():
         figure.layout[axis] = {"domain": [left, right], "anchor": "y"}
@@ -172,19 +173,20 @@ def _marks(cells: Cells, shown: np.ndarray, place: Mapping[str, str]) -> go.Scat
         for column, value in zip(across, values, strict=True)
     ]
     rows, columns = np.indices(cells.values.shape).reshape(2, -1)
+    # About the pixels of a cell, so that hover and click find the right one.
     size = max(LEAST_MARK, min(40, PLOT / max(cells.values.shape)))
     return click_marks(
         columns,
         rows,
         size,
-        text=np.array(texts, dtype=object),  # a list is looked at piece by piece
+        text=np.array(texts, dtype=object),  # Plotly validates lists element by element
         hovertemplate="%{text}<extra></extra>",
         **place,
     )
 
 
 def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
-    """Marks beside the map, at this place of the other axis."""
+    """Marks of relevant documents along the map, at this place of the other axis."""
     places = np.flatnonzero(side.relevant).tolist()
     beside = [at] * len(places)
     return go.Scatter(
@@ -202,7 +204,7 @@ def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
 
 
 def _room(count: int) -> float:
-    """How far beside the map the marks of relevant documents stand, in cells."""
+    """Distance of the marks of relevant documents from the first cell's middle, in cells."""
     return 0.5 + max(0.02 * count, 0.25)
 
 
@@ -221,25 +223,25 @@ def _axis(
 
 
 def _tick_texts(side: Side, ticks: Sequence[int]) -> list[str]:
-    """The places that names begin with."""
+    """Place numbers, which names begin with."""
     return [side.names[tick].partition(" ")[0].rstrip(".") for tick in ticks]
 
 
 ROW = 110
 TILE = 0.94
-"""How much of its unit a head's picture fills."""
+"""Width of a head's picture; the rest of its unit is a gap."""
 
 
 @plain_text
 def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figure:
-    """A small heat map of every head, blocks from top to bottom; `customdata` is block and head.
+    """Small heat maps of all heads, blocks from top to bottom; `customdata` is block and head.
 
-    All are one picture, a head a unit wide: as many plots would take seconds to draw. Every head
-    has its own colours, from its smallest weight to its largest: compare patterns, not shades.
+    All heads are one heat map, one unit each: separate plots would take seconds to draw. The
+    colours of a head run from its smallest to its largest weight: compare patterns, not shades.
 
     Args:
-        pictures: one array [heads, rows, columns] a block.
-        chosen: block and head to bring out; no head: the whole block.
+        pictures: one array [heads, rows, columns] per block.
+        chosen: block and head to mark; head None: the whole block.
     """
     blocks, heads = len(pictures), len(pictures[0])
     figure = go.Figure(
@@ -279,23 +281,24 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
 
 
 def _edges(tiles: int, cells: int) -> np.ndarray:
-    """Where the cells of tiles begin and end along an axis, a gap after each tile but the last."""
+    """Edges of the cells of all tiles along an axis, with a gap after each tile but the last."""
     edges = np.linspace(0.0, TILE, cells + 1)
     return np.concatenate([tile + edges for tile in range(tiles)])
 
 
 def _tiled(pictures: list[np.ndarray]) -> np.ndarray:
-    """All heads in one array, each from 0 to 1, empty cells between them."""
+    """All heads in one array, each scaled to [0, 1], with NaN between them."""
     pages = np.stack(pictures).astype(np.float32)
     low, high = (pick(pages, axis=(2, 3), keepdims=True) for pick in (np.min, np.max))
     pages = (pages - low) / np.where(high > low, high - low, 1.0)
+    # One NaN row and column per head are the gaps; the last ones are cut off.
     padded = np.pad(pages, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
     blocks, heads, rows, columns = padded.shape
     return padded.transpose(0, 2, 1, 3).reshape(blocks * rows, heads * columns)[:-1, :-1]
 
 
 def _middles(blocks: int, heads: int) -> go.Scatter:
-    """A transparent mark in the middle of every head: clicks on its picture are nearest to it."""
+    """Transparent marks in the middle of every head: a click goes to the nearest mark."""
     places = [(block, head) for block in range(blocks) for head in range(heads)]
     return click_marks(
         [head + TILE / 2 for _, head in places],

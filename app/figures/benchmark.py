@@ -1,4 +1,4 @@
-"""Table 2 as one picture: every ranker's difference from one of them, the best on top."""
+"""Table 2 as one picture: every ranker's difference from a baseline, the best on top."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,19 +9,19 @@ from shuffleproof.app.figures.traces import Dots, dots, rows, vertical
 from shuffleproof.core.metrics.significance import ALPHA
 
 ROW, FRAME = 34, 106
-"""Pixels of a ranker, and of axis and margins."""
+"""Pixels of a ranker's row, and of axis and margins."""
 
 LONGEST = 16
 
 
 @plain_text
 def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
-    """Dots with 95 % intervals; full where the difference is significant, else open.
+    """Dots with 95 % intervals, filled where the difference is significant.
 
     Args:
-        frame: ranker, difference, low, high, p, n, wins, ties, losses; a row a ranker.
-        baseline: who stands at zero.
-        measure: what is compared.
+        frame: ranker, difference, low, high, p, n, wins, ties, losses; one row per ranker.
+        baseline: ranker at zero.
+        measure: name of the measure.
     """
     shown = frame[frame["difference"].notna()]
     shown = shown.sort_values("difference", ascending=False, kind="stable", ignore_index=True)

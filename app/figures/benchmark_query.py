@@ -1,4 +1,4 @@
-"""One query as two rankers answered it: the initial ranking, one answer, the other."""
+"""One query by two rankers: the initial ranking and both rankings."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,11 +10,11 @@ from shuffleproof.app.figures.text import plain_text
 
 @plain_text
 def two_answers(answers: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
-    """The bump chart of a list: where it stood first, and where each of the two put it.
+    """Bump chart of a list: initial ranking, then both rankings.
 
     Args:
         answers: document, label, initial, and a column of positions for each of the pair.
-        pair: the ranker and the one that it is compared with.
+        pair: ranker and baseline.
     """
     figure = bump.bump(moves(answers, pair), pair[0])
     xaxes(figure, ticktext=["initial ranking", pair[0], pair[1]])
@@ -30,7 +30,7 @@ def two_answers(answers: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
 
 
 def moves(answers: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
-    """The answers as a bump chart takes them; moved: relevant, and at different places."""
+    """Frame of a bump chart; `moved` marks relevant documents whose positions differ."""
     return pd.DataFrame(
         {
             "document": answers["document"],
@@ -45,17 +45,17 @@ def moves(answers: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
 
 
 DEPTH = 40
-"""Places of a run that are drawn."""
+"""Number of a run's first places that are drawn."""
 
 
 @plain_text
 def two_runs(documents: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
-    """The first places of two runs, a line from a document's place in one to that in the other.
+    """First places of two runs, with a line between a document's places in both.
 
     Args:
         documents: document, label, and a column of positions for each of the pair, NaN where a run
             did not retrieve the document.
-        pair: the two runs.
+        pair: names of the two runs.
     """
     places = _first(documents, pair)
     left, right = places[pair[0]], places[pair[1]]
@@ -86,7 +86,7 @@ def two_runs(documents: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
 
 
 def _first(documents: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
-    """The documents within the first places of either run; places further down are NaN."""
+    """Documents within the first places of either run; later places are NaN."""
     places = documents.copy()
     for name in pair:
         places[name] = places[name].where(places[name] <= DEPTH)

@@ -1,4 +1,4 @@
-"""A list before and after: where each document is shown and answered, and what it scores."""
+"""Bump chart of a list: each document's place in the input order and in the rankings."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ HEADS = ("shown", "answer", "answer\nbefore")
 ROW = 13
 SMALLEST, LARGEST = 260, 900
 MOST = 500
-"""Documents that are drawn, those that moved furthest: browsers stand still over many more."""
+"""Number of documents drawn, those that moved furthest: browsers freeze over many more."""
 
 
 @plain_text
@@ -35,24 +35,25 @@ def bump(
     height: int | None = None,
     heads: Sequence[str] = HEADS,
 ) -> go.Figure:
-    """Lines from the order shown to the answer, and on to the answer before.
+    """Lines from the input order to the ranking, and on to the ranking before.
 
-    A document that moved has a strong line in the ranker's colour, one that stayed a thin grey
-    one; the order before lies faint and dotted behind. Filled marks are relevant documents. Of
-    longer lists the MOST that moved furthest are drawn, which is written below.
+    A moved document has a strong line in the ranker's colour, any other a thin grey one. The
+    order before is a faint dotted line behind. Filled marks are relevant documents. Of longer
+    lists only the MOST that moved furthest are drawn; a note below says so.
 
     Args:
         moves: document, label, shown, answered, shown_before, answered_before, moved.
-        ranker: its label, which gives the colour.
-        chosen: the row of a document to bring out.
-        height: pixels; by default as the number of documents asks for.
-        heads: what stands over the three columns, lines parted by line breaks.
+        ranker: label of the ranker, which sets the colour.
+        chosen: row of a document to mark.
+        height: pixels; by default it follows from the number of documents.
+        heads: headings of the three columns, with line breaks.
     """
     color, count, of_all = stroke(ranker).color, _places(moves), len(moves)
     size = 7 if count <= 60 else 4
     if of_all > MOST:
         distance = (moves["answered"] - moves["answered_before"]).abs().astype(float)
         moves = moves.loc[distance.nlargest(MOST).index.union(moves.index.intersection([chosen]))]
+    # Traces in drawing order: order before, unmoved, moved, chosen on top.
     figure = go.Figure()
     figure.add_trace(_lines(moves, ("shown_before", "answered_before"), BEHIND, 1, dash="dot"))
     path = ("shown", "answered", "answered_before")
@@ -80,7 +81,7 @@ def bump(
 
 
 def _places(moves: pd.DataFrame) -> int:
-    """How many places there are; more than documents where only some of a list are drawn."""
+    """Number of places; larger than the number of documents if only part of a list is drawn."""
     positions = moves[["shown", "answered", "answered_before"]].to_numpy(float)
     return max(len(moves), int(np.nanmax(positions, initial=1)))
 
@@ -88,7 +89,7 @@ def _places(moves: pd.DataFrame) -> int:
 def _lines(
     moves: pd.DataFrame, columns: tuple[str, ...], color: str, width: float, dash: str = "solid"
 ) -> go.Scatter:
-    """One trace for all documents: their places, with a gap after each document."""
+    """One trace for all documents, with a gap after each: thousands of traces would be slow."""
     places = np.full((len(moves), len(columns) + 1), np.nan)
     places[:, :-1] = moves[list(columns)].to_numpy(dtype=float)
     across = np.tile([*range(len(columns)), np.nan], len(moves))
@@ -104,7 +105,7 @@ def _lines(
 def _marks(moves: pd.DataFrame, at: int, column: str, color: str, size: int) -> go.Scatter:
     relevant = moves["label"] > 0
     facts = moves[["document", "label", "shown", "answered", "answered_before"]].copy()
-    facts.insert(0, "row", moves.index)
+    facts.insert(0, "row", moves.index)  # a click sends the row: ids of documents may repeat
     return go.Scatter(
         x=np.full(len(moves), at),
         y=moves[column],
@@ -125,7 +126,7 @@ def _marks(moves: pd.DataFrame, at: int, column: str, color: str, size: int) -> 
 
 
 def _ticks(count: int) -> list[int]:
-    """1, the round numbers between, and the last.
+    """Ticks: 1, round numbers, and the last place.
 
     >>> _ticks(40)
     [1, 10, 20, 30, 40]

@@ -1,4 +1,4 @@
-"""Robustness cards: effectiveness against robustness, a mark a ranker."""
+"""Robustness cards: effectiveness against robustness, one mark per ranker."""
 
 import math
 from typing import Any
@@ -23,7 +23,7 @@ from shuffleproof.core.words import percent
 HEIGHT = 460
 
 GIVEN, SIZE = "initial ranking", 14
-"""A reference, and pixels of a mark."""
+"""Name of the reference, and pixels of a mark."""
 
 FRAME = 96
 """Pixels above and below the plot."""
@@ -31,15 +31,15 @@ FRAME = 96
 
 @plain_text
 def cards(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
-    """Marks over start and kept with its interval.
+    """Marks over start (effectiveness) and kept (robustness), with the interval of kept.
 
-    The axes are those of the rankers: the initial ranking stands at the edge, with its number,
-    where it keeps less than they show.
+    The axes fit the rankers. The initial ranking is drawn at the edge, with its number, if its
+    robustness lies below the axis.
 
     Args:
         frame: ranker, start, end, kept with its interval kept_low to kept_high,
             milliseconds_a_list.
-        measure: that start and end are means of.
+        measure: measure of start and end.
         worst: the last level, in words.
     """
     known = frame[frame["start"].notna() & frame["kept"].notna()]
@@ -92,12 +92,12 @@ def _mark(row: Any, measure: str, worst: str) -> go.Scatter:
 
 
 def _reach(distance: float) -> float:
-    """The length of a half of an interval; 0 where none is known."""
+    """Length of one side of an interval; 0 if unknown."""
     return 0.0 if math.isnan(distance) else max(0.0, distance)
 
 
 def _interval(row: Any) -> str:
-    """The 95 % interval of what is kept, where it has a width."""
+    """Text of the 95 % interval of `kept`; empty if it has no width."""
     low, high = 100 * row["kept_low"], 100 * row["kept_high"]
     return f" [{low:.1f} %, {high:.1f} %]" if high > low else ""
 
@@ -108,13 +108,14 @@ def _timed(row: Any) -> str:
 
 
 def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
-    """The axes, with room for names; robustness always shows 1."""
+    """Ranges of both axes, with room for names; robustness always includes 1."""
     if known.empty:
         return [0.0, 1.0], [0.0, 1.05]
     rankers = known[known["ranker"] != GIVEN]
     shown = rankers if len(rankers) else known
     low, high = float(known["start"].min()), float(known["start"].max())
     room = max(high - low, 0.02) * 0.3
+    # The initial ranking may lose far more: it must not press the rankers together.
     bottom = min(1.0, float(np.nanmin(shown[["kept", "kept_low"]].to_numpy(float))))
     top = max(1.0, float(np.nanmax(shown[["kept", "kept_high"]].to_numpy(float))))
     gap = max(top - bottom, 0.02) * 0.16

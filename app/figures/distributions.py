@@ -1,4 +1,4 @@
-"""What a data set is made of: labels, list lengths and the values of a feature, part by part."""
+"""Distributions of a data set by part: labels, list lengths and values of a feature."""
 
 from itertools import accumulate
 
@@ -19,7 +19,7 @@ STEPS = (1, 2, 5)
 
 @plain_text
 def labels(counts: pd.DataFrame) -> go.Figure:
-    """The share of documents with each label, a bar a part.
+    """Share of documents with each label, one bar per part.
 
     Args:
         counts: part, label, documents.
@@ -44,7 +44,7 @@ def labels(counts: pd.DataFrame) -> go.Figure:
 
 @plain_text
 def lengths(counts: pd.DataFrame) -> go.Figure:
-    """The share of queries with lists of each length, in bins of a round width.
+    """Share of queries by list length, in bins of a round width.
 
     Args:
         counts: part, documents, queries.
@@ -54,7 +54,7 @@ def lengths(counts: pd.DataFrame) -> go.Figure:
     for part, rows in counts.groupby("part", sort=False):
         binned = rows.groupby(rows.documents // width * width).queries.sum()
         around = range(binned.index.min() - width, binned.index.max() + 2 * width, width)
-        binned = binned.reindex(around, fill_value=0)  # lines start and end on the ground
+        binned = binned.reindex(around, fill_value=0)  # lines start and end at 0
         ends = binned.index + width - 1
         words = [f"{low}–{high}" if high > low else f"{low}" for low, high in _pairs(binned, ends)]
         figure.add_trace(
@@ -81,11 +81,11 @@ def lengths(counts: pd.DataFrame) -> go.Figure:
 
 @plain_text
 def feature(bins: pd.DataFrame, name: str) -> go.Figure:
-    """The values of one feature, a panel a part on one axis.
+    """Distribution of one feature, one panel per part on a shared axis.
 
     Args:
         bins: part, low, high, share: the bounds of each bin and the documents' share in it.
-        name: what the feature is called.
+        name: label of the feature.
     """
     parts = list(dict.fromkeys(bins.part))
     span = float(bins.high.max() - bins.low.min()) if len(bins) else 0.0
@@ -112,7 +112,7 @@ def feature(bins: pd.DataFrame, name: str) -> go.Figure:
 
 
 def bin_width(longest: int) -> int:
-    """The smallest of 1, 2, 5, 10, 20, … that needs at most 24 bars.
+    """Smallest width of 1, 2, 5, 10, 20, … that needs at most MOST_BARS bars.
 
     >>> bin_width(20), bin_width(121), bin_width(728)
     (1, 10, 50)
@@ -126,7 +126,7 @@ def bin_width(longest: int) -> int:
 
 
 def median(counts: pd.DataFrame) -> int:
-    """The median (lower) list length of rows of documents and queries, by length.
+    """Lower median of list lengths, from rows of a length and its number of queries.
 
     >>> median(pd.DataFrame({"documents": [1, 5, 9], "queries": [2, 1, 1]}))
     1

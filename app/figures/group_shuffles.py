@@ -1,4 +1,4 @@
-"""GSF's equivariance error against the number of shuffles, beside the 1/√S that is due."""
+"""GSF's equivariance error against the number of shuffles S, with the expected 1/√S."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ TICKS = [digit * 10.0**power for power in range(-9, 2) for digit in (1, 2, 5)]
 
 @plain_text
 def equivariance(frame: pd.DataFrame) -> go.Figure:
-    """The error by the number of shuffles, both axes logarithmic, one line a ranker.
+    """Error by the number of shuffles, on logarithmic axes, one line per ranker.
 
     Args:
         frame: as `kinds.group_shuffles.sections.table` makes it: ranker, grouping, shuffles,
@@ -51,11 +51,12 @@ def equivariance(frame: pd.DataFrame) -> go.Figure:
 
 
 def _due(figure: go.Figure, points: pd.DataFrame, *, named: bool) -> None:
-    """1/√S through the middle of the points (on logarithmic axes); one point falls nowhere."""
+    """Add the line 1/√S through the middle of the points, on logarithmic axes; needs two points."""
     counts = points["shuffles"].to_numpy(float)
     errors = points["error"].to_numpy(float)
     if len(errors) < 2 or not (errors > 0).all():
         return
+    # c/√S with c the geometric mean of error·√S: the least-squares fit on log axes.
     heights = np.exp(np.mean(np.log(errors * np.sqrt(counts)))) / np.sqrt(counts)
     line = {"color": REFERENCE, "dash": "dot", "width": 1.5}
     figure.add_scatter(x=counts, y=heights, name=DUE, mode="lines", line=line, hoverinfo="skip")

@@ -1,4 +1,4 @@
-"""Table 4 as one picture: every ranker as trained, and what it does without or with others."""
+"""Table 4 as one picture: every ranker as trained, and with other initial rankings or none."""
 
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.name import with_display_names, without_presets
 
 ROW, FRAME = 21, 96
-"""Pixels of a condition, and of axis and margins."""
+"""Pixels of a condition's row, and of axis and margins."""
 
 TRAINED = "as trained"
 ShownValue = Literal["mean", "change"]
@@ -28,11 +28,11 @@ ShownValue = Literal["mean", "change"]
 
 @plain_text
 def conditions(frame: pd.DataFrame, measure: str, shown: ShownValue = "mean") -> go.Figure:
-    """Dots with 95 % intervals; full where the change is more than chance, else open.
+    """Dots with 95 % intervals, filled where the change is significant.
 
     Args:
         frame: ranker, condition, mean, low, high, change, change_low, change_high, change_p, n.
-        measure: what is drawn.
+        measure: name of the measure.
         shown: the mean, or the change from the ranker as trained.
     """
     rows = _rows(frame, shown)
@@ -59,7 +59,7 @@ def conditions(frame: pd.DataFrame, measure: str, shown: ShownValue = "mean") ->
 
 
 def _rows(frame: pd.DataFrame, shown: ShownValue) -> list[dict[Any, Any]]:
-    """The lines from top to bottom: a ranker's name, then its conditions under it."""
+    """Rows from top to bottom: each ranker's name, then its conditions."""
     rows: list[dict[Any, Any]] = []
     for ranker, conditions in frame.groupby("ranker", sort=False):
         name = f"<b>{ranker}</b>"
@@ -82,7 +82,7 @@ def _rows(frame: pd.DataFrame, shown: ShownValue) -> list[dict[Any, Any]]:
 
 
 def _guide(figure: go.Figure, rows: list[dict[Any, Any]]) -> None:
-    """A line down from the ranker as trained, to compare its conditions with."""
+    """Add a vertical line at the ranker as trained, for comparison with its conditions."""
     top = rows[0]
     figure.add_shape(
         type="line", x0=top["mean"], x1=top["mean"], y0=top["y"], y1=rows[-1]["y"] + 0.4,

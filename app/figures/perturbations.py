@@ -1,4 +1,4 @@
-"""What disturbed inputs cost, as maps: families × rankers, and queries × levels."""
+"""Losses under perturbations as heat maps: families × rankers, and queries × levels."""
 
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
@@ -30,20 +30,20 @@ ROW, FRAME = 20, 16
 """Pixels of a row, and of the margins."""
 
 ANGLES = [0, -90]
-"""Degrees of the rankers' names: upright where lying ones would touch, as on telephones."""
+"""Angles of the rankers' names: vertical where horizontal ones would touch, as on phones."""
 
 LOSS = list(PALE_GAIN_LOSS)
-"""Loss is orange, gain is purple: both survive colour blindness."""
+"""Colours: orange for losses, purple for gains, safe for colour-blind readers."""
 
 TITLE, LINE = 36, 16
-"""Letters of a line of an axis title on a telephone, and pixels of a further line."""
+"""Letters in a line of an axis title on a phone, and pixels of each further line."""
 
 PLOT, DIGIT, GAP = 220, 7.5, 8
-"""Pixels of the plot on a telephone, of a digit of a tick, and between two of them."""
+"""Pixels on a phone: width of the plot, of a tick's digit, of the gap between ticks."""
 
 MOST_QUERIES = 40
 SMALL = 0.0005
-"""A loss that prints as 0.000."""
+"""Losses below this print as 0.000."""
 
 
 @plain_text
@@ -53,21 +53,23 @@ def losses(
     measure: str,
     left_out: Collection[tuple[str, str]] = (),
 ) -> go.Figure:
-    """Rows are families under the heading of what they change, columns are rankers.
+    """Heat map of losses: rows are families under the part they change, columns are rankers.
 
     Args:
-        frame: ranker, family, level, loss; one row a cell.
-        groups: families by heading, in the order to be drawn.
-        measure: that is lost.
-        left_out: cells (ranker, family) where the family means nothing for the ranker.
+        frame: ranker, family, level, loss; one row per cell.
+        groups: families by heading, in drawing order.
+        measure: name of the measure.
+        left_out: cells (ranker, family) where the family does not apply to the ranker.
     """
     rankers = list(dict.fromkeys(frame["ranker"]))
+    # A heading is a row without cells above its families.
     rows = [row for heading, names in groups.items()
             for row in [(heading, ""), *((heading, name) for name in names)]]  # fmt: skip
     at = {family: place for place, (_, family) in enumerate(rows) if family}
     values = np.full((len(rows), len(rankers)), np.nan)
     for ranker, family, loss in zip(frame["ranker"], frame["family"], frame["loss"], strict=True):
         values[at[family], rankers.index(ranker)] = loss
+    # At least 0.01, so that rounding does not get full colours.
     largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
     figure = go.Figure(
         go.Heatmap(
@@ -86,7 +88,7 @@ def losses(
 
 
 def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence[str]) -> None:
-    """The names of rows, of what they are headed by, and of columns; and room for them."""
+    """Add names of rows, headings and columns, with room for them."""
     headings = [
         {
             "x": -0.5, "y": place + 0.12, "text": f"<b>{heading}</b>", "xanchor": "left",
@@ -119,7 +121,7 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
 def _dashes(
     pairs: Sequence[tuple[str, str]], places: tuple[Mapping[str, int], list[str]]
 ) -> go.Scatter:
-    """A dash where a family means nothing."""
+    """Dashes in cells where a family does not apply."""
     at, rankers = places
     return go.Scatter(
         x=[rankers.index(ranker) for ranker, _ in pairs],
@@ -151,18 +153,18 @@ def _marks(
 
 
 def _printed(loss: float) -> str:
-    """The change as tables of papers print it: what is lost is negative, no leading 0."""
+    """Change as papers print it: a loss is negative, without a leading 0."""
     if np.isnan(loss):
         return ""
     return "0" if abs(loss) < SMALL else signed(-loss).replace("0.", ".", 1)
 
 
 def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
-    """The curves of a family with a title and levels that a telephone has room for.
+    """Fit the title and the level ticks of a family's curves to a phone.
 
     Args:
-        figure: with the levels along its first axis, and perhaps others along a second; changed.
-        title: of the first axis, broken into lines.
+        figure: with levels along its first axis, perhaps others along a second; changed in place.
+        title: title of the first axis, which is wrapped.
 
     Returns:
         The same figure.
@@ -182,7 +184,7 @@ def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
 
 
 def _roomy(values: Sequence[float], texts: Sequence[str], span: float) -> list[int]:
-    """The ticks whose texts do not touch on a telephone: the ends, and what lies between them.
+    """Indices of ticks whose texts do not touch on a phone; both ends stay.
 
     >>> _roomy([0, 0.01, 0.05, 0.1, 0.25, 0.5], ["0", "0.01", "0.05", "0.1", "0.25", "0.5"], 0.5)
     [0, 3, 4, 5]
@@ -204,23 +206,24 @@ def _short(family: str, longest: int = 18) -> str:
 
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
-"""Characters of a column's name at most, and until it is turned; pixels that each then takes."""
+"""Most characters of a column's name, most before it is turned, pixels of each when turned."""
 
 
 @plain_text
 def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
-    """The change of every query in every column, the most damaged on top.
+    """Heat map of every query's change in every column, the largest loss on top.
 
     Args:
-        frame: a column a level, size or condition, a row a query (its id is the index).
-        axis: what the columns are.
-        measure: that changed.
+        frame: one column per level, size or condition, one row per query (index: its id).
+        axis: title of the columns.
+        measure: name of the measure.
     """
     shown = frame.head(MOST_QUERIES)
     values = shown.to_numpy(float)
     largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
     ids = [str(query) for query in shown.index]
     names = [name if isinstance(name, str) else f"{name:g}" for name in shown.columns]
+    # Categories by place: shortened names of columns may be equal.
     places, facts = [f"{at}" for at in range(len(names))], list(shown.columns)
     figure = go.Figure(
         go.Heatmap(
@@ -261,7 +264,7 @@ def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
 
 
 def _short_column(name: str) -> str:
-    """A column's name without presets, its end left out where it is still long.
+    """Column name without presets, cut if it is still long.
 
     >>> _short_column("rankboost@tuned for lambdamart@tuned")
     'rankboost for lambda …'

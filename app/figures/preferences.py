@@ -1,4 +1,4 @@
-"""Aggregators of preferences: curves by the level of a disturbance, bounds, calls, a matrix."""
+"""Aggregators of preferences: curves by level of disturbance, bounds, calls, a matrix."""
 
 from collections.abc import Iterable, Sequence
 from math import ceil
@@ -22,17 +22,17 @@ from shuffleproof.app.figures.style import (
 from shuffleproof.app.figures.text import plain_text
 
 LABELS = 24
-"""Names that stand beside a matrix: of more items every second, third … is named."""
+"""Most names along a matrix; with more items only every second, third … is named."""
 HEIGHT, CELL, FRAME = 400, 26, 120
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "x", "hexagon", "pentagon")
 PREFERENCES = [[0.0, "#B35806"], [0.5, "rgba(127,127,127,0.15)"], [1.0, "#2B6CB0"]]
-"""Of a cell: the column's item preferred, neither, the row's item."""
+"""Colours of a cell: column's item preferred, neither, row's item preferred."""
 
 CYCLE = "#C4208A"
 
 
 class Line(NamedTuple):
-    """How an aggregator is drawn."""
+    """Style of an aggregator's line."""
 
     color: str
     dash: str
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def lines(aggregators: Iterable[str]) -> dict[str, Line]:
-    """The colour, dash and mark of each, by its place: dashes over solid lines are both seen.
+    """Style of each aggregator by its place; dashed lines come last, to be drawn over solid ones.
 
     >>> found = lines(["Borda", "Greedy order", "Kemeny"])
     >>> list(found), found["Greedy order"].dash
@@ -57,13 +57,13 @@ def lines(aggregators: Iterable[str]) -> dict[str, Line]:
 
 @plain_text
 def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figure:
-    """A line an aggregator by the level of a disturbance, with 95 % ribbons over queries.
+    """Mean by level of disturbance, one line per aggregator, with 95 % ribbons over queries.
 
     Args:
         frame: aggregator, level, mean, low, high, n.
-        title: the disturbance.
-        unit: what a level is.
-        measure: in words.
+        title: name of the disturbance.
+        unit: unit of a level.
+        measure: name of the measure in words.
     """
     figure, drawn = go.Figure(), lines(frame["aggregator"])
     for name, line in drawn.items():
@@ -92,7 +92,7 @@ def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figur
 
 @plain_text
 def bounds(frame: pd.DataFrame) -> go.Figure:
-    """What was measured under every disturbance, a row a proven bound, beside the bound.
+    """Measured means under every disturbance next to the proven bound, one row per bound.
 
     Args:
         frame: bound, disturbance, level, measured, limit, n.
@@ -128,7 +128,7 @@ def bounds(frame: pd.DataFrame) -> go.Figure:
 
 @plain_text
 def calls(frame: pd.DataFrame) -> go.Figure:
-    """Pairs asked by the number of items, both axes logarithmic; seconds at the pointer.
+    """Number of compared pairs by number of items, on logarithmic axes; hover shows seconds.
 
     Args:
         frame: aggregator, items, calls, seconds.
@@ -154,12 +154,12 @@ def calls(frame: pd.DataFrame) -> go.Figure:
 
 @plain_text
 def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) -> go.Figure:
-    """Preferences of the row's item over the column's, sorted by an order; a cycle is ringed.
+    """Preferences of the row's item over the column's, sorted by an order; a cycle is marked.
 
     Args:
-        values: f(row, column) in [0, 1], rows and columns in the order; NaN: nobody was asked.
-        items: their names, the first of the order on top.
-        cycle: places of three items of which each beats the next.
+        values: f(row, column) in [0, 1], rows and columns in the order; NaN: never compared.
+        items: names of the items, the first of the order on top.
+        cycle: places of three items, each of which beats the next.
     """
     count = len(items)
     figure = go.Figure(
@@ -187,7 +187,7 @@ def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) 
 
 
 def _in_lines(text: str, width: int = 34) -> str:
-    """A text broken into lines of about so many letters."""
+    """Text broken into lines of about `width` letters."""
     lines_, line = [], ""
     for word in text.split():
         if line and len(line) + len(word) >= width:

@@ -1,4 +1,4 @@
-"""Figure 3: a measure against the level of a perturbation, one curve a ranker."""
+"""Figure 3: a measure against the level of a perturbation, one curve per ranker."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ TAU = "Kendall τ to the original"
 
 @plain_text
 def curves(summary: pd.DataFrame, family: str, measure: str, unit: str) -> go.Figure:
-    """Curves with 95 % ribbons, labelled at their ends; above them the τ that each level leaves.
+    """Curves with 95 % ribbons, labelled at their ends; the upper axis shows τ at each level.
 
     Args:
         summary: tidy frame with ranker, family, level, tau, measure, mean, low, high, n.
@@ -50,11 +50,11 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, title: str) -> None:
     taus = _apart([float(level) for level in points.index], CLOSEST_TAUS)
     span = [min(points.index), max(points.index)]
     room = (span[1] - span[0]) * 0.02 or 0.5
-    outwards = points.index[0] <= points.index[-1]
+    outwards = points.index[0] <= points.index[-1]  # the unchanged level is on the left
     ends = [span[0] - room, span[1] + room]
     axis: dict[str, Any] = {"range": ends if outwards else ends[::-1], "tickangle": 0}
     xaxes(figure, title=title, tickvals=levels, ticktext=[f"{level:g}" for level in levels], **axis)
-    # An axis is drawn only with a trace of its own: one without a visible mark.
+    # Plotly draws the second axis only with a trace on it: this one has no visible marks.
     figure.add_trace(
         go.Scatter(x=taus, y=[None] * len(taus), xaxis="x2", hoverinfo="skip", mode="markers")
     )
@@ -69,7 +69,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, title: str) -> None:
 
 
 def _apart(levels: list[float], closest: float) -> list[float]:
-    """The levels whose ticks have room: the first, the last, and what lies apart from both."""
+    """Levels whose ticks have room: the first, the last, and those far enough from others."""
     length = abs(levels[-1] - levels[0]) or 1.0
     apart = [levels[0]]
     for level in levels[1:-1]:

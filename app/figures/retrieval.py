@@ -1,4 +1,4 @@
-"""Retrievers side by side: means, postings, what sparsity costs; losses to noise and growth."""
+"""Figures of retrievers: means, postings, cost of sparsity, losses to noise and growth."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -35,11 +35,11 @@ def _interval(rows: pd.DataFrame, middle: str) -> dict[str, object]:
 
 @plain_text
 def means(frame: pd.DataFrame, measure: str) -> go.Figure:
-    """A mark a retriever, the best on top, with its 95 % interval over queries.
+    """Means of retrievers, the best on top, with 95 % intervals over queries.
 
     Args:
         frame: retriever, measure, mean, low, high, n.
-        measure: that is drawn.
+        measure: name of the measure.
     """
     rows = _of(frame, measure)
     figure = go.Figure(
@@ -67,7 +67,7 @@ def _of(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 @plain_text
 def postings(frame: pd.DataFrame) -> go.Figure:
-    """How many documents the dimensions of each index have, the commonest first, on log scales.
+    """Share of documents by dimension of each index, most frequent first, on logarithmic axes.
 
     Args:
         frame: retriever, rank, share.
@@ -95,12 +95,12 @@ SPARSITY_HEIGHT = 420
 
 @plain_text
 def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
-    """A mark a level, open where the index fails a sparsity check, with its 95 % interval.
+    """One mark per level with its 95 % interval, open where the index fails a sparsity check.
 
     Args:
         frame: way, level, mean, low, high, nonzeros_document, postings_per_query_over_n,
             dense_in_disguise.
-        measure: that is drawn.
+        measure: name of the measure.
     """
     figure = go.Figure()
     for place, (way, rows) in enumerate(frame.groupby("way", sort=False)):
@@ -132,17 +132,17 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
 
 ACROSS = 2
 PANEL, PANEL_FRAME = 190, 110
-"""Pixels of a row of pictures, and of legend and margins."""
+"""Pixels of a row of panels, and of legend and margins."""
 
 
 @plain_text
 def changes(frame: pd.DataFrame, measure: str, across: str) -> go.Figure:
-    """A picture a condition, a line a retriever: changes against a level, with their intervals.
+    """Changes against a level, with intervals: one panel per condition, one line per retriever.
 
     Args:
         frame: retriever, condition, level, change, low, high.
-        measure: what changes.
-        across: what the level is.
+        measure: name of the measure.
+        across: name of the level.
     """
     kinds, names = frame["condition"].unique(), frame["retriever"].unique()
     rows = -(-len(kinds) // ACROSS)

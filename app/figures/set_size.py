@@ -16,7 +16,7 @@ from shuffleproof.app.figures.traces import curves as add_curves
 
 HEIGHT = 460
 WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}
-"""What the curves of the candidates alone are called."""
+"""Labels of the curves that depend on the candidates alone."""
 
 
 @plain_text
@@ -24,9 +24,9 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
     """Curves with 95 % intervals over a logarithmic axis of sizes, labelled at their ends.
 
     Args:
-        frame: ranker, trained_on, size, mean_length, mean, low, high, n; one trained_on a ranker.
-        measure: what is drawn.
-        home: the size that the rankers were trained on, marked by a line; None: none.
+        frame: ranker, trained_on, size, mean_length, mean, low, high, n; one trained_on per ranker.
+        measure: name of the measure.
+        home: training size of the rankers, marked by a line; None: no line.
     """
     figure, drawn, ends = go.Figure(), [], []
     if home is not None:
@@ -44,7 +44,7 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
         look |= {"marker": {"symbol": "diamond"}} if ranker == "ideal" else {}
         fill = 0.08 if alone else 0.14
         drawn.append(Curve(ranker, points, facts, hover, "size", fill=fill, look=look))
-        last = points[points["mean"].notna()].tail(1)
+        last = points[points["mean"].notna()].tail(1)  # ordinals end before the longest lists
         ends += [
             (ranker, math.log10(x), float(y))
             for x, y in zip(last["size"], last["mean"], strict=True)
@@ -60,7 +60,7 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
 
 
 def _home(figure: go.Figure, home: int, *, at_axis: bool) -> None:
-    """A line where the rankers were trained; its words stand off the vertical axis."""
+    """Add a line at the training size; its label does not touch the vertical axis."""
     vertical(figure, home)
     figure.add_annotation(
         x=math.log10(home), y=0, yref="paper", text="trained here", showarrow=False,

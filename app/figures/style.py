@@ -1,9 +1,9 @@
 """One colour, dash and marker per ranker on every page, and the layout that all figures share.
 
-Fourteen colours, 3 : 1 or more against white and against the dark page, chosen by computer to lie
-far apart as they are and as the colour-blind see them (`tests/app/test_app_style.py` measures it);
-greys are kept for reference lines. Solid = reads an initial ranking, dashed in some way = does not.
-Every ranker of the registry also has a mark of its own, so that colour is never alone.
+The fourteen colours have a contrast of 3 : 1 or more against white and the dark page. A search
+chose them to differ most, also for colour-blind readers (`tests/app/test_app_style.py`). Grey is
+for reference lines. Solid lines read an initial ranking, dashed ones do not. Every ranker of the
+registry also has a unique mark, so that colour is never the only difference.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ PALETTE = (
 )  # fmt: skip
 INK = "#000000"
 PALE_GAIN_LOSS = ("#8073AC", "#B2ABD2", "#D8DAEB", "#F7F7F7", "#FEE0B6", "#FDB863", "#E08214")
-"""Scales of cells with numbers in them, which INK writes: 4.5 : 1 and more on every colour."""
+"""Colours of cells with numbers in INK: a contrast of 4.5 : 1 or more on every colour."""
 
 BRIGHTER = {"#7828FA": 1.02, "#5A6464": 1.03, "#96500A": 1.025, "#825096": 1.01}
-"""What the channels of the colours below 3 : 1 on the dark page are multiplied by there."""
+"""Factors of the channels on the dark page, for colours below 3 : 1 there."""
 
 REFERENCE = "#7F7F7F"
 DASHES = ("dash", "dashdot", "longdash", "longdashdot")
-"""Dashes of rankers without an initial ranking; the last is for names not in KNOWN."""
+"""Dashes of rankers without an initial ranking; the last one is for names not in KNOWN."""
 
 KNOWN = {
     "setrank-imsab-init": (0, "solid", "circle"),
@@ -58,8 +58,8 @@ KNOWN = {
     "pair-net": (6, "dashdot", "arrow-up"),
     "pair-trees": (8, "dashdot", "arrow-down"),
 }
-"""The place in the palette, the dash and the mark of rankers: colours of their own for the paper's
-Table 2 and DLCM's other losses; those with a colour again differ in dash and mark."""
+"""Palette index, dash and mark of rankers. The paper's Table 2 and DLCM's other losses have unique
+colours; other rankers share a colour but differ in dash and mark."""
 
 FURTHER = (
     "triangle-ne", "triangle-sw", "star-triangle-down", "hexagon2", "triangle-nw", "triangle-se",
@@ -80,24 +80,24 @@ LABEL_HEIGHT = 17.0
 """Pixels of a line of a name at the end of a curve."""
 
 LABEL_GAP = 5.0
-"""Pixels between two names, so that lines of one are told from those of the next."""
+"""Pixels between two names, so that lines of one name stay together."""
 
 GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False}
 TAG = re.compile(r"<[^>]*>")
 
 UNSIGNED_ZERO = {"labelalias": {"+0": "0", "+0.00": "0"}}
-"""Of an axis of signed differences: no sign stands before nothing."""
+"""Settings of an axis of signed differences: 0 has no sign."""
 
 UNDIMMED = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
-"""Of marks that take clicks: they look the same before and after one."""
+"""Settings of clickable marks: they look the same before and after a click."""
 
 NAMES = {"automargin": True}
-"""Of an axis that has names for ticks: a picture with it is drawn twice, to find their room."""
+"""Settings of an axis with names as ticks; Plotly draws such a figure twice to measure them."""
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """How a ranker's line is drawn.
+    """Style of a ranker's line.
 
     Attributes:
         color: of line and markers.
@@ -111,7 +111,7 @@ class Stroke:
 
 
 def stroke(ranker: str) -> Stroke:
-    """The colour, dash and mark of a ranker, by its name alone: the same on every page and day.
+    """Colour, dash and mark of a ranker; they depend on its name alone.
 
     >>> stroke("dlcm").dash, stroke("setrank-imsab").dash, stroke("initial: mart").dash
     ('solid', 'dash', 'dot')
@@ -124,17 +124,17 @@ def stroke(ranker: str) -> Stroke:
         place, dash, shape = KNOWN[name]
         return Stroke(PALETTE[place], dash, shape)
     name = named.display if named.head in FILES else name
-    digest = hashlib.sha256(name.encode()).digest()
+    digest = hashlib.sha256(name.encode()).digest()  # hash() differs between processes
     shape = FURTHER[digest[1] % len(FURTHER)]
-    grey = named.feature is not None  # a yardstick, whose colour no ranker of the paper has
+    grey = named.feature is not None  # a reference, not in a colour of the paper's rankers
     return Stroke(REFERENCE if grey else PALETTE[digest[0] % len(PALETTE)], DASHES[-1], shape)
 
 
 def shapes(rankers: Sequence[str]) -> dict[str, str]:
-    """The markers of rankers that are shown together: no two share both colour and shape.
+    """Markers of rankers in one figure: no two share both colour and shape.
 
-    Each has its own wherever it can; of two that would look alike, the later name in the alphabet
-    takes another, whatever the order in which they are shown.
+    Of two rankers with equal styles, the later name in the alphabet gets another shape, whatever
+    the input order.
 
     >>> shapes(["ranksvm", "dlcm@small", "dlcm"])
     {'ranksvm': 'triangle-right', 'dlcm@small': 'triangle-ne', 'dlcm': 'square'}
@@ -163,7 +163,7 @@ def faded(color: str, opacity: float) -> str:
 
 
 def ribbon(x: Any, low: Any, high: Any, fill: str, **more: Any) -> go.Scatter:
-    """The interval along a curve as an area between its ends, which are columns of a frame."""
+    """Interval along a curve as an area between columns `low` and `high`."""
     return go.Scatter(
         x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor=fill, mode="lines",
         line={"width": 0}, hoverinfo="skip", showlegend=False, **more,
@@ -171,7 +171,7 @@ def ribbon(x: Any, low: Any, high: Any, fill: str, **more: Any) -> go.Scatter:
 
 
 def click_marks(x: Any, y: Any, size: float, **more: Any) -> go.Scatter:
-    """Squares that are not seen: heat maps report no clicks, marks over their cells do."""
+    """Invisible squares over cells: heat maps report no clicks, marks do."""
     return go.Scatter(
         x=x, y=y, mode="markers", **UNDIMMED,
         marker={"size": size, "color": "rgba(0,0,0,0)", "symbol": "square"}, **more,
@@ -179,7 +179,7 @@ def click_marks(x: Any, y: Any, size: float, **more: Any) -> go.Scatter:
 
 
 def numbered_line(place: int) -> dict[str, Any]:
-    """The line of one of several that have no stroke of their own, by its place among them."""
+    """Line style by place, for series that are not rankers."""
     dashes = ("solid", *DASHES)
     return {
         "color": PALETTE[place % len(PALETTE)], "width": 2, "dash": dashes[place % len(dashes)],
@@ -189,8 +189,8 @@ def numbered_line(place: int) -> dict[str, Any]:
 def set_properties(part: Any, /, **values: Any) -> None:
     """Set properties of a layout, an axis or the like in place, one by one.
 
-    Does what plotly's `update_layout` does in a fifth of the time, which counts where every click
-    draws a picture. Dictionaries are merged into what is there.
+    Does what Plotly's `update_layout` does in a fifth of the time, since every click draws a
+    figure. Dictionaries are merged into existing values.
 
     >>> figure = go.Figure()
     >>> set_properties(figure.layout, margin={"l": 5}, height=300)
@@ -198,7 +198,7 @@ def set_properties(part: Any, /, **values: Any) -> None:
     (5, 300)
     """
     for name, value in values.items():
-        there = name in part  # an axis beyond the first may not be yet
+        there = name in part  # a second axis may not exist yet
         if there and isinstance(value, dict) and isinstance(part[name], BasePlotlyType):
             set_properties(part[name], **value)
         else:
@@ -218,12 +218,12 @@ def yaxes(figure: go.Figure, **values: Any) -> None:
 
 
 def add_annotations(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
-    """Add annotations, all at once: one by one, each would check those before it again."""
+    """Add annotations at once; one by one, Plotly would validate all earlier ones again."""
     figure.layout.annotations = [*figure.layout.annotations, *notes]
 
 
 def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:
-    """The shared layout: transparent ground (light and dark), quiet grid, room for labels."""
+    """Apply the shared layout: transparent ground (light and dark), pale grid, room for labels."""
     set_properties(figure.layout, **LAYOUT, **changes)
     xaxes(figure, **GRID)
     yaxes(figure, **GRID)
@@ -231,7 +231,7 @@ def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:
 
 
 def end_labels(rankers: Sequence[str], longest: int = 12) -> list[str]:
-    """Names for the ends of lines, long ones on two lines so that phones keep room for curves.
+    """Names for the ends of curves; long ones take two lines, which leaves phones more room.
 
     >>> end_labels(["dlcm", "setrank-imsab-init"])
     ['dlcm', 'setrank-<br>imsab-init']
@@ -240,10 +240,10 @@ def end_labels(rankers: Sequence[str], longest: int = 12) -> list[str]:
 
 
 def name_margin(texts: Sequence[str], letter: float = 7.2, room: int = 24) -> int:
-    """Pixels that names beside an axis need.
+    """Pixels of a margin for names along an axis.
 
     Args:
-        texts: the names, with `<br>` where a line ends.
+        texts: names, with `<br>` between lines.
         letter: pixels of a letter.
         room: pixels around them.
 
@@ -264,10 +264,10 @@ def _in_two(name: str) -> str:
 
 
 def spread_labels(wanted: Sequence[float], heights: Sequence[float], room: float) -> list[float]:
-    """Places for labels near where they belong, none over another.
+    """Places for labels near their wanted places, without overlaps.
 
     Args:
-        wanted: where the middle of each label belongs, pixels from the top.
+        wanted: wanted middle of each label, in pixels from the top.
         heights: of the labels.
         room: pixels from the top to the bottom.
 
@@ -275,6 +275,7 @@ def spread_labels(wanted: Sequence[float], heights: Sequence[float], room: float
     [40.0, 60.0, 90.0]
     """
     order = sorted(range(len(wanted)), key=lambda at: wanted[at])
+    # Merge overlapping groups until none overlap: isotonic regression by pooling neighbours.
     groups: list[list[int]] = []
     for at in order:
         groups.append([at])
@@ -294,7 +295,7 @@ def spread_labels(wanted: Sequence[float], heights: Sequence[float], room: float
 def _top(
     group: Sequence[int], wanted: Sequence[float], heights: Sequence[float], room: float
 ) -> float:
-    """The upper edge of labels stacked around where they belong on average, inside the room."""
+    """Upper edge of stacked labels with the least squared distance to their wanted places."""
     offsets, total = [], 0.0
     for at in group:
         offsets.append(wanted[at] - total - heights[at] / 2)
@@ -315,20 +316,20 @@ def named_ends(
     scale: tuple[float, float, float],
     **axes: str,
 ) -> None:
-    """Write names at the ends of curves, none over another, and make room for them.
+    """Write names at the ends of curves without overlaps, and make room for them.
 
     Args:
         figure: with its height and margins.
-        ends: ranker and the last point of its curve, as the axes count (logarithms on log axes).
-        texts: what is written, one an end.
-        scale: the lowest and the highest value of the vertical axis, and its pixels.
-        axes: xref and yref of a part of the picture.
+        ends: ranker and last point of its curve, in axis coordinates (logarithms on log axes).
+        texts: labels, one per end.
+        scale: lowest and highest value of the vertical axis, and its pixels.
+        axes: xref and yref of a subplot.
     """
     low, high, plot = scale
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
     gap = max(0.0, min(LABEL_GAP, (plot - sum(heights)) / max(len(heights), 1)))
     heights = [height + gap for height in heights]
-    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
+    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]  # pixels from the top
     places = spread_labels(wanted, heights, plot)
     notes = [
         {
@@ -345,7 +346,7 @@ def named_ends(
 
 
 def on_paper(figure: go.Figure) -> go.Figure:
-    """A copy on white ground with dark text, for files that know no theme."""
+    """Copy on white ground with dark text, for exported files."""
     copy = go.Figure(figure)
     copy.update_layout(
         template="plotly_white", paper_bgcolor="white", plot_bgcolor="white",
@@ -355,7 +356,7 @@ def on_paper(figure: go.Figure) -> go.Figure:
 
 
 def names_printed(figure: go.Figure) -> go.Figure:
-    """The figure, with a legend where colours have names that stand nowhere in it."""
+    """Add a legend for series whose names are not printed in the figure; return the figure."""
     printed = {note.text for note in figure.layout.annotations}
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         printed.update(axis.ticktext if axis.ticktext is not None else ())
@@ -375,7 +376,7 @@ def names_printed(figure: go.Figure) -> go.Figure:
 
 
 def thumbnail(figure: go.Figure, height: int = 170) -> go.Figure:
-    """A copy for a glance: the marks and the axes' lines, without any text.
+    """Copy as a thumbnail: marks and axis lines, without text.
 
     Args:
         figure: the picture.
@@ -394,21 +395,21 @@ def thumbnail(figure: go.Figure, height: int = 170) -> go.Figure:
 
 
 PROJECTED_LETTERS = 18
-"""Pixels of every letter on a projector."""
+"""Font size on a projector, in pixels."""
 
 PROJECTED_LINE = 24.0
-"""Pixels of a line of text there."""
+"""Height of a line of text on a projector, in pixels."""
 
 
 def for_projector(figure: go.Figure, height: int = 540) -> go.Figure:
-    """A copy with large text, thicker lines and the room that both need.
+    """Copy with large text, thicker lines and the margins that both need.
 
     Args:
         figure: the picture.
         height: in pixels.
     """
     copy = go.Figure(figure)
-    share = PROJECTED_LETTERS / 12
+    share = PROJECTED_LETTERS / 12  # Plotly's default font size is 12
     margin = copy.layout.margin
     wide = {side: round((margin[side] or 40) * share) for side in "lrtb"}
     font = {"size": PROJECTED_LETTERS}

@@ -1,9 +1,9 @@
-"""Text in pictures: rankers by their names, users' text as the text it is, never as markup.
+"""Text in figures: display names of rankers, and users' text without markup.
 
-Plotly reads `<a href>`, `<b>` and entities in every name, tick, title and hover text, and `%{…}`
-in hover texts. Every function that draws is wrapped in `plain_text`, so that what it is given
-cannot be read so; markup is what the figures themselves write. It also gives the functions the
-names of rankers where labels of studies stand, and clicks give the labels back.
+Plotly interprets `<a href>`, `<b>` and entities in every name, tick, title and hover text, and
+`%{…}` in hover texts. `plain_text` wraps every function that draws and escapes its arguments, so
+that only the figures themselves write markup. It also replaces labels of rankers by their display
+names; a click returns the label.
 """
 
 import html
@@ -31,18 +31,18 @@ from shuffleproof.core.rankers.name import (
 SPECIAL = r"[&<>]|%\{"
 
 MOST_NAMED = 20
-"""Series of a figure that its alternative text names."""
+"""Most series that an alternative text names."""
 
 RANKERS = frozenset({"ranker", "label", "condition"})
-"""Columns of frames whose texts are labels of rankers, or speak of them."""
+"""Columns of frames whose texts are labels of rankers, or contain them."""
 
 P = ParamSpec("P")
 _names: ContextVar[Mapping[str, str] | None] = ContextVar("names", default=None)
-"""While something is drawn: what is shown for the labels of rankers."""
+"""Display names by label of a ranker while a figure is drawn, else None."""
 
 
 def escaped(text: str) -> str:
-    """Text that Plotly shows letter by letter.
+    """Text escaped for Plotly, which shows it unchanged.
 
     >>> escaped("<a href='x'>a & b</a> %{x}")
     "&lt;a href='x'&gt;a &amp; b&lt;/a&gt; %&#123;x}"
@@ -51,11 +51,11 @@ def escaped(text: str) -> str:
 
 
 def unescaped(value: Any, labels: Mapping[str, str] | None = None) -> Any:
-    """What stood there before `plain_text`, for facts that come back with a click.
+    """Original value before `plain_text`, for facts that a click returns.
 
     Args:
         value: of a point.
-        labels: of rankers, by what the picture calls them (`labels_in`).
+        labels: labels of rankers by display name (`labels_in`).
 
     >>> unescaped(["a &lt; b", 1, "DLCM"], {"DLCM": "dlcm"})
     ['a < b', 1, 'dlcm']
@@ -68,24 +68,24 @@ def unescaped(value: Any, labels: Mapping[str, str] | None = None) -> Any:
 
 
 def labels_in(figure: go.Figure) -> dict[str, str]:
-    """The labels of rankers by what a picture calls them; it keeps them in its `meta`."""
+    """Labels of rankers by display name, from the `meta` of a figure."""
     return dict((figure.layout.meta or {}).get("rankers", {}))
 
 
 def label_of(name: str) -> str:
-    """The label of a ranker, from what it is called in the picture that is being drawn."""
+    """Label of a ranker from its display name in the current figure."""
     return next((label for label, shown in (_names.get() or {}).items() if shown == name), name)
 
 
 def plain_text(draw: Callable[P, go.Figure]) -> Callable[P, go.Figure]:
-    """Escape every text among the arguments of a function that draws, tables' cells included.
+    """Escape every text in the arguments of a function that draws, including table cells.
 
-    Labels of rankers become their names. Functions that draw by way of others are given both once.
+    Labels of rankers become display names. Nested calls do not repeat either step.
     """
 
     @wraps(draw)
     def drawn(*given: P.args, **named: P.kwargs) -> go.Figure:
-        if _names.get() is not None:
+        if _names.get() is not None:  # nested call: its arguments are escaped already
             return draw(*given, **named)
         with _named(given, named) as names:
             safe = {name: _safe(value) for name, value in named.items()}
@@ -102,7 +102,7 @@ KINDS = {"heatmap": "Heat map", "bar": "Bars", "parcoords": "Parallel coordinate
 
 
 def alt_text(figure: go.Figure) -> str:
-    """Kind, axes and series of a figure, for people who do not see it; a table holds its numbers.
+    """Alternative text: kind, axes and series of a figure; a table holds its numbers.
 
     >>> figure = go.Figure(go.Scatter(x=[1], y=[2], name="DLCM"))
     >>> alt_text(figure.update_layout(xaxis_title="Level", yaxis_title="<b>NDCG@10</b>"))
@@ -123,7 +123,7 @@ def alt_text(figure: go.Figure) -> str:
 
 
 def _kind(figure: go.Figure) -> str:
-    """The kind of picture, by its traces."""
+    """Kind of a figure, from its traces."""
     types = {trace.type for trace in figure.data}
     for name, kind in KINDS.items():
         if name in types:
@@ -140,7 +140,7 @@ def _ticks(trace: Any, axis: str) -> Sequence[Any]:
 
 @contextmanager
 def _named(*given: Any) -> Generator[Mapping[str, str]]:
-    """While in here, labels of rankers among these values have names."""
+    """Context in which labels of rankers among these values have display names."""
     texts = dict.fromkeys(_texts(given))
     names = display_names(filter(_is_ranker, texts))
     names |= {
@@ -157,7 +157,7 @@ def _named(*given: Any) -> Generator[Mapping[str, str]]:
 
 
 def _is_ranker(text: str) -> bool:
-    """Whether a text is a ranker's label, where it may also be any other text."""
+    """True if a text, which may be of any kind, is a ranker's label."""
     name = RankerName.of(text)
     if name.kind in {Kind.REGISTERED, Kind.STORED}:
         return name.head in SPOKEN or (name.kind is Kind.STORED and name.head in FILES)
@@ -165,7 +165,7 @@ def _is_ranker(text: str) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts among arguments that may be labels of rankers."""
+    """Texts in the arguments that may be labels of rankers."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -184,7 +184,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 @singledispatch
 def _safe(value: Any) -> Any:
-    """A value with every text in it escaped."""
+    """Value with all its texts escaped."""
     if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: _safe(getattr(value, field.name)) for field in fields(value)}
         return replace(value, **parts)
@@ -219,7 +219,7 @@ def _(values: np.ndarray) -> Any:
 
 @_safe.register
 def _table(frame: pd.DataFrame) -> Any:
-    safe = frame.copy(deep=False)
+    safe = frame.copy(deep=False)  # numeric columns stay shared
     for at, (name, kind) in enumerate(frame.dtypes.items()):
         if not pd.api.types.is_numeric_dtype(kind):
             column = _column(frame.iloc[:, at])
@@ -232,7 +232,7 @@ def _table(frame: pd.DataFrame) -> Any:
 
 @_safe.register
 def _column(values: pd.Series | pd.Index) -> Any:
-    """A column or an index; texts stay as they are, and of their type, where none needs it."""
+    """Column or index, escaped; unchanged, dtype included, if no text needs it."""
     if pd.api.types.is_numeric_dtype(values.dtype) or isinstance(values, pd.MultiIndex):
         return values
     needed = values.astype(str).str.contains(SPECIAL, regex=True)
@@ -244,5 +244,5 @@ def _escaped(cell: Any) -> Any:
 
 
 def _shown(cell: Any) -> Any:
-    """The name of the ranker whose escaped label stands in a cell."""
+    """Display name if a cell is the escaped label of a ranker, else the cell."""
     return (_names.get() or {}).get(cell, cell) if isinstance(cell, str) else cell

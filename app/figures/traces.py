@@ -1,4 +1,4 @@
-"""Traces that several figures are made of: curves with intervals, dots with intervals."""
+"""Traces that several figures share: curves with intervals, dots with intervals."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -22,13 +22,13 @@ from shuffleproof.app.figures.style import (
 )
 
 OPEN = "rgba(127,127,127,0.15)"
-"""Inside of a mark whose difference is not significant."""
+"""Fill colour of a mark whose difference is not significant."""
 
 ROOM = 0.06
-"""Of the height of a picture: free above the highest interval."""
+"""Free share of a figure's height above the highest interval."""
 
 LEAST = 0.02
-"""Span of a vertical axis, also of curves along 0."""
+"""Least span of a vertical axis, also for curves along 0."""
 
 
 class Curve(NamedTuple):
@@ -36,13 +36,13 @@ class Curve(NamedTuple):
 
     Attributes:
         name: of the line; a ranker's label.
-        points: columns of x, y and the facts; low and high where there is a ribbon.
-        facts: columns that clicks and the hover text know.
+        points: columns of x, y and the facts; low and high for a ribbon.
+        facts: columns for clicks and the hover text.
         hover: template of the hover text.
         x: column of the horizontal axis.
         y: column of the vertical axis.
-        fill: opacity of the ribbon; 0: there is none.
-        look: properties of line and marker beside those of the ranker.
+        fill: opacity of the ribbon; 0: no ribbon.
+        look: further properties of line and marker.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Curve(NamedTuple):
 
 def curves(figure: go.Figure, drawn: Sequence[Curve]) -> None:
     """Add curves: ribbons first, then solid lines, then dashed ones, so that all are seen."""
-    for one in drawn:
+    for one in drawn:  # all ribbons first: none covers a line
         if one.fill:
             points, color = one.points, stroke(one.name).color
             ends = points["low"], points["high"]
@@ -76,7 +76,7 @@ def curves(figure: go.Figure, drawn: Sequence[Curve]) -> None:
 
 
 def bounds(low: float, high: float) -> tuple[float, float]:
-    """The vertical axis: from 0, or from below the lowest interval where that is negative."""
+    """Range of the vertical axis: from 0, or from below the lowest interval if it is negative."""
     low = min(low, 0.0)
     high = max(high, low + LEAST)
     room = (high - low) * ROOM
@@ -90,14 +90,14 @@ def finish_curves(
     height: int,
     texts: Sequence[str] | None = None,
 ) -> go.Figure:
-    """Lay a picture of curves out: its vertical axis, a line at 0, names at the ends.
+    """Lay out a figure of curves: vertical axis, a line at 0, names at the ends.
 
     Args:
-        figure: the picture, with its horizontal axis.
-        ends: ranker and last point of each curve, as the axes count (logarithms on log axes).
-        axis: title of the vertical axis, and its ends.
+        figure: figure with its horizontal axis.
+        ends: ranker and last point of each curve, in axis coordinates (logarithms on log axes).
+        axis: title and range of the vertical axis.
         height: in pixels.
-        texts: what the ends are called; none: as the rankers are.
+        texts: labels of the ends; None: names of the rankers.
 
     Returns:
         The same figure.
@@ -119,8 +119,8 @@ class Dots(NamedTuple):
     Attributes:
         x: values.
         y: places of the vertical axis.
-        ends: lower and upper ends of the intervals; None: there are none.
-        full: whether each is significant.
+        ends: lower and upper ends of the intervals; None: no intervals.
+        full: True for each significant one.
         colors: of each.
         symbols: of each, or of all.
         customdata: facts of each.
@@ -138,9 +138,9 @@ class Dots(NamedTuple):
 
 
 def dots(figure: go.Figure, drawn: Dots, size: float = 12) -> None:
-    """Add dots: full where the difference is significant, else open; an interval a dot.
+    """Add dots with intervals, filled where the difference is significant.
 
-    An interval has one colour a trace, so that the dots of each colour are traces of their own.
+    Plotly has one interval colour per trace, so each colour of dots is a separate trace.
     """
     for color in dict.fromkeys(drawn.colors):
         at = [place for place, other in enumerate(drawn.colors) if other == color]
@@ -168,12 +168,12 @@ def dots(figure: go.Figure, drawn: Dots, size: float = 12) -> None:
 
 
 def rows(figure: go.Figure, names: Sequence[str], texts: Sequence[str], height: int) -> None:
-    """Lay a picture of rows out, the first on top, with names beside them.
+    """Lay out a figure of rows, the first on top, with names on the left.
 
     Args:
         figure: the picture.
-        names: of the rows, as its marks have them.
-        texts: what they are called.
+        names: row names in the data of the marks.
+        texts: displayed names.
         height: in pixels.
     """
     laid_out(figure, height=height, showlegend=False, hovermode="closest")
@@ -190,6 +190,6 @@ def vertical(figure: go.Figure, x: float) -> None:
 
 
 def log_ticks(figure: go.Figure, title: str, values: Sequence[float]) -> None:
-    """Let the horizontal axis be logarithmic, with ticks at these values."""
+    """Make the horizontal axis logarithmic, with ticks at these values."""
     texts = [f"{value:,g}" for value in values]
     xaxes(figure, title=title, type="log", tickvals=values, ticktext=texts, minor={"ticks": ""})

@@ -1,4 +1,4 @@
-"""Training under way: validation NDCG@10 above, loss below, one line a ranker, epoch by epoch."""
+"""Training by epoch: validation NDCG@10 above, loss below, one line per ranker."""
 
 from collections.abc import Mapping
 
@@ -24,11 +24,11 @@ VALID, LOSS = "validation NDCG@10", "training loss"
 
 @plain_text
 def curves(runs: Mapping[str, pd.DataFrame]) -> go.Figure:
-    """The curves of several trainings.
+    """Curves of several trainings.
 
     Args:
-        runs: by label (a ranker's name, and more after a blank): columns done, loss, valid,
-            valid_loss; one row an epoch.
+        runs: frames by label (a ranker's name, and more after a blank), with columns done, loss,
+            valid, valid_loss; one row per epoch.
     """
     figure = make_subplots(
         rows=2,
@@ -99,7 +99,7 @@ def _losses(figure: go.Figure, label: str, run: pd.DataFrame) -> None:
 
 
 def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
-    """Names at the ends of the upper curves, or of the lower ones where there are no upper ones."""
+    """Add names at the ends of the upper curves; of the lower curves if there are no upper ones."""
     column, row = ("valid", 1) if any(run["valid"].notna().any() for run in runs.values()) else (
         "loss", 2,
     )  # fmt: skip
@@ -127,7 +127,7 @@ def _ranker(label: str) -> str:
 
 
 ROW, FRAME = 26, 110
-"""Pixels of a ranker, and of axis and margins."""
+"""Pixels of a ranker's row, and of axis and margins."""
 
 MOST = 20
 SCALE = "validation NDCG@10"
@@ -135,10 +135,10 @@ SCALE = "validation NDCG@10"
 
 @plain_text
 def compare_dots(frame: pd.DataFrame) -> go.Figure:
-    """The dots of the best rankers.
+    """Dots of the best rankers.
 
     Args:
-        frame: columns label and value; one row a ranker.
+        frame: columns label and value; one row per ranker.
     """
     best = frame.sort_values("value", ascending=False, kind="stable").head(MOST)
     strokes = [stroke(label) for label in best["label"]]

@@ -1,4 +1,4 @@
-"""A search for a recipe: the best so far, trial by trial, and what every trial was."""
+"""Figures of a search for a recipe: the best value so far, and every trial's settings."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,27 +13,27 @@ from shuffleproof.app.figures.style import (
 from shuffleproof.app.figures.text import plain_text
 
 HEIGHT, ACROSS = 300, 340
-"""Pixels of the two pictures."""
+"""Pixels of the two figures."""
 
 DONE = "done"
 STOPPED = {"pruned": "stopped early", "failed": "failed"}
-"""What became of trials that are not finished, in words."""
+"""Words for the states of unfinished trials."""
 
 MOST_TICKS = 10
-"""Up to so many trials, each has its tick; an axis of more has whole numbers by itself."""
+"""Most trials with a tick each; beyond, Plotly's default ticks are whole numbers."""
 
 ROOM = 0.05
-"""Above and below a value that is the only one."""
+"""Range of the axis above and below a single value."""
 
 WORDS = "validation NDCG@10"
 
 
 @plain_text
 def best_so_far(frame: pd.DataFrame) -> go.Figure:
-    """A dot a trial, and the best until then as a line; stopped trials at the value they had.
+    """One dot per trial, the best value so far as a line; stopped trials at their last value.
 
     Args:
-        frame: columns trial, of (a preset, or `search`), state and valid; one row a trial.
+        frame: columns trial, of (a preset, or `search`), state and valid; one row per trial.
     """
     figure = go.Figure()
     done, stopped = _done(frame), frame[frame["state"].isin(STOPPED)].dropna(subset="valid")
@@ -41,6 +41,7 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
     if len(done):
         last = int(frame["trial"].max())
         figure.add_scatter(
+            # Extended to the last trial, which may have been stopped.
             x=[*done["trial"], last], y=[*done["valid"].cummax(), done["valid"].max()],
             mode="lines", line=steps, name="best so far",
             hovertemplate=f"best until trial %{{x}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
@@ -49,6 +50,7 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
     figure.add_scatter(
         x=done["trial"], y=done["valid"], mode="markers+text", name="finished",
         text=of_presets, cliponaxis=False,
+        # Alternately above and below: names of presets at neighbouring trials would overlap.
         textposition=[f"{('top', 'bottom')[at % 2]} center" for at in range(len(done))],
         marker={"color": PALETTE[0], "size": 8},
         hovertemplate=f"trial %{{x}} %{{text}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
@@ -73,7 +75,7 @@ def best_so_far(frame: pd.DataFrame) -> go.Figure:
 
 
 def stopped_in_words(frame: pd.DataFrame) -> list[str]:
-    """How many trials were not finished, by what became of them.
+    """Numbers of unfinished trials by state, in words.
 
     >>> stopped_in_words(pd.DataFrame({"state": ["failed", "done", "failed"]}))
     ['2 failed']

@@ -15,13 +15,13 @@ HEIGHT = 440
 
 @plain_text
 def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
-    """Damage over the budget: strong the worst found with its interval, thin the random mean.
+    """Damage by budget: a thick line for the worst found, with interval, a thin one for random.
 
     Args:
         frame: ranker, budget, random_damage, worst_damage (NaN while a ranker is searched), low,
             high, certified.
-        measure: that is lost.
-        unit: what the budget counts.
+        measure: name of the measure.
+        unit: unit of the budget.
     """
     random, worst, ends = [], [], []
     for name, rows in frame.groupby("ranker", sort=False):
@@ -41,7 +41,7 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
         ends.append((ranker, float(last["budget"]), float(end)))
     figure = go.Figure()
     curves(figure, random)
-    curves(figure, worst)
+    curves(figure, worst)  # later, to be on top
     budgets = [0, *sorted(set(frame["budget"]))]
     title = f"budget: {unit} per list"
     xaxes(figure, title=title, tickvals=budgets, range=[-0.3, budgets[-1] * 1.02])
@@ -58,7 +58,7 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
 
 
 def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
-    """The points of a ranker, and the budget of 0 before them, at which nothing is lost."""
+    """Points of a ranker, preceded by a budget of 0 without a loss."""
     start = rows.head(1).assign(budget=0, random_damage=0.0, worst_damage=0.0, low=0.0, high=0.0)
     return pd.concat([start, rows.sort_values("budget")], ignore_index=True)
 

@@ -1,6 +1,6 @@
-"""A list as cards that move: how it is shown, and where each ranker puts its documents.
+"""A list as moving cards: its input order, and each ranker's ranking of it.
 
-The demonstration is the shuffle of one query of the sample.
+The demonstration shuffles one query of the sample.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,10 +26,10 @@ from shuffleproof.core.studies.sections import Headline
 from shuffleproof.core.words import counted, number
 
 LONGEST = 200
-"""Documents of a list that is still shown as cards."""
+"""Length of the longest list that is shown as cards."""
 
 AnswerAndMoves = tuple[Answer, pd.DataFrame]
-"""What a ranker answers, and `core.answers.one_list.moves` of it."""
+"""A ranker's answer, and its `core.answers.one_list.moves`."""
 
 
 @cache
@@ -49,11 +49,11 @@ def facts(
     """Data of the cards, as plain values.
 
     Args:
-        query: whose list it is.
-        orders: the document at each position, by its row: before, and as shown.
-        words: how it is shown.
-        answers: what the rankers answer to it.
-        data: the data set, by default the one in use.
+        query: query of the list.
+        orders: row of the document at each position, before and now.
+        words: description of the current order.
+        answers: answers of the rankers.
+        data: data set; by default the one in use.
     """
     moves = answers[0][1]
     ids = [*map(str, moves["document"])]
@@ -104,12 +104,13 @@ def draw(
     Args:
         drawn: `facts`.
         key: of the component.
-        arranged: takes the order that a hand made.
-        shuffled: shuffles the list, as often as a replay asks for it.
+        arranged: callback with the order that the user made by hand.
+        shuffled: callback that shuffles the list.
     """
 
     def take() -> None:
         order = st.session_state[key].get("order")
+        # The browser's value is untrusted: accept only permutations of the rows.
         whole = isinstance(order, list) and all(type(row) is int for row in order)
         if whole and sorted(order) == [*range(len(drawn["shown"]))]:
             arranged(order)
@@ -120,7 +121,7 @@ def draw(
 @st.fragment
 @parts.errors_shown(again=True)
 def demonstration() -> None:
-    """Draw it; the rest of the page stays as it is."""
+    """Draw the demonstration; a control redraws only this fragment."""
     with st.container(horizontal=True, vertical_alignment="center", key="cards_verdict"):
         shown = str(_order())
         st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
@@ -133,7 +134,7 @@ def demonstration() -> None:
 
 
 def _moving(shown: str, verdict: DeltaGenerator) -> str:
-    """Draw the cards in the order shown, and what they say in its place; how to read them."""
+    """Draw the cards and, in its place, their headline; return a legend."""
     with st.spinner("Opening the sample's rankers …", show_time=True):
         sample = scoring.describe(SAMPLE)
         pair = contrast(scoring.rankers_of(sample))
@@ -167,7 +168,7 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
 
 
 def _order() -> ShownOrder:
-    """The order in the address: the initial one, a shuffle, or made by hand."""
+    """Order in the address: initial, shuffled, or made by hand."""
     try:
         wanted = ShownOrder.parse(next(iter(address.says("order")), "initial"))
     except ParameterError:

@@ -1,4 +1,4 @@
-"""Choices of a study's page: the study, its rankers, measure and conventions; and its export."""
+"""Choices of a study's page: study, rankers, measure, conventions and export."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 SortKey = Callable[[Artefact], Any]
-"""Order of studies; the least is what an address without a study shows."""
+"""Sort key of studies; an address without a study shows the least one."""
 
 LABEL_LENGTH = 44
-"""Letters of what a study compares, in a menu."""
+"""Letters of a study's summary in a menu."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class TopRow:
     """Places at the top of a study's page.
 
     Attributes:
-        artefact: the study chosen.
-        notices: the place of what the address asks for in vain.
-        answer: the place of the headline, above the picture.
-        picture: the place of the picture.
-        controls: the place beside it, below the choice of the study.
-        notes: the place below both: on telephones controls stand right under the picture.
+        artefact: the chosen study.
+        notices: place of messages about missing options of the address.
+        answer: place of the headline, above the picture.
+        picture: place of the picture.
+        controls: place next to it, below the choice of the study.
+        notes: place below both; on phones the controls are between picture and notes.
     """
 
     artefact: Artefact
@@ -51,7 +51,7 @@ class TopRow:
     notes: DeltaGenerator
 
     def says(self, view: View) -> None:
-        """Draw the headline of what is chosen on the page."""
+        """Draw the headline of the current view."""
         telling = study_kind(self.artefact.recipe).telling()
         answer = study_access.compute(str(self.artefact.key), telling.headline, view)
         with self.answer:
@@ -59,13 +59,13 @@ class TopRow:
 
 
 def label(artefact: Artefact) -> str:
-    """Label of a stored study in a menu: its day and what it compares."""
+    """Label of a stored study in a menu: date and summary."""
     compared = with_display_names(summary_of(artefact).partition(": ")[2])
     return study_access.dated_name(artefact, shorten(compared, LABEL_LENGTH, placeholder=" …"))
 
 
 def line(artefact: Artefact) -> str:
-    """A stored study in a line: what it compares, how many queries and draws, on which lists."""
+    """One-line description of a study: summary, numbers of queries and draws, lists."""
     recipe, facts = artefact.recipe, artefact.facts
     initial = (facts.get("lists") or recipe).get("initial", ())
     words = [
@@ -80,11 +80,11 @@ def line(artefact: Artefact) -> str:
 def study_shown(
     stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_order
 ) -> Artefact | None:
-    """The study that the address names; else the one that a page without an address shows.
+    """Study in the address; else the first one by the sort key.
 
     Args:
-        stored: the studies by key.
-        sort_key: what they are sorted by; nothing stored later may come before.
+        stored: studies by key.
+        sort_key: sort key; a later study must never come before an earlier one.
     """
     wanted = address.says("study")[-1:]
     named = [stored[key] for key in wanted if key in stored]
@@ -94,7 +94,7 @@ def study_shown(
 def draw_top_row(
     stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_order
 ) -> TopRow:
-    """Draw the places of a page and the choice of its study, as `study` does."""
+    """Draw the top row of a page, with the choice of its study (`study`)."""
     missing = state.missing_option("study", stored)
     notices = st.container()
     picture, controls = parts.top_row([5, 2])
@@ -110,11 +110,11 @@ def draw_top_row(
 
 
 def study(stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_order) -> Artefact:
-    """Draw the choice of a study; its key always stands in the address, so that links keep it.
+    """Draw the choice of a study; the address always holds its key, so that links stay valid.
 
     Args:
-        stored: the studies by key, newest first.
-        sort_key: what they are sorted by.
+        stored: studies by key, newest first.
+        sort_key: sort key of the default.
     """
     wanted, keys = address.says("study")[-1:], list(stored)
     chosen = study_shown(stored, sort_key)
@@ -124,24 +124,24 @@ def study(stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_o
         help="Stored studies of this data set, newest first.",
     )  # fmt: skip
     if not stored[key].path.is_dir():
-        st.rerun()  # deleted since the page was drawn: another is shown, and it is said
+        st.rerun()  # deleted since the page was drawn: show another one, with a message
     for text in (line(stored[key]), *limits(stored[key].facts)):
         parts.note(text)
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=sort_key)
     is_later = sort_key(newer) > sort_key(stored[key])
-    if services.arrival_order(newer)[0] and is_later:  # those that ship never are
+    if services.arrival_order(newer)[0] and is_later:  # shipped studies are never newer
         newer_results(label(newer), str(newer.key))
     return stored[key]
 
 
 def newer_results(words: str, *keys: str) -> None:
-    """Draw the button that shows results that came later: nothing else leads to them by itself.
+    """Draw the button that shows newer results, which the page never does by itself.
 
     Args:
-        words: what tells them from others.
-        keys: of their studies.
+        words: label of the results.
+        keys: keys of their studies.
     """
     st.button(
         escaped_sentence(f"Newer results: {words}"), key="newer results", type="tertiary",
@@ -151,12 +151,12 @@ def newer_results(words: str, *keys: str) -> None:
 
 
 def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple[str, ...]:
-    """Draw the choice of the rankers in the picture; in the study's order.
+    """Draw the choice of the rankers in the picture; return them in the study's order.
 
     Args:
-        labels: of all rankers of the study.
-        notices: where it is said that the address asks for others.
-        study: its key.
+        labels: labels of all rankers of the study.
+        notices: place of messages about missing rankers of the address.
+        study: key of the study.
     """
     missing = state.missing_option("show", labels)
     picked = st.multiselect(
@@ -176,15 +176,15 @@ def ranker(
     words: str, labels: Sequence[str], key: str, usual: str | None = None, place: Any = st,
     **more: Any,
 ) -> str | None:  # fmt: skip
-    """Draw the choice of one ranker: by its name on the page, by its label in the address.
+    """Draw the choice of one ranker; the page shows its name, the address its label.
 
     Args:
-        words: what the choice is called.
-        labels: to choose from.
-        key: in the address, and the widget's.
-        usual: what is chosen where the address says nothing; None: nobody.
-        place: where it is drawn.
-        more: what `st.selectbox` takes beside.
+        words: label of the widget.
+        labels: options.
+        key: key of the address and of the widget.
+        usual: default; None: no ranker.
+        place: container of the widget.
+        more: further arguments of `st.selectbox`.
     """
     names = display_names(labels)
     options: dict[str | None, Sequence[str]] = {name: (name, names[name]) for name in labels}
@@ -205,13 +205,13 @@ def baseline(labels: Sequence[str], usual: str) -> str:
 
 
 def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") -> None:
-    """Draw the row of menus.
+    """Draw the row of export menus.
 
     Args:
         artefact: the study.
-        drawn: the page's picture; None where there is none.
+        drawn: picture of the page, or None.
         table: its numbers.
-        measure: of the picture, with its conventions; empty: the study's first.
+        measure: measure of the picture, with its conventions; empty: the study's first.
     """
     stem = f"{exports.study_stem(artefact)}-table"
     content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem), measure)
@@ -252,7 +252,7 @@ LABELS = {
 
 
 def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
-    """The measures of relevance of which a study has values, under default conventions, by text."""
+    """Measures of relevance with stored values, under default conventions, by text."""
     measures = _parsed([*recipe.get("measures", ()), *recipe.get("stored", ())])
     return {
         str(plain): plain
@@ -261,20 +261,20 @@ def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
 
 
 def _parsed(texts: Sequence[str]) -> list[Measure]:
-    """Measures of relevance; what else a study keeps of an answer is written in small letters."""
+    """Measures of relevance in texts; other stored values have lower-case names."""
     return [Measure.parse(text) for text in texts if is_measure(text)]
 
 
 def under_conventions(
     recipe: Mapping[str, Any], by_name: Mapping[str, Measure]
 ) -> dict[str, Measure]:
-    """Draw the switches of the conventions; every measure under what they say.
+    """Draw the switches of the conventions; return every measure under the chosen ones.
 
-    A study that was asked for other conventions than the usual ones shows those until they are
-    switched; a measure of which nothing is stored under a convention stays as it was asked for.
+    A study with other conventions than the defaults shows its own until they are switched. A
+    measure without stored values under a convention keeps the study's convention.
 
     Args:
-        recipe: of the study.
+        recipe: recipe of the study.
         by_name: its measures under default conventions, by text.
     """
     asked = {(known.name, known.cutoff): known for known in reversed(_parsed(recipe["measures"]))}
@@ -300,12 +300,12 @@ def conventions(
     names: Sequence[str] = CHOOSABLE,
     usual: Measure = Measure("NDCG"),  # noqa: B008 (frozen)
 ) -> dict[str, str]:
-    """Draw the switches of conventions; what was chosen, by field of `Measure`.
+    """Draw the switches of conventions; return the choices by field of `Measure`.
 
     Args:
-        limits: the choices of some of them, where not all can be had.
-        names: which ones.
-        usual: what they say at first.
+        limits: available choices of conventions, where not all are available.
+        names: conventions to draw.
+        usual: defaults.
     """
     declared = {parameter.name: parameter for parameter in parameters(Measure)}
     chosen = {}
@@ -319,11 +319,11 @@ def conventions(
 
 
 def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
-    """Draw the measure with its conventions, changeable where they stand; what was chosen.
+    """Draw the measure with its conventions and their menu; return the chosen measure.
 
     Args:
-        recipe: of the study.
-        facts: what else the numbers are.
+        recipe: recipe of the study.
+        facts: further facts about the numbers.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")

@@ -1,7 +1,7 @@
-"""The form that asks a study's question: a widget for every field, what it costs, one button.
+"""The form of a study: a widget for every field of the question, the cost, one button.
 
-Fields, bounds, choices and help are declared by the question; a page adds the order of the fields
-and their first values.
+The question declares fields, bounds, choices and help. A page adds the order of the fields and
+their start values.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
 
 Widget = Callable[[Parameter, Any], Any]
-"""Draws a field that begins with a value; its value as the question takes it, or what reads it."""
+"""Function that draws a field with a start value; returns the new value or its reader."""
 
 RUN = "Run this study"
 PRESET, INITIAL = "preset", "initial"
-"""What a row of fields may name beside the question's own: preset and initial rankers."""
+"""Names in a row of fields that are not fields of the question: preset and initial rankers."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class FormState:
     """Current values of a form.
 
     Attributes:
-        question: of the study.
-        data: the data set, or the stem of its folds.
-        lists: how the candidate lists are made.
-        preset: of rankers named without one.
-        shown: the study that the page shows.
+        question: question of the study.
+        data: data set, or the stem of its folds.
+        lists: recipe of the candidate lists.
+        preset: preset of rankers named without one.
+        shown: study that the page shows.
     """
 
     question: Any
@@ -68,7 +68,7 @@ class FormState:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The job's parameters."""
+        """Parameters of the job."""
         scope = self.scope
         place = {"data": scope.data, "lists": scope.lists}
         return asdict(self.question) | place | ({"preset": scope.preset} if scope.preset else {})
@@ -85,13 +85,13 @@ class FormState:
 
     @property
     def command(self) -> str:
-        """The same on the command line."""
+        """Equivalent command line."""
         facts = {"data": self.data, "lists": asdict(self.lists), "preset": self.preset}
         return command_of(self.question, facts)
 
 
 def to_train(_data: str, _shown: Artefact | None) -> Proposal:
-    """The question's own rankers, and lists that are made at once."""
+    """Default rankers of the question, and lists that are made quickly."""
     return Proposal((), proposals.for_training()[1])
 
 
@@ -100,17 +100,17 @@ class Form:
     """Declaration of the form of one kind of study.
 
     Attributes:
-        kind: of the study.
-        rows: the fields that stand at once, side by side; the others are a click away.
+        kind: kind of study.
+        rows: visible fields, by row; a menu holds the others.
         from_shown: fields that start with the values of the shown study.
         usual: start values of other fields, if they are not the question's defaults.
-        proposed: rankers and lists that it begins with.
-        trains: whether the study trains its rankers, by a preset that can be chosen.
-        widgets: the fields that are drawn in a way of their own.
-        offered: whether a ranker's name is offered.
-        note: what the field of rankers says beside what may be written into it.
-        list_fields: of the recipe of lists, those that can be changed; none: all.
-        data: draws what is asked of where that is not the data set in use alone: its folds.
+        proposed: start values of rankers and lists.
+        trains: True if the study trains its rankers, by a preset that can be chosen.
+        widgets: fields with a special widget.
+        offered: True for the name of an offered ranker.
+        note: addition to the help of the field of rankers.
+        list_fields: changeable fields of the recipe of lists; None: all.
+        data: draws the choice of the data: the data set in use, or all its folds.
         draw_partial: draws the first results of a running study.
     """
 
@@ -129,12 +129,12 @@ class Form:
 
     @property
     def question(self) -> type[Question]:
-        """Of the kind of study."""
+        """Class of the question."""
         return STUDIES[self.kind]
 
     @property
     def panel(self) -> job_panel.Panel:
-        """Of the jobs of this kind."""
+        """Panel of the jobs of this kind."""
         return job_panel.Panel(self.kind, self.draw_partial)
 
 
@@ -205,13 +205,13 @@ class _Page:
 
     @property
     def rest_words(self) -> str:
-        """Fields behind a click."""
+        """Labels of the fields in the menu."""
         labels = [forms.label_of(self.fields[name]) for name in self.rest if name in self.fields]
         labels += [PRESET] if PRESET in self.rest else []
         return ", ".join(["Candidate lists", *(label.lower() for label in labels)])
 
     def row(self, names: Sequence[str]) -> None:
-        """Draw some fields side by side; those that hold several values are wide."""
+        """Draw some fields side by side; fields of several values are wide."""
         narrow = {name for name, declared in self.fields.items() if not declared.several}
         places = st.columns([1 if name in narrow else 3 for name in names])
         for name, place in zip(names, places, strict=True):
@@ -233,12 +233,13 @@ class _Page:
         """Values of the form.
 
         Args:
-            changes: of how the lists are made.
+            changes: changes to the recipe of the lists.
 
         Raises:
-            ShuffleproofError: a value that is none.
+            ShuffleproofError: a value is invalid.
         """
         lists = replace(with_changes(self.lists, changes), initial=self.initial)
+        # Typed fields are functions that parse their text: errors appear below the form.
         values = {
             name: value() if callable(value) else value for name, value in self.values.items()
         }
@@ -263,7 +264,7 @@ class _Page:
             "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, "
             f"feature:<id>, or combine (rrf:dlcm+mart, shuffled:dlcm). {self.form.note}"
         )
-        if selection.selection_changed():
+        if selection.selection_changed():  # the widget's state would override its new default
             st.session_state["new.rankers"] = list(before)
         chosen = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
@@ -297,7 +298,7 @@ def _preset(names: Sequence[str], usual: str) -> str:
 def _initial(data: str, usual: ListRecipe) -> list[str]:
     try:
         known = training.initial_rankers(training.fit_size(data))
-    except ShuffleproofError:  # it is gone, its studies are not; or it is several folds together
+    except ShuffleproofError:  # the data set is gone, or the name is a stem of folds
         known = []
     chosen: list[str] = st.multiselect(
         "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
@@ -322,8 +323,8 @@ def family_choice(
 
     Args:
         offered: families.
-        before: chosen at first.
-        chains: whether chains, attacks and matrices can be written too.
+        before: default choice.
+        chains: True to accept chains, attacks and matrices as text.
     """
     groups: Mapping[str, Sequence[str]] = families_by_group(offered)
     chosen: list[str] = []
@@ -345,11 +346,11 @@ def family_choice(
 
 
 def family_levels(declared: Parameter, families: Sequence[str]) -> Any:
-    """Draw the levels of these families; what reads the pairs as the command line does.
+    """Draw the levels of these families; return a reader of the pairs, with command-line syntax.
 
     Args:
-        declared: the field of a question that holds the pairs.
-        families: chosen; none: there are no pairs.
+        declared: field of the question for the pairs.
+        families: chosen families; none: no pairs.
     """
     text = st.text_input(
         "Levels", key="new.levels", placeholder="each family's own",
@@ -363,5 +364,5 @@ def family_levels(declared: Parameter, families: Sequence[str]) -> Any:
 
 
 def families_of(pairs: Sequence[tuple[str, float]] | None) -> list[str]:
-    """The families of pairs, each once."""
+    """Distinct families of pairs."""
     return list(dict.fromkeys(family for family, _ in pairs or ()))

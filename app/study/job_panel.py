@@ -1,4 +1,4 @@
-"""The panel above a study's page: a job that waits, runs or has just failed, and its first rows."""
+"""The panel above a study's page: a waiting, running or just failed job, and first results."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.words import counted
 
 EVERY_SECONDS = 1.0
-"""How often work under way is drawn again."""
+"""Seconds between two drawings of a running job."""
 
 
 JobFilter = Callable[[Job], bool]
-"""Whether a job is shown."""
+"""Predicate: True for a job to show."""
 
 
 def first_picture(study: RunningStudy) -> None:
-    """Draw the first picture of what a study under way has found so far."""
+    """Draw the first picture of a running study's results so far."""
     result = study.result(services.store())
     if result is None:
         return
@@ -45,9 +45,9 @@ class Panel:
     """Declaration of a page's job panel.
 
     Attributes:
-        kind: of the jobs and of the studies.
-        draw_partial: draws what an announced study has found so far.
-        title: stands before how far a job is, where the page shows another's result too.
+        kind: kind of the jobs and of the studies.
+        draw_partial: draws the first results of a running study.
+        title: text before the progress of a job, to name it where the page shows other results.
     """
 
     kind: str
@@ -61,12 +61,12 @@ class Panel:
 
 
 def progress(panel: Panel, names: Collection[str], mine: JobFilter = lambda _job: True) -> bool:
-    """Draw the job that is waiting, running or has just failed; whether there is one.
+    """Draw the waiting, running or just failed job; True if there is one.
 
     Args:
-        panel: of the page.
-        names: what the jobs may call the data set in use.
-        mine: whether a job is shown here.
+        panel: panel of the page.
+        names: names of the data set in use in jobs (itself, or its folds).
+        mine: predicate of jobs to show.
     """
     jobs = _jobs(panel, names, mine)
     _show_what_ended(panel, jobs)
@@ -92,14 +92,14 @@ def offer(
     parameters: dict[str, Any],
     mine: JobFilter = lambda _job: True,
 ) -> None:
-    """Draw the work under way or what made it fail; where there is none, a button that begins it.
+    """Draw the running or failed job; without one, a button that starts it.
 
     Args:
-        panel: of the page.
-        label: of the button.
-        help_: what it will cost.
-        parameters: of the job.
-        mine: whether a job is shown here.
+        panel: panel of the page.
+        label: label of the button.
+        help_: cost of the job.
+        parameters: parameters of the job.
+        mine: predicate of jobs to show.
     """
     if progress(panel, (parameters["data"],), mine):
         return
@@ -120,7 +120,7 @@ def _jobs(panel: Panel, names: Collection[str], mine: JobFilter) -> list[Job]:
     try:
         of_kind = [job for job in table().list() if job.kind == panel.kind]
     except ShuffleproofError:
-        return []  # the form says so when work is handed in
+        return []  # the form reports the error on submission
     shown = [job for job in of_kind if job.parameters["data"] in names and mine(job)]
     return sorted(shown, key=lambda job: (job.ended, -job.created))
 
@@ -128,7 +128,7 @@ def _jobs(panel: Panel, names: Collection[str], mine: JobFilter) -> list[Job]:
 def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
     job = next((job for job in _jobs(panel, names, mine) if not job.ended), None)
     if job is None:
-        state.draw_again()
+        state.draw_again()  # it has ended: the page shows its result
         return
     reached = job_progress(job, table().history(job.id))
     waiting = job.state == "waiting"
@@ -143,7 +143,7 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
 
 
 def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:
-    """Once what this session handed in has ended, show what was done."""
+    """Put the study of this session's finished job into the address, once."""
     mine = next((job for job in jobs if job.id == st.session_state.get(panel.session_key)), None)
     if mine is None or not mine.ended:
         return

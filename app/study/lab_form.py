@@ -1,6 +1,6 @@
-"""The form of a study of a lab: a widget for every field, what would be trained, one button.
+"""The form of a lab's study: a widget for every field, the work it needs, one button.
 
-Such data have no candidate lists and no presets, so the form is that of the question alone.
+Lab data have no candidate lists and no presets, so the form has the question's fields alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,15 +28,14 @@ OFFERED: Mapping[str | None, tuple[Mapping[str, Any], Callable[[str], str]]] = {
     "aggregators": (AGGREGATORS, lambda name: AGGREGATORS[name].title),
     "disturbances": (DISTURBANCES, lambda name: DISTURBANCES[name].title),
 }
-"""What a field of names offers, as people read it; retrievers may also be typed: combined, or at
-a preset."""
+"""Options of a field of names, with labels; retrievers can also be typed (fusions, presets)."""
 
 Studies = Mapping[str, type[ListlessQuestion]]
 
 
 @st.fragment
 def draw(studies: Studies, data: str) -> None:
-    """Draw the form; `studies` are the kinds that the data, a stored name, allow."""
+    """Draw the form; `studies` are the kinds that the named data allow."""
     kind = next(iter(studies))
     if len(studies) > 1:
         kind = str(
@@ -68,7 +67,7 @@ def draw(studies: Studies, data: str) -> None:
 
 
 def _widget(declared: Parameter, kind: str) -> Any:
-    """Draw a field; of several values those with names to offer are chosen, others are typed."""
+    """Draw a field; several values are chosen from OFFERED names, or typed."""
     key = f"new.{kind}.{declared.name}"
     if not declared.several:
         return forms.widget(declared, declared.default, key)
@@ -86,7 +85,7 @@ def _widget(declared: Parameter, kind: str) -> Any:
 
 
 def _read(fields: tuple[Parameter, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields, those that were typed read as the command line reads them."""
+    """Values of the fields; typed text has command-line syntax."""
     return {
         field.name: value_of(field, value) if field.several and isinstance(value, str) else value
         for field in fields

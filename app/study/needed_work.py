@@ -15,8 +15,8 @@ def needed_work(question: Question, place: Mapping[str, Any]) -> str:
     """Work that the store lacks for a question, in words.
 
     Args:
-        question: of any kind of study.
-        place: `data`, and where they are not the usual ones `lists` and `preset`.
+        question: question of any kind.
+        place: `data`, and `lists` and `preset` if they are not the defaults.
 
     Raises:
         ShuffleproofError: the question cannot be answered.

@@ -1,7 +1,7 @@
 """The page of a kind of study, from its declaration.
 
 Every page has the same parts in the same order: question, headline, picture, per-query results,
-tables with their tests, export, form. What they hold comes from the kind's `sections` in core.
+tables with their tests, export, form. Their content comes from the kind's `sections` in core.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +44,8 @@ class StudyView:
 
     Attributes:
         artefact: the study.
-        view: measure, rankers, family and tests that are chosen.
-        sections: of the study, under this view.
+        view: chosen measure, rankers, family and tests.
+        sections: sections of the study under this view.
     """
 
     artefact: Artefact
@@ -54,12 +54,12 @@ class StudyView:
 
     @property
     def key(self) -> str:
-        """The study's key."""
+        """Key of the study."""
         return str(self.artefact.key)
 
     @property
     def measure(self) -> str:
-        """The measure with its conventions, or the study's first."""
+        """Chosen measure with its conventions, or the study's first one."""
         return self.view.measure(study_access.result(self.key))
 
 
@@ -77,16 +77,16 @@ class StudyPage:
     """Declaration of the page of a kind of study.
 
     Attributes:
-        title: of the page.
-        rankers: that can be shown; none: the study compares no rankers.
-        families: one of which is shown at a time; none: all are.
-        family: label of that choice, and what each family is called.
-        clicks: choices that a click on the picture sets, by the facts of its marks.
-        per_query: how single queries are shown; None: not at all.
-        measured: whether the measure and its conventions can be changed.
-        tested: whether the baseline can be changed.
-        caption: how to read the picture.
-        more: draws what only this page has, below the picture; the family that it lets choose.
+        title: title of the page.
+        rankers: rankers that can be shown; none: the study compares no rankers.
+        families: families, one shown at a time; none: all are shown.
+        family: label of that choice, and name of each family.
+        clicks: choices that a click on the picture sets, in the order of a mark's facts.
+        per_query: view of single queries; None: no such view.
+        measured: True if the measure and its conventions can be changed.
+        tested: True if the baseline can be changed.
+        caption: legend of the picture.
+        more: draws this page's special part below the picture; returns the family chosen there.
         sort_key: order of the stored studies.
     """
 
@@ -103,7 +103,7 @@ class StudyPage:
     sort_key: choice.SortKey = services.arrival_order
 
     def draw(self, asked: Form) -> None:
-        """Draw a stored study of the data set in use, what is at work, and the form."""
+        """Draw a stored study of the data set in use, the running job, and the form."""
         data = state.data()
         parts.header(self.title, asked.question.title)
         stored = study_access.stored_studies(asked.kind, data)
@@ -119,7 +119,7 @@ class StudyPage:
 
     @st.fragment
     def study(self, stored: Mapping[str, Artefact]) -> None:
-        """Draw one of the stored studies; a control here draws nothing else of the page."""
+        """Draw one of the stored studies; a control redraws only this fragment."""
         top = choice.draw_top_row(stored, self.sort_key)
         artefact, key = top.artefact, str(top.artefact.key)
         result = study_access.result(key)
@@ -149,7 +149,7 @@ class StudyPage:
         choice.export_row(artefact, drawn, table, view.measures[0] if view.measures else "")
 
     def _view(self, result: StudyResult, top: choice.TopRow) -> View:
-        """Draw the choices beside the picture but the measure."""
+        """Draw the choices next to the picture, without the measure; return the view."""
         families, family = list(self.families(result)), ""
         if families:
             label, called = self.family
@@ -169,7 +169,7 @@ class StudyPage:
         return replace(view, baselines=(choice.baseline(labels, usual),))
 
     def _picture(self, shown: StudyView, top: choice.TopRow) -> Any:
-        """Draw the picture chosen, among those with a title; the first where none has one."""
+        """Draw the chosen picture of those with a title; without titles, the first picture."""
         every = [one for one in shown.sections if isinstance(one, Picture)]
         titled = {one.title: one for one in every if one.title}
         if not every:
@@ -190,7 +190,7 @@ class StudyPage:
 
 
 def _says(section: Section, convention: str) -> bool:
-    """True for a section that is this convention and nothing more."""
+    """True for a section that consists of this convention."""
     return isinstance(section, told.Convention) and section.text == convention
 
 
@@ -200,14 +200,15 @@ def _drawn(picture: Picture) -> Any:
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=study_access.BY_CONTENT)
 def study_sections(key: str, view: View) -> list[Section]:
-    """Everything that is said below a study's headline; shared and never changed."""
+    """Sections below a study's headline, cached: never change them."""
     result = study_access.result(key)
     sections = study_kind(result.recipe).telling().sections(result, view)
+    # `complete` computes a picture's facts now, inside of the cache.
     return [one.complete if isinstance(one, Picture) else one for one in sections]
 
 
 def _of_rankers(section: Section, view: View) -> Section:
-    """A picture or table with the rankers that are shown alone."""
+    """Section restricted to the shown rankers."""
     if not view.rankers:
         return section
     if isinstance(section, Picture) and not callable(section.facts):
@@ -224,16 +225,16 @@ def _rows_of(value: Any, rankers: Sequence[str]) -> Any:
 
 
 def _below(sections: Sequence[Section]) -> list[Section]:
-    """Sections below the picture: all but the pictures that can be shown in its place."""
+    """Sections below the picture, without the alternative pictures."""
     pictures_ = [one for one in sections if isinstance(one, Picture)]
     titled = [one for one in pictures_ if one.title] or pictures_[:1]
     return [one for one in sections if not any(one is other for other in titled)]
 
 
 def draw_sections(sections: Sequence[Section]) -> Table:
-    """Draw what a study says; its first table.
+    """Draw sections; return the first table that is not folded, or the first one.
 
-    A folded table stands open where no other is there.
+    The returned table is always drawn open.
     """
     tables = [one for one in sections if isinstance(one, Table)]
     opened = next((one for one in tables if not one.folded), tables[0])
@@ -269,9 +270,9 @@ def draw_listless(
     """Draw the stored study of data without candidate lists, and the form of another.
 
     Args:
-        page: its declaration.
-        studies: the kinds that can be asked of the data.
-        name: of the data.
+        page: declaration of the page.
+        studies: kinds of study for these data.
+        name: name of the data.
     """
     stored = {
         str(artefact.key): artefact

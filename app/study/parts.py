@@ -1,4 +1,4 @@
-"""Small pieces that every study page shares, always in the same order and place."""
+"""Small parts that all study pages share, always in the same order and place."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,10 +20,10 @@ from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVI
 from shuffleproof.core.studies.sections import Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
-"""Of every picture that takes clicks."""
+"""Plotly's configuration of clickable figures."""
 
 PLAIN = {"displayModeBar": False}
-"""Of small pictures, which need no buttons over them."""
+"""Plotly's configuration of small figures, without buttons."""
 
 PLAY = ":material/play_arrow:"
 SEVERITIES = {
@@ -31,32 +31,32 @@ SEVERITIES = {
     "warning": ":material/warning: :orange[warning]",
     "info": ":material/info: :gray[remark]",
 }
-"""How findings of a doctor begin."""
+"""Markdown before a finding, by severity."""
 
 
 def header(title: str, question: str) -> None:
-    """The page's title, and under it the question that its picture answers."""
+    """Draw the title of the page, and the question that its picture answers."""
     st.title(title)
     st.markdown(question, help=terms.help_with_terms(question))
 
 
 def top_row(widths: Sequence[int]) -> list[DeltaGenerator]:
-    """The places side by side at the top of a page: its picture's, then what changes it.
+    """Columns at the top of a page: the picture, then its controls.
 
-    The style keeps back what would move when the picture comes.
+    The page's CSS hides parts that would move when the picture appears.
 
     Args:
-        widths: of the places, to each other.
+        widths: relative widths of the columns.
     """
     return st.container(key="top_row").columns(widths, gap="medium")
 
 
 @contextmanager
 def errors_shown(*, again: bool = False) -> Generator[None]:
-    """Draw a deliberate error that ends the block as a sentence.
+    """Draw a ShuffleproofError of the block as a message.
 
     Args:
-        again: whether a button to try again stands under it.
+        again: True to add a button "Try again".
     """
     try:
         yield
@@ -67,7 +67,7 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
 
 
 def long_error(text: str) -> None:
-    """Draw an error whose further lines list more of its kind."""
+    """Draw an error: the first line as the message, further lines as a list."""
     headline, _, rest = text.partition("\n")
     st.error(refusal(headline))
     if rest:
@@ -75,17 +75,17 @@ def long_error(text: str) -> None:
 
 
 def sentence(text: str, place: Any = st) -> None:
-    """A sentence of ours: names of rankers in it are shown, nothing in it is markup."""
+    """Draw a sentence with display names of rankers, and without markup."""
     place.markdown(escaped_sentence(text))
 
 
 def note(text: str, place: Any = st) -> None:
-    """The same in small letters."""
+    """Draw a sentence as a caption, as `sentence` does."""
     place.caption(escaped_sentence(text))
 
 
 def finding(text: str) -> None:
-    """The sentences that the program wrote from the numbers."""
+    """Draw a finding in bold, with help on its terms."""
     st.markdown(f"**{escaped_sentence(text)}**", help=terms.help_with_terms(text))
 
 
@@ -97,16 +97,16 @@ CHIPS: Mapping[str, tuple[str, str]] = {
     UNTOLD: ("gray", "help"),
     BEST: ("green", "emoji_events"),
 }
-"""How what becomes of a ranker is marked: colour and icon of Material Symbols."""
+"""Badges by tier: colour, and icon of Material Symbols."""
 
 
 def headline(answer: Headline) -> None:
-    """The answer in a sentence, before it what becomes of the ranker that it names first."""
+    """Draw a headline: the badge of the first ranker's tier, then the sentence."""
     st.markdown(headline_words(answer), help=terms.help_with_terms(answer.text, answer.why))
 
 
 def headline_words(answer: Headline) -> str:
-    """The same as Markdown."""
+    """Markdown of a headline."""
     chip = ""
     if answer.tier:
         colour, icon = CHIPS[answer.tier]
@@ -115,7 +115,7 @@ def headline_words(answer: Headline) -> str:
 
 
 def convention(words: str, *more: str) -> None:
-    """Line about the numbers: the measure's conventions, then counts."""
+    """Draw the caption of numbers: the measure's conventions, then further facts."""
     st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
 
 
@@ -126,16 +126,16 @@ def select(  # noqa: PLR0913 (what Streamlit takes, named)
     label: str, key: str, options: Iterable[str], usual: str, *, of: str = "", place: Any = st,
     **more: Any,
 ) -> str:  # fmt: skip
-    """Draw a choice of one that is always in the address.
+    """Draw a choice of one option, which the address always holds.
 
     Args:
-        label: of the widget.
-        key: in the address, and the widget's.
-        options: what there is, as the address says it.
-        usual: meaning of an address without the key.
+        label: label of the widget.
+        key: key of the address and of the widget.
+        options: options, as in the address.
+        usual: default of an address without the key.
         of: owner of the choice; a new owner resets it.
-        place: where it is drawn.
-        more: what `st.selectbox` takes beside.
+        place: container of the widget.
+        more: further arguments of `st.selectbox`.
     """
     settled = address.selectbox(key, address.option_texts(*options), usual, of)
     return str(place.selectbox(label, **settled, **more))
@@ -145,15 +145,15 @@ def segments(
     label: str, key: str, options: Mapping[Name, str], usual: Name | None = None, *,
     place: Any = st, **more: Any,
 ) -> Name:  # fmt: skip
-    """Draw a choice of one of a few, all of them in view; the address keeps all but the usual.
+    """Draw a choice of one of a few visible options; the address holds it unless it is the default.
 
     Args:
-        label: of the widget.
-        key: in the address, and the widget's.
-        options: what each is called on the page.
-        usual: what an address that says nothing means; by default the first.
-        place: where it is drawn.
-        more: what `st.segmented_control` takes beside.
+        label: label of the widget.
+        key: key of the address and of the widget.
+        options: labels by option.
+        usual: default; None: the first option.
+        place: container of the widget.
+        more: further arguments of `st.segmented_control`.
     """
     default = next(iter(options)) if usual is None else usual
     chosen: Name | None = place.segmented_control(
@@ -164,12 +164,12 @@ def segments(
 
 
 def shell(command: str) -> None:
-    """A command, or several lines of them, to be copied."""
+    """Draw one or more commands for copying."""
     st.code(command, language="bash", wrap_lines=True)
 
 
 def not_yet(missing: str, remedy: str = "", command: str = "") -> None:
-    """A page that can't do anything yet says what is missing and what provides it."""
+    """Draw the message of a page that lacks something, and a remedy."""
     st.info(escaped_sentence(missing), icon=":material/hourglass_empty:")
     if remedy:
         sentence(remedy)
@@ -180,13 +180,13 @@ def not_yet(missing: str, remedy: str = "", command: str = "") -> None:
 def link(
     path: str, label: str, icon: str = "arrow_forward", query: Mapping[str, str] | None = None
 ) -> None:
-    """A link to another page, which the navigation knows by its path.
+    """Draw a link to another page.
 
     Args:
-        path: of the page.
-        label: what the link is called.
-        icon: of Material Symbols, before the label.
-        query: what the page's address must say.
+        path: path of the page in the navigation.
+        label: label of the link.
+        icon: icon of Material Symbols, before the label.
+        query: query parameters of the link.
     """
     st.page_link(
         page_at(path, label),
@@ -197,24 +197,24 @@ def link(
 
 
 def page_at(path: str, title: str = "elsewhere") -> StreamlitPage:
-    """A page that the navigation knows by its path."""
+    """Page of the navigation, by its path."""
     return st.Page(_elsewhere, title=title, url_path=path)
 
 
 def _elsewhere() -> None:
-    """Placeholder of a page, which Streamlit finds by its path."""
+    """Empty placeholder: Streamlit finds the page by its path."""
 
 
 def fold(
     label: str, key: str, icon: str | None = None, *, expanded: bool = False
 ) -> DeltaGenerator | None:
-    """Draw an expander; returns the place of its content once the user has opened it.
+    """Draw an expander; return the place of its content if it is open.
 
     Args:
-        label: of the widget.
-        key: of the widget.
-        icon: before the label.
-        expanded: whether it begins open.
+        label: label of the widget.
+        key: key of the widget.
+        icon: icon before the label.
+        expanded: True to start open.
     """
     place = st.expander(label, key=key, icon=icon, expanded=expanded, on_change="rerun")
     return place if place.open else None
@@ -230,14 +230,14 @@ class ExportContent:
     """Downloads of a result.
 
     Attributes:
-        figures: the figure's files in a width (a name of WIDTHS, or empty: as on a screen), with
+        figures: files of the figure in a width (a name of WIDTHS, or empty: as on a screen), with
             or without a caption line.
-        tables: asks for the table's files.
-        recipe: the recipe's file.
-        link: asks for the query parameters that show the same in another browser.
-        report: the whole report's file.
-        python: writes the lines of Python that make it again; None: no menu.
-        command: writes the command, or says in an error why there is none; None: no menu.
+        tables: function that returns the files of the table.
+        recipe: file of the recipe.
+        link: function that returns query parameters of the same view in another browser.
+        report: file of the whole report.
+        python: function that returns equivalent Python code; None: no menu.
+        command: function that returns the command, or raises if there is none; None: no menu.
         more: other files, such as a benchmark's runs.
     """
 
@@ -253,9 +253,9 @@ class ExportContent:
 
 @st.fragment
 def exports_row(shared: ExportContent, key: str) -> None:
-    """One row of menus: link, command, Python, figure, table, recipe, report.
+    """Draw a row of menus: link, command, Python, figure, table, recipe, report.
 
-    A menu is filled when it is opened: pages draw faster, and the link is of that moment.
+    A menu is filled when it is opened: pages draw faster, and the link is up to date.
     """
     st.subheader("Export")
     fill: dict[tuple[str, str], Callable[[], None] | None] = {
@@ -287,7 +287,7 @@ def _link(link: Mapping[str, Sequence[str]]) -> None:
 
 
 def command(written: Callable[[], str], language: str = "bash") -> None:
-    """Draw a command line, or the same in another language, or say why there is none."""
+    """Draw a command or other code, or the error that explains why there is none."""
     try:
         st.code(written(), language=language, wrap_lines=True)
     except ShuffleproofError as error:
@@ -295,7 +295,7 @@ def command(written: Callable[[], str], language: str = "bash") -> None:
 
 
 def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
-    """The figure's files, as on a screen or in a width that is printed or projected."""
+    """Draw the downloads of a figure, with a choice of its width: screen, print or slide."""
     if not files("", True):  # noqa: FBT003 (as ExportContent says)
         return
     width = st.segmented_control(
@@ -311,7 +311,7 @@ def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
 
 
 def downloads(files: Sequence[File], key: str) -> None:
-    """Draw a button for each file; key is what theirs begin with."""
+    """Draw a download button for each file; `key` is the prefix of their keys."""
     for file in files:
         st.download_button(
             file.label,

@@ -33,10 +33,10 @@ Point = tuple[str, str, float]
 """Ranker, family and level."""
 
 Before = Callable[[StudyResult, Point, str], np.ndarray]
-"""Values of every query that a point is compared with, under a measure."""
+"""Function to the reference values of a point, by query, under a measure."""
 
 Replay = Callable[[Artefact, Point, str, int, Sequence[int]], pd.DataFrame]
-"""One query of a point scored again, with its draw and the features to show."""
+"""Function that scores one query of a point again, for a draw, with features to show."""
 
 FEATURES = "features"
 COLUMNS = (
@@ -66,11 +66,11 @@ class PerQuery:
     Attributes:
         before: values that a point is compared with.
         replay: scores one query's list again.
-        where: a point without its ranker, in words.
-        right: the ranking that the bump chart compares with, in words.
+        where: description of a point, without its ranker.
+        right: description of the ranking that the bump chart compares with.
         family: label of the choice of family.
         level: label of the choice of level, by family.
-        unchanged: the family in which nothing changes; it is never chosen at first.
+        unchanged: family without a change; it is never the default.
     """
 
     before: Before
@@ -89,12 +89,12 @@ def unchanged_level(study: StudyResult, point: Point, measure: str) -> np.ndarra
 
 
 def unchanged_lists(study: StudyResult, point: Point, measure: str) -> np.ndarray:
-    """Values of the lists as they are, whatever family has them."""
+    """Values of the unchanged lists, from any family that has them."""
     return as_is(study, point[0], measure)
 
 
 def changes(study: StudyResult, before: Before, point: Point, measure: str) -> pd.DataFrame:
-    """The change of every query at a point, the most damaged first."""
+    """Change of every query at a point, the largest loss first."""
     values = before(study, point, measure)
     return change_by_query(study.query_ids, values, study.draws(*point, measure))
 
@@ -102,10 +102,10 @@ def changes(study: StudyResult, before: Before, point: Point, measure: str) -> p
 def changes_by_column(
     study: StudyResult, before: Before, point: Point, measure: str
 ) -> pd.DataFrame:
-    """The change of every query at every level of the family; of a single level, in all families.
+    """Change of every query at every level of the family; with one level, in all families.
 
     Returns:
-        A column a level or family, a row a query (its id is the index), the most damaged first.
+        One column per level or family, one row per query (index: its id), the largest loss first.
     """
     of_ranker = [other for other in study.points if other[0] == point[0]]
     levels = [other for other in of_ranker if other[1] == point[1]]
@@ -117,7 +117,7 @@ def changes_by_column(
 
 
 def family_choice(how: PerQuery, points: Iterable[Point], place: Any = st) -> str:
-    """Draw the choice of a family; a click on a picture sets it too. One family is no choice."""
+    """Draw the choice of a family, which a click sets too; a single family is not drawn."""
     families = list(dict.fromkeys(family for _, family, _ in points))
     usual = next((family for family in families if family != how.unchanged), families[0])
     return (
@@ -137,10 +137,10 @@ def section(
 
     Args:
         artefact: the study.
-        how: of its kind.
-        measure: that changed.
-        rankers: to choose from.
-        family: chosen above; empty: chosen here.
+        how: declaration of its kind.
+        measure: measure of the changes.
+        rankers: options.
+        family: family chosen above; empty: chosen here.
     """
     st.subheader("Per-query results", anchor=False)
     left, middle, right = st.columns(3)
@@ -199,10 +199,10 @@ def one_list(
 
     Args:
         artefact: the study.
-        how: of its kind.
+        how: declaration of its kind.
         point: ranker, family and level.
-        queried: the query, and `changes` of the point.
-        place: of the choice.
+        queried: query, and `changes` of the point.
+        place: place of the choice.
     """
     query, frame = queried
     draw = _draw(artefact, point, query, frame, place)
@@ -239,12 +239,12 @@ def _draw(artefact: Artefact, point: Point, query: str, frame: pd.DataFrame, pla
 
 
 def features() -> tuple[int, ...]:
-    """The features that the table of a list's documents shows."""
+    """Features in the table of a list's documents."""
     return tuple(int(name) for name in st.session_state.get(FEATURES, ()))
 
 
 def bump_chart(moves: pd.DataFrame, ranker: str) -> None:
-    """Draw both rankings of a list, above them the document that fell most, in words."""
+    """Draw both rankings of a list, below a sentence on the document that fell most."""
     moves = captions.titles(moves)
     if fallen := fell_most(moves):
         parts.sentence(fallen)
@@ -252,12 +252,12 @@ def bump_chart(moves: pd.DataFrame, ranker: str) -> None:
 
 
 def documents(moves: pd.DataFrame, offered: Sequence[int], *more: tables.Column) -> None:
-    """Draw the documents of a list in numbers, folded up.
+    """Draw the table of a list's documents in an expander.
 
     Args:
-        moves: a row a document.
-        offered: features that can stand beside.
-        more: columns beside DOCUMENTS.
+        moves: one row per document.
+        offered: features that can be added as columns.
+        more: columns in addition to DOCUMENTS.
     """
     place = parts.fold("Documents, labels, scores and features of this list", "documents opened")
     if place is None:
@@ -269,12 +269,12 @@ def documents(moves: pd.DataFrame, offered: Sequence[int], *more: tables.Column)
 
 
 def rows(frame: pd.DataFrame, columns: Sequence[tables.Column], alt: str, *, height: int) -> None:
-    """Draw the queries, the most telling first; a click on a row chooses its query.
+    """Draw the table of queries in input order; a click on a row chooses its query.
 
     Args:
-        frame: query and its numbers; where queries are told apart by their folds too, fold.
-        columns: its columns, but for the query.
-        alt: the table in words.
+        frame: query and its numbers; also fold, if ids repeat across folds.
+        columns: columns other than the query.
+        alt: alternative text of the table.
         height: of the table in pixels.
     """
     chosen = {"of": "query"} | ({"fold of": "fold"} if "fold" in frame else {})

@@ -1,4 +1,4 @@
-"""A picture of a page: drawn once for all sessions, and what a click on it chooses."""
+"""Figures of pages, cached for all sessions, and the choices that clicks on them set."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from shuffleproof.app.study_access import BY_CONTENT
 Facts = ParamSpec("Facts")
 
 OnClick = Callable[[Sequence[Any]], None]
-"""What is done with that for which the point clicked stands."""
+"""Function that handles the facts of a clicked point."""
 
 
 def cached_figure(
@@ -37,14 +37,14 @@ def chart(
     place: Any = st,
     config: Any = parts.CLICKABLE,
 ) -> None:
-    """Show a picture.
+    """Draw a figure.
 
     Args:
-        figure: the picture.
-        key: of the widget.
-        takes: what a click does; None: it takes no clicks.
-        place: where it is shown.
-        config: of Plotly.
+        figure: the figure.
+        key: key of the widget.
+        takes: handler of clicks; None: not clickable.
+        place: container of the figure.
+        config: configuration of Plotly.
     """
     clicks: dict[str, Any] = {}
     if takes is not None:
@@ -54,10 +54,10 @@ def chart(
 
 
 def chooses(**kinds: Callable[[Any], object]) -> OnClick:
-    """A click that sets choices of the page.
+    """Handler of clicks that sets choices of the page.
 
     Args:
-        kinds: the widgets' keys and the types of their values, in the order of a point's facts.
+        kinds: types of values by key of the widget, in the order of a point's facts.
     """
 
     def take(facts: Sequence[Any]) -> None:
@@ -68,12 +68,12 @@ def chooses(**kinds: Callable[[Any], object]) -> OnClick:
 
 
 def follow_click(key: str, takes: OnClick, labels: Mapping[str, str] | None = None) -> None:
-    """Handle a click on a picture; nothing if no point has a meaning.
+    """Handle a click on a figure; points without facts are ignored.
 
     Args:
-        key: of the picture.
-        takes: what is done.
-        labels: of rankers, by what the picture calls them.
+        key: key of the figure.
+        takes: handler.
+        labels: labels of rankers by display name.
     """
     points = st.session_state[key]["selection"]["points"]
     stand_for = (unescaped(point.get("customdata") or (), labels) for point in points)

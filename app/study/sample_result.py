@@ -1,4 +1,4 @@
-"""Greyed result of a study on the sample, if there is none on the user's data yet."""
+"""Greyed result on the sample, for data without a study of the kind."""
 
 from collections.abc import Callable
 
@@ -15,35 +15,35 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Headline, Picture, View
 
 STILL = {"staticPlot": True}
-"""Of a picture that only shows."""
+"""Plotly's configuration of a figure without interaction."""
 
 
 def shipped_study(kind: str) -> Artefact | None:
-    """The study of a kind that ships with the sample; none where nothing ships."""
+    """Shipped study of a kind on the sample, or None."""
     home = services.store().root
     of_kind = (study for study in services.artefacts("study") if study.recipe["kind"] == kind)
     return next((study for study in of_kind if not study.path.is_relative_to(home)), None)
 
 
 def headline(result: StudyResult) -> Headline:
-    """Answer of a study of any kind."""
+    """Headline of a study of any kind."""
     return study_kind(result.recipe).telling().headline(result, View())
 
 
 def picture(result: StudyResult) -> Picture | None:
-    """Its first picture; none of a kind that has none."""
+    """First picture of a study, or None."""
     sections = study_kind(result.recipe).telling().sections(result, View())
     return next((section.complete for section in sections if isinstance(section, Picture)), None)
 
 
 def draw_sample(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaGenerator:
-    """Draw the sample's result of a kind; the place beside it.
+    """Draw the sample's result of a kind; return the place next to it.
 
-    Where there is none, or the sample itself is in use, the place is all of the page.
+    Without such a result, or with the sample in use, the place has the page's full width.
 
     Args:
-        kind: of study.
-        instead: draws the replacement of a picture for a kind without one.
+        kind: kind of study.
+        instead: draws a replacement, for a kind without a picture.
     """
     artefact = None if state.data() == SAMPLE else shipped_study(kind)
     if artefact is None:

@@ -1,4 +1,4 @@
-"""The list that a person arranges: shuffle, sort, reverse, move by hand; kept in the address.
+"""A list that the user reorders (shuffle, sort, reverse, move by hand); the address holds it.
 
 `order` and `before` in the address are texts of `core.answers.shown_order`.
 """
@@ -19,7 +19,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import with_display_names
 
 START = {"order": "shuffled:1", "before": "initial"}
-"""What an address that says nothing means."""
+"""Defaults of an address without these keys."""
 
 KINDS = {
     "initial": "initial ranking",
@@ -37,11 +37,11 @@ class ShownList:
 
     Attributes:
         documents: the list.
-        before: the order before, as text.
-        now: the order shown, as text.
-        arranged_before: the document shown at each position before.
-        arranged: the document shown at each position now.
-        chosen: the document that the hand is on, if any.
+        before: previous input order, as text.
+        now: current input order, as text.
+        arranged_before: document at each position of the previous order.
+        arranged: document at each position of the current order.
+        chosen: document picked by hand, if any.
     """
 
     documents: Documents
@@ -53,17 +53,17 @@ class ShownList:
 
     @property
     def words(self) -> str:
-        """The order shown, in words."""
+        """Current input order, in words."""
         return ShownOrder.parse(self.now).words()
 
     @property
     def words_before(self) -> str:
-        """The order before, in words."""
+        """Previous input order, in words."""
         return ShownOrder.parse(self.before).words()
 
 
 def order() -> ShownOrder:
-    """The order in the address; one that cannot be read is the first shuffle."""
+    """Order in the address; an invalid one becomes the first shuffle."""
     return _read("order")
 
 
@@ -75,22 +75,22 @@ def _read(name: str) -> ShownOrder:
 
 
 def show(new: ShownOrder) -> None:
-    """Show the list in another order; the present one becomes the order before.
+    """Show the list in another order; the current one becomes the previous order.
 
-    While a hand moves documents the order before stays the one in which it began.
+    During a series of moves by hand, the previous order stays the one before the first move.
     """
     present = order()
     if str(new) == str(present):
         return
-    if not (new.kind == present.kind == "by-hand"):
+    if not (new.kind == present.kind == "by-hand"):  # a series of moves counts as one change
         address.pin("before", str(present))
     address.pin("order", str(new))
 
 
 def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> str:
-    """Draw the choice of a query; what belongs to the one before is forgotten with it.
+    """Draw the choice of a query; a change calls `forget`.
 
-    It goes along from page to page: one that is not the page's own has the way back beside it.
+    The choice is shared by all pages. A button leads back to the page's default query.
     """
     own_query = data.queries[data.telling]
     chosen = parts.select(
@@ -113,7 +113,7 @@ def _choose_query(query: str, forget: Callable[[], None]) -> None:
 
 
 def forget_hand() -> None:
-    """Another list: what a hand arranged or picked belongs to the list before."""
+    """Forget orders and documents chosen by hand: they belong to the previous list."""
     for name in ("order", "before"):
         if _read(name).kind == "by-hand":
             st.query_params.pop(name, None)
@@ -121,7 +121,7 @@ def forget_hand() -> None:
 
 
 def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownList:
-    """Draw the controls of the order; returns the list in the chosen order."""
+    """Draw the controls of the order; return the list in the chosen order."""
     _unreadable()
     present = order()
     _sorting(present, data)
@@ -135,7 +135,7 @@ def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownLi
 
 
 def _unreadable() -> None:
-    """Say which order in the address cannot be read, and take it out."""
+    """Draw a warning for an invalid order in the address, and remove it."""
     for name, usual in START.items():
         text = st.query_params.get(name, usual)
         try:
@@ -192,7 +192,7 @@ def _sort_by(kind: str, key: str = "feature") -> Callable[[], None]:
 
 
 def _last_seed() -> int:
-    """The seed of the last shuffle that the address knows of."""
+    """Seed of the last shuffle in the address."""
     shuffles = [shown.argument for shown in (order(), _read("before")) if shown.kind == "shuffled"]
     return next(iter(shuffles), 1)
 
@@ -204,7 +204,7 @@ def shuffle_again() -> None:
 
 
 def by_hand(arranged: list[int]) -> None:
-    """Show the documents as a hand put them."""
+    """Show the documents in an order made by hand."""
     show(ShownOrder.by_hand(arranged))
 
 
@@ -221,7 +221,7 @@ def buttons() -> None:
 
 
 def _hand(documents: Documents, arranged: list[int]) -> int | None:
-    """Draw the controls that move one document; returns the one that is chosen."""
+    """Draw the controls that move one document; return the chosen document."""
     with st.expander("Move by hand", expanded=order().kind == "by-hand"):
         places = {document: place for place, document in enumerate(arranged)}
         chosen = st.selectbox(
@@ -255,7 +255,7 @@ def _hand(documents: Documents, arranged: list[int]) -> int | None:
 
 
 def _names(ids: tuple[str, ...]) -> list[str]:
-    """The documents' ids, numbered where two are alike.
+    """Ids of the documents, numbered if any two are equal.
 
     >>> _names(("a", "b")), _names(("a", "a"))
     (['a', 'b'], ['1. a', '2. a'])

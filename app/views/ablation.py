@@ -1,4 +1,4 @@
-"""The ablation page: where paper and released code part ways, and what each difference does."""
+"""The ablation page: differences between paper and released code, and the effect of each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def before(result: StudyResult, point: Point, measure: str) -> np.ndarray:
 def replay(
     artefact: Artefact, point: Point, query: str, _draw: int, _features: Sequence[int]
 ) -> pd.DataFrame:
-    """A list as a variant ranks it, and as the paper's recipe does.
+    """Ranking of one query by a variant, and by the paper's recipe.
 
     Raises:
         UsageError: one of the two is not stored any more.
@@ -80,7 +80,7 @@ def ranker(_declared: Parameter, now: str) -> str:
 
 
 def sizes(_declared: Parameter, now: str | None) -> str | None:
-    """Draw the choice of a preset whose sizes all variants take."""
+    """Draw the choice of a preset whose sizes apply to all variants."""
     presets = [*training.PRESETS, OWN]
     chosen = st.selectbox(
         "Sizes", presets, index=presets.index(now) if now in presets else len(presets) - 1,
@@ -92,7 +92,7 @@ def sizes(_declared: Parameter, now: str | None) -> str | None:
 
 
 def towards(_declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
-    """Draw the choice of recipes whose differences are taken one by one."""
+    """Draw the choice of recipes that are compared with the paper's, one difference at a time."""
     chosen = st.multiselect(
         "Differences towards", (*Ablation.towards, PAPER), default=list(now), key="new.towards",
         help="Every step from the paper's recipe towards these, one at a time; claims: what "
@@ -102,7 +102,7 @@ def towards(_declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def usual_values(_data: str) -> Mapping[str, Any]:
-    """The sizes of a preset that is trained at once."""
+    """Sizes of the preset that trains quickly."""
     return {"sizes": proposals.for_training()[0]}
 
 

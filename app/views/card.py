@@ -1,4 +1,4 @@
-"""The robustness card: what a worse input does to each ranker, and which are worth their cost."""
+"""The robustness card: effect of a worse input on each ranker, against its quality."""
 
 from typing import Any
 
@@ -27,10 +27,10 @@ from shuffleproof.core.words import interval, number, signed
 
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= ALLOWED]
 WORST = 5
-"""Queries that a card names."""
+"""Number of worst queries that a card names."""
 
 WIDTH, HEIGHT = 700, 300
-"""Pixels: of a sheet of A4 without its margins, and of the curve."""
+"""Pixels: width of an A4 sheet without margins, height of the curve."""
 
 
 def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def printed_card(shown: StudyView) -> str:
 
 
 def _share(card: pd.Series, name: str) -> str:
-    """A share with its 95 % interval over queries."""
+    """Text of a share with its 95 % interval over queries."""
     return f"{number(card[name])} {interval(card[f'{name}_low'], card[f'{name}_high'], '.3f')}"
 
 
@@ -97,7 +97,7 @@ def _curve(shown: StudyView, ranker: str) -> None:
 
 
 def _worst(shown: StudyView, ranker: str) -> None:
-    """The queries that lose most at the last level."""
+    """Draw the queries that lose most at the last level."""
     level = _levels(shown)[-1]
     point = ranker, shown.view.family, level
     frame = study_access.compute(shown.key, changes, unchanged_level, point, shown.measure)

@@ -1,4 +1,4 @@
-"""The glossary: every term of the field that pages use, in a sentence, with its source."""
+"""The glossary: a sentence and a source for every technical term that pages use."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from shuffleproof.core.glossary import TERMS, anchor
 
 
 def page() -> None:
-    """Draw the page: terms lead to each other."""
+    """Draw the page; definitions link to other terms."""
     parts.header("Glossary", "What do the terms on these pages mean?")
     half = (len(TERMS) + 1) // 2
     for at, place in enumerate(st.columns(2, gap="large")):

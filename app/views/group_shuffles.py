@@ -1,4 +1,4 @@
-"""The page of GSF's shuffles: how much the order shown changes it, and what more of them give."""
+"""The page of GSF's shuffles: sensitivity to input order, and the gain from more shuffles."""
 
 from shuffleproof.app import proposals
 from shuffleproof.app.proposals import Proposal
@@ -12,7 +12,7 @@ GSF = "gsf"
 
 
 def proposed_values(data: str, shown: Artefact | None) -> Proposal:
-    """The GSFs of the study shown once more; else the first trained here; else the cheapest."""
+    """GSFs of the study shown; else the first trained one; else the cheapest one."""
     if shown is not None:
         return proposals.for_study(data, shown)
     trained = as_they_came(

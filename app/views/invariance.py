@@ -1,4 +1,4 @@
-"""Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
+"""Permutation invariance by hand: each ranker's ranking of one query in another input order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -60,13 +60,13 @@ from shuffleproof.core.words import counted
 
 @dataclass(frozen=True)
 class RankerAnswer:
-    """A ranker's answer to a list as it is shown, beside what it answered before.
+    """A ranker's scores of a list in two input orders.
 
     Attributes:
-        ranker: who answered.
-        answer: its scores before and now.
+        ranker: ranker of the scores.
+        answer: scores before and now.
         moves: one row a document; see `core.answers.one_list.moves`.
-        chosen: the document that the hand is on, if any.
+        chosen: the document picked by hand, if any.
     """
 
     ranker: TrainedRanker
@@ -76,19 +76,19 @@ class RankerAnswer:
 
     @property
     def label(self) -> str:
-        """What the ranker is called on this page."""
+        """Label of the ranker."""
         return self.ranker.label
 
     @property
     def bump(self) -> go.Figure:
-        """Where documents are shown and answered."""
+        """Bump chart from input order to ranking."""
         return cached_figure(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
 
 
 def _asked(
     query_list: List, rankers: Sequence[TrainedRanker], shown: ShownList
 ) -> list[RankerAnswer]:
-    """The answers of these rankers."""
+    """Answers of these rankers."""
     answers = scoring.answers(query_list, tuple(rankers), shown.before, shown.now)
     orders = shown.documents, shown.arranged_before, shown.arranged
     return [
@@ -108,7 +108,7 @@ def page() -> None:
 
 @st.fragment
 def _answered() -> None:
-    """All below the title; a control here draws nothing else of the page."""
+    """Draw everything below the title; a control redraws only this fragment."""
     with parts.errors_shown(again=True):
         data = scoring.describe(state.data())
         rankers = scoring.rankers_of(data)
@@ -168,7 +168,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
 
 
 def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bool) -> None:
-    """What the other order did, in a sentence, and how to read the picture."""
+    """Draw the effect of the other order in a sentence, and a legend of the picture."""
     query = shown.documents.query
     if not changed:
         parts.finding("Nothing is shuffled: both orders are the same.")
@@ -211,7 +211,7 @@ def _choices(
 
 
 def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
-    """Say why nobody is shown, and offer whom there is."""
+    """Draw the reason why no ranker is shown, and a button with available rankers."""
     if contrast(rankers):
         st.info("Choose at least one ranker.")
         return
@@ -225,7 +225,7 @@ def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
 
 
 def _door(words: str, rankers: list[TrainedRanker]) -> None:
-    """Draw a button that shows these rankers: nothing else leads to them by itself."""
+    """Draw a button that shows these rankers; no other control selects them together."""
     labels = [ranker.label for ranker in rankers]
     st.button(
         escaped_sentence(f"{words}: {', '.join(display_names(labels).values())}"),
@@ -236,7 +236,7 @@ def _door(words: str, rankers: list[TrainedRanker]) -> None:
 
 
 def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[TrainedRanker]:
-    """Who is shown where the address names nobody: those of its study, else the contrast."""
+    """Default rankers of an address without any: those of its study, else the contrast."""
     for artefact in services.studies("invariance", data.data):
         if str(artefact.key) in address.says("study"):
             digests = [digest for _, digest in artefact.recipe["rankers"]]
@@ -246,7 +246,7 @@ def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[
 
 
 def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRecipe:
-    """The lists that are shown: those of the rankers asked for, where nothing else is said."""
+    """Draw the choice of candidate lists; the default is that of the rankers in the address."""
     came = as_they_came(rankers)
     wanted = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
     recipes = list_recipes(came)
@@ -285,7 +285,7 @@ def _bumps(answers: Sequence[RankerAnswer]) -> None:
 def _beside(
     answers: Sequence[RankerAnswer], across: int
 ) -> Iterator[tuple[DeltaGenerator, RankerAnswer]]:
-    """A column for each answer, so many beside each other."""
+    """Columns of the answers, `across` in a row."""
     for at in range(0, len(answers), across):
         yield from zip(st.columns(across), answers[at : at + across], strict=False)
 
@@ -330,13 +330,13 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
 
 
 def _numbers(answers: Sequence[RankerAnswer]) -> pd.DataFrame:
-    """Every number of the list: one row a ranker and document, in the order shown."""
+    """All numbers of the list: one row per ranker and document, in input order."""
     moves = {answer.label: answer.moves.sort_values("shown") for answer in answers}
     return pd.concat(moves, names=["ranker", None]).reset_index(0).reset_index(drop=True)
 
 
 def _report() -> exports.File:
-    """The examination that is shown as a page of its own."""
+    """HTML report of the studies in the address."""
     studies = address.says("study")
     missing = "" if studies else "A report needs certificates: examine all test queries first."
     paths = [study_access.path(key) for key in studies]
@@ -350,7 +350,7 @@ PANEL = job_panel.Panel("invariance")
 
 
 def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
-    """Draw the certificates of these rankers and the queries that suffered."""
+    """Draw the certificates of these rankers and the most affected queries."""
     st.subheader("Over the test queries")
     digests = {ranker.digest for ranker in rankers}
     every = services.studies("invariance", data.data)
@@ -383,7 +383,7 @@ def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[Train
 def _offer(
     data: DataDescription, recipe: ListRecipe, missing: list[TrainedRanker], what: str
 ) -> None:
-    """Offer to examine rankers that have no such certificate, or show how far that has come."""
+    """Draw the button that examines rankers without a certificate, or the progress of that job."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
     parts.sentence(f"No {what} yet: {', '.join(names)}.")
     rankers = [as_asked(ranker) for ranker in missing]

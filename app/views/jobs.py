@@ -1,6 +1,6 @@
 """The page Jobs: everything running, waiting, finished and failed, with reason and log.
 
-The table of jobs is in the store: a reload, another tab or a new server show the same.
+The table of jobs is in the store: a reload, another tab or a new server shows the same jobs.
 """
 
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ def page() -> None:
 
 @parts.errors_shown()
 def _where() -> None:
-    """Who makes what trainings, searches and studies need, where that is not this machine alone."""
+    """Draw the configured executor of trainings, searches and studies, if there is one."""
     place = configured()
     if place:
         count = counted(executor(place).at_once, "worker")
@@ -67,7 +67,7 @@ def _where() -> None:
 
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:
-    """The jobs in these states, drawn anew as they go on; ended ones of one data set, or of all."""
+    """Draw the jobs in these states, repeatedly; ended jobs of one data set, or of all."""
     with parts.errors_shown():
         every = jobs.table().list()
         others = () if data is None else [name for name in state.data_sets() if name != data]
@@ -87,7 +87,7 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
 
 
 def _data(job: Job) -> str:
-    """The name of the data set that a job is about."""
+    """Name of a job's data set."""
     return str(job.parameters.get("data") or job.parameters.get("name", ""))
 
 
@@ -95,7 +95,7 @@ def _hidden(count: int, data: str) -> None:
     ended = counted(count, "ended job")
     parts.note(f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden.")
     if st.button("Show all", on_click=st.session_state.update, args=({"every": True},)):
-        st.rerun()  # the switch stands outside of what is drawn every second
+        st.rerun()  # the switch is outside the fragment that is redrawn every second
 
 
 def _section(heading: str, of_state: list[Job]) -> None:
@@ -108,7 +108,7 @@ def _section(heading: str, of_state: list[Job]) -> None:
 
 
 def _card(job: Job) -> None:
-    """One job: what it is, how far or how it ended, what can be done, its details and log."""
+    """Draw one job: name, progress or end, actions, details and log."""
     with st.container(border=True, key=f"job-{job.id[:16]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{ICONS[job.state]} **{escaped_sentence(jobs.name(job))}**")
@@ -144,7 +144,7 @@ def _card(job: Job) -> None:
 
 
 def _standing(job: Job) -> str:
-    """Where a job that does not run stands, in a line."""
+    """State of a job that is not running, in one line."""
     if job.state == "waiting":
         return f"waiting · {job.reason}" if job.reason else "waiting"
     now = datetime.now(UTC).timestamp()
@@ -152,7 +152,7 @@ def _standing(job: Job) -> str:
 
 
 def _verbs(job: Job) -> list[tuple[str, str]]:
-    """What can be done with a job: the verb, and the button's words."""
+    """Actions on a job: verb and label of each button."""
     if not job.ended:
         return [("cancel", "Cancel")]
     again = [("retry", "Try again")] if job.state != "done" and not _lost(job) else []
@@ -160,13 +160,13 @@ def _verbs(job: Job) -> list[tuple[str, str]]:
 
 
 def _lost(job: Job) -> bool:
-    """Whether this is an ingestion that cannot be tried again because its files are gone."""
+    """True if a job is an ingestion that cannot be retried, because its files are gone."""
     unfinished = job.kind == "ingest" and job.state in {"failed", "cancelled"}
     return unfinished and not uploads.files_kept(services.store(), job)
 
 
 def _details(job: Job) -> None:
-    """Parameters, times, result and log."""
+    """Draw parameters, times, result and log."""
     rows = {name: value for name, value in job.parameters.items() if value is not None}
     facts = {"job": job.id[:16], "kind": job.kind, "attempts": job.attempts} | rows
     for what, when in (("queued", job.created), ("started", job.started)):

@@ -1,4 +1,4 @@
-"""The page of Table 4: none, one or many initial rankings, left out and exchanged."""
+"""The page of Table 4: no, one or several initial rankings, removed and exchanged."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ SAID = {
 
 
 def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
-    """The question's own rankers; the initial rankings of the study shown, else the paper's."""
+    """Default rankers; the initial rankings of the study shown, else the paper's."""
     preset, lists = proposals.for_training()
     initial = [f"{name}@{preset}" for name in MultiRanking.initial]
     if shown is not None:
@@ -39,7 +39,7 @@ def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
 
 
 def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
-    """Draw what is put in the first initial ranking's place."""
+    """Draw the choice of replacements for the first initial ranking."""
     chosen = st.multiselect(
         "Exchanged at test time for", list(dict.fromkeys([*now, *MultiRanking.swaps])),
         default=list(now), accept_new_options=True, key="new.swaps", wrap=True,
@@ -50,24 +50,24 @@ def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def readers(study: StudyResult) -> list[str]:
-    """The rankers of a study, without the initial rankings by themselves."""
+    """Rankers of a study, without the initial rankings."""
     labels = dict.fromkeys(map(str, study.trials["ranker"]))
     return [label for label in labels if not RankerName.of(label).is_initial]
 
 
 def before(study: StudyResult, point: Point, measure: str) -> np.ndarray:
-    """Values of the ranker as it was trained."""
+    """Values of the ranker under its training condition."""
     return study.per_query(point[0], TRAINED, 0.0, measure)
 
 
 def replay(
     artefact: Artefact, point: Point, query: str, seed: int, features: Sequence[int]
 ) -> pd.DataFrame:
-    """One query as a ranker answers it under a condition and as trained.
+    """Ranking of one query under a condition, and under the training condition.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or the ranker, the data set or a
-            ranking that was put in another's place is gone.
+            replacement ranking is gone.
     """
     recipe, trials = artefact.recipe, result(str(artefact.key)).trials
     row = next(row for row in recipe["rows"] if (row["label"], row["condition"]) == point[:2])

@@ -1,4 +1,4 @@
-"""One query: what every perturbation does to every ranker's answer to it, level by level."""
+"""One query: effect of every perturbation on every ranker, level by level."""
 
 from collections.abc import Mapping
 
@@ -74,7 +74,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 
 def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
-    """Draw the choice of the query; it, and the one that loses most anywhere, which is usual."""
+    """Draw the choice of the query; return it, and the default: the query with the largest loss."""
     ids = [*map(str, study_access.result(key).query_ids)]
     missing = state.missing_option("query", ids)
     usual = study_access.compute(key, sections.most_changed)
@@ -91,7 +91,7 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
 
 @st.fragment
 def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> None:
-    """The list of one cell: what the ranker answered without the perturbation, and with it."""
+    """Draw the list of one cell: the ranking without and with the perturbation."""
     st.subheader("The list behind a cell", anchor=False)
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]

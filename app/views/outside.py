@@ -1,4 +1,4 @@
-"""The page of rankers that were made elsewhere: runs, scores, models, functions."""
+"""The page of external rankers: runs, scores, models, functions."""
 
 from collections.abc import Callable
 
@@ -42,14 +42,14 @@ OF_RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function
 
 
 def page() -> None:
-    """Draw the choice of what there is, then what is to be done with it."""
+    """Draw the choice of a ranker's format, then the form for it."""
     parts.header("From outside", QUESTION)
     ways = {OF_RUNS: _runs, SCORED: _ranker, FUNCTION: _function}
     ways[parts.segments("What you have", "have", {way: way for way in ways})]()
 
 
 RUNS_DRAFT, RUNS_JOB = "runs chosen", "runs handed in"
-"""Where the session remembers the files and the job of runs; below those of a ranker."""
+"""Session keys of the files and the job of runs; `DRAFT` and `MINE` are those of a ranker."""
 
 OFFERED = (
     "NDCG@10", "AP", "P@10", "RR", "NDCG@1", "NDCG@3", "NDCG@5", "NDCG@20", "NDCG@100", "P@5",
@@ -59,7 +59,7 @@ SHOWN = 8
 
 
 def _runs() -> None:
-    """Draw the uploaders, the job under way and the comparisons that are stored."""
+    """Draw the uploaders, the running job and the stored comparisons."""
     _forget_read(RUNS_JOB, RUNS_DRAFT)
     st.markdown(
         "First the judgments (qrels), then any number of runs over the same topics. They are "
@@ -85,7 +85,7 @@ def _runs() -> None:
 
 
 def _measures() -> list[str]:
-    """The columns with their conventions, changeable where they stand."""
+    """Draw the choices of measures and conventions; return the measures."""
     with st.container(horizontal=True, vertical_alignment="center"):
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
@@ -124,7 +124,7 @@ def _compare_button(measures: list[str]) -> None:
 
 
 def compare(draft: Draft, measures: list[str]) -> Job:
-    """Hand in runs with their judgments; what ended without a result runs again.
+    """Submit a comparison of runs with their judgments; a failed or cancelled job runs again.
 
     Raises:
         ShuffleproofError: files are missing, or the table of jobs cannot be used.
@@ -160,7 +160,7 @@ def _stored() -> None:
 
 
 def _words(artefact: Artefact) -> str:
-    """A comparison in a line."""
+    """One-line description of a comparison."""
     facts, runs = artefact.facts, counted(len(artefact.recipe["runs"]), "run")
     topics = counted(facts["queries"], "topic")
     return f"{study_access.day(artefact)} · {runs} · {facts['data']}, {topics}"
@@ -218,7 +218,7 @@ CAN = {
     "perturbations": "Perturbations",
     "benchmark": "Benchmark",
 }
-"""The pages whose studies take a ranker from a file."""
+"""Pages whose studies accept a ranker from a file."""
 
 FROZEN = (
     "Scores in a file are known for the documents of the test part as they are: the benchmark "
@@ -234,7 +234,7 @@ ALIVE = (
 
 
 def _ranker() -> None:
-    """Draw the form, the job under way, and what was brought before."""
+    """Draw the form, the running job, and the rankers imported before."""
     _forget_read(MINE, DRAFT)
     data = state.data()
     kind = parts.segments("What it is", "brought", KINDS)
@@ -256,7 +256,7 @@ def _ranker() -> None:
 
 
 def _column_rule() -> str:
-    """Draw the choice of a rule for a model's columns; empty: the only one that fits."""
+    """Draw the choice of a rule for a model's columns; empty: the only rule that fits."""
     words = {"": "The only rule that fits"}
     words |= {rule: text[0].upper() + text[1:] for rule, text in RULES.items()}
     chosen = st.selectbox(
@@ -267,13 +267,13 @@ def _column_rule() -> str:
 
 
 def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
-    """Hand in a ranker's file of a kind (scores, lightgbm, xgboost); as `compare` does.
+    """Submit the import of a ranker's file (scores, lightgbm, xgboost), as `compare` does.
 
     Args:
-        draft: that holds the file.
+        draft: with the file.
         kind: of the file.
-        data: the data set that it is brought to.
-        columns: of a model: how its columns are matched; empty: by the only rule that fits.
+        data: data set that it ranks.
+        columns: rule that matches a model's columns; empty: the only rule that fits.
 
     Raises:
         ShuffleproofError: no file, or the table of jobs cannot be used.
@@ -286,7 +286,7 @@ def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
 
 
 def _due(data: str, kind: str) -> str:
-    """What the file must hold, for the data set in use."""
+    """Required content of the file, for the data set in use."""
     try:
         sizes = services.data_set(data).facts.get("parts", {})
     except ShuffleproofError as error:
@@ -340,7 +340,7 @@ DOCTOR = "ranker examined"
 
 
 def _doctor(data: str, names: list[str]) -> None:
-    """Draw which ranker is to be examined, the job under way, and what it found."""
+    """Draw the choice of a ranker to examine, the running job, and its findings."""
     st.subheader("What the doctor finds")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ranker = st.selectbox(
@@ -362,7 +362,7 @@ def _doctor(data: str, names: list[str]) -> None:
 
 
 def _findings(job: Job) -> None:
-    """Draw what an examination found."""
+    """Draw the findings of an examination."""
     result = job.result
     examined = f"{result['lists']:,} of {counted(result['of'], 'list')}"
     values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
@@ -375,7 +375,7 @@ def _findings(job: Job) -> None:
 
 
 def _hand_in(session_key: str, job: Callable[[], Job]) -> None:
-    """Hand work in, remember it under a name and show it; say here what makes it impossible."""
+    """Submit a job, remember it in the session and rerun; draw the error if it is refused."""
     try:
         st.session_state[session_key] = job().id
         st.session_state[f"{session_key} files"] = True
@@ -386,7 +386,7 @@ def _hand_in(session_key: str, job: Callable[[], Job]) -> None:
 
 
 def _forget_read(session_key: str, draft: str) -> None:
-    """Forget the files of a job that is done, once; call it before they are drawn."""
+    """Clear the files of a finished job, once; call it before the files are drawn."""
     job = jobs.remembered_job(session_key)
     if (
         job is not None

@@ -1,4 +1,4 @@
-"""The first page: what this is, the shuffle in small on the shipped rankers, what to do next."""
+"""The first page: purpose, a small shuffle with the shipped rankers, next steps."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,13 +22,13 @@ RECENT = 6
 SHOWN = (
     "initial-ranking", "worst-case", "perturbations", "set-size", "group-shuffles", "benchmark",
 )  # fmt: skip
-"""The kinds of study whose results on the sample are shown."""
+"""Kinds of study whose results on the sample are shown."""
 
 ACROSS = 3
 
 
 def page(titles: Mapping[str, str]) -> None:
-    """Draw the page; titles are of the pages that can be linked to, by path."""
+    """Draw the page; `titles` are titles of linkable pages, by path."""
     parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
     with st.container(key="links_tour"):
@@ -59,7 +59,7 @@ def _own_data() -> None:
 
 
 def _gallery(titles: Mapping[str, str]) -> None:
-    """What six studies of the sample found: a picture, a sentence, a link."""
+    """Draw the results of the sample's studies: a picture, a sentence, a link each."""
     shipped = ((kind, sample_result.shipped_study(kind)) for kind in SHOWN)
     studies = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
     if studies:

@@ -25,19 +25,19 @@ from shuffleproof.core.studies.sections import LOSS, MEAN
 from shuffleproof.core.studies.tables import infer_columns
 
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
-"""What a first study asks: one perturbation of each kind that takes no training."""
+"""Perturbations of a first study: one of each kind that needs no training."""
 
 VIEWS = {LOSS: "Loss", MEAN: "Mean"}
 
 
 def page() -> None:
-    """Draw a stored study of the data set in use, and what can happen to an input."""
+    """Draw a stored study of the data set in use, and the catalogue of perturbations."""
     PAGE.draw(FORM)
     catalogue()
 
 
 def one_family(shown: StudyView) -> str:
-    """Draw the curves of one perturbation, level by level; which one."""
+    """Draw the curves of one perturbation, level by level; return its name."""
     known = list(rescoring.families(shown.artefact.recipe))
     st.subheader("One perturbation, level by level", anchor=False)
     left, right = st.columns(2)
@@ -60,7 +60,7 @@ def one_family(shown: StudyView) -> str:
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def points(key: str, family: str, measure: str, what: str) -> pd.DataFrame:
-    """Means or losses of one family's points with intervals; as stored where they are."""
+    """Means or losses of one family with intervals; uses stored summaries where they exist."""
     stored = stored_summary(study_access.path(key))
     rows = stored[(stored["family"] == family) & (stored["measure"] == measure)]
     result = study_access.result(key)
@@ -77,7 +77,7 @@ def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
 
 
 def catalogue() -> None:
-    """Draw all perturbations of the registry by what they change, one line each."""
+    """Draw all perturbations of the registry, grouped by the changed part, one line each."""
     with st.expander("Everything that can happen to an input", icon=":material/menu_book:"):
         for heading, names in sections.families_by_heading(PERTURBATIONS).items():
             entries = [PERTURBATIONS[name] for name in names]
@@ -97,7 +97,7 @@ def catalogue() -> None:
 
 
 def family_fields(declared: Parameter, now: Any) -> Any:
-    """Draw the families and their levels; what reads the pairs."""
+    """Draw the families and their levels; return a reader of the (family, level) pairs."""
     known = form.families_of(now)
     return form.family_levels(declared, form.family_choice(PERTURBATIONS, known, chains=True))
 

@@ -1,4 +1,4 @@
-"""The page of preferences: a stored study, one query whose pairs are paid for, live judges."""
+"""The page of preferences: a stored study, one query under a budget of calls, live judges."""
 
 import json
 import shlex
@@ -73,7 +73,7 @@ def page() -> None:
 
 @st.fragment
 def _query(name: str) -> None:
-    """A query: its order after so many calls, the pairs that contradict it, its cycles."""
+    """Draw a query: its order after a number of calls, contradicting pairs, cycles."""
     preferences = _opened(name)
     left, right = st.columns([2, 5], gap="medium")
     with left:
@@ -125,7 +125,7 @@ def _query(name: str) -> None:
 
 
 def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
-    """The choice of a cycle to ring; nothing where there is none."""
+    """Draw the choice of a cycle to mark; empty without cycles."""
     if not worst:
         st.caption("No three items of this query beat each other in a circle.")
         return ()
@@ -138,7 +138,7 @@ def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
 
 
 def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
-    """What the order agrees with, what the best agrees with, and what was asked for it."""
+    """Sentence on the order's agreement, the best possible agreement, and the calls spent."""
     total = float(np.nansum(pairs.means))
     agreement = agreement_of(pairs, spent.made.order)
     if agreement is None:
@@ -173,7 +173,7 @@ def _ranked(
 
 
 def _lines(query: str, items: tuple[str, ...], spent: SpentBudget) -> bytes:
-    """The pairs that the aggregator wants next, a line of JSON each."""
+    """Pairs that the aggregator requests next, one JSON line each."""
     lines = [
         json.dumps({"query": query, "a": items[a], "b": items[b], "preference": None})
         for a, b in spent.following.tolist()
@@ -199,7 +199,7 @@ CALLS, QUERIES = 100, 10
 
 
 def _judging() -> None:
-    """Draw who is asked, which pairs, what that costs, and the button; or work under way."""
+    """Draw the judge, the pairs, their cost and the button; or the running job."""
     data = state.data()
     st.caption(
         f"The test documents of {data}, the first {judge_questions.LISTS['depth']} of each query "
@@ -277,7 +277,7 @@ def _form(data: str) -> None:
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _sizes(key: str) -> Sequence[int]:
-    """Documents that a judge is shown of each test query."""
+    """Number of documents per test query that a judge sees."""
     sizes = np.diff(services.fold(key).test.offsets)
     return [int(size) for size in np.minimum(sizes, judge_questions.LISTS["depth"])]
 

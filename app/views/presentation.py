@@ -1,4 +1,4 @@
-"""Findings on a projector: one sentence, one picture; arrow keys go on, Escape leaves."""
+"""Findings on a projector: one sentence, one picture; arrow keys navigate, Escape leaves."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -15,7 +15,7 @@ from shuffleproof.core.studies.registry import STUDIES
 
 
 def page(titles: Mapping[str, str]) -> None:
-    """Draw one finding; titles are of the pages of studies, by path."""
+    """Draw one finding; `titles` are titles of the study pages, by path."""
     findings = _findings(state.data()) or _findings(SAMPLE)
     if not findings:
         parts.header("Presentation", "What has been found here?")
@@ -31,7 +31,7 @@ def page(titles: Mapping[str, str]) -> None:
         if shown is not None:
             figure = pictures.draw(shown)
             large = figure if sidebar.place() == "sidebar" else cached_figure(for_projector, figure)
-            chart(large, "presented picture", config=parts.PLAIN)  # a telephone is no projector
+            chart(large, "presented picture", config=parts.PLAIN)  # no projector layout on a phone
     with st.container(horizontal=True, vertical_alignment="center", key="presenting"):
         for label, icon, step, shortcut in (
             ("Previous", "arrow_back", -1, "Left"), ("Next", "arrow_forward", 1, "Right"),
@@ -51,7 +51,7 @@ def _show(key: str) -> None:
 
 
 def _findings(data: str) -> dict[str, Artefact]:
-    """A study of every kind that has a picture: the one of the address, else what came first."""
+    """One study of every kind with a picture: the address's, else the first stored."""
     wanted, findings = address.says("study"), {}
     for kind in STUDIES:
         stored = benchmarks.stored_benchmarks(data).values() if kind == benchmarks.KIND else ()

@@ -1,4 +1,4 @@
-"""The page of Figure 3: how rankers follow a worse initial ranking."""
+"""The page of Figure 3: effect of a worse initial ranking on rankers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ FIRST = ["transpositions"]
 
 
 def chosen_pairs(declared: Parameter, now: Any) -> Any:
-    """Draw the families and their levels; what reads the pairs."""
+    """Draw the families and their levels; return a reader of the (family, level) pairs."""
     known = [name for name in form.families_of(now) if name in OF_RANKING]
     return form.family_levels(declared, form.family_choice(OF_RANKING, known))
 

@@ -1,4 +1,4 @@
-"""Retrievers of a text collection: what a query finds by two of them, and the stored study."""
+"""The page Retrieval: two retrievers side by side for a query, and the stored study."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,17 +27,17 @@ from shuffleproof.core.words import counted, percent
 
 BEST = 10
 SIDES = {"left": "bm25", "right": "lsi"}
-"""In addresses: the two retrievers side by side, and who they are where it says nothing."""
+"""Address keys of the two retrievers side by side, with their defaults."""
 
 LABELS = {"left": "Retriever", "right": "Compared with"}
 COMBINED = ("rrf:bm25+lsi",)
-"""Several made one, that are offered."""
+"""Fusions that the page offers."""
 
 DEPTH = 1000
 PLAIN = tuple(entry.name for entry in RETRIEVERS.values() if not entry.presets)
-"""Retrievers that learn no network: the pages search by them themselves."""
+"""Retrievers without a network: the web process searches with them itself."""
 LEARNT = ("snrm", "fnrm", "cnrm")
-"""Kinds of artefacts that hold a learnt retriever."""
+"""Artefact kinds of learnt retrievers."""
 
 WORK = "shuffleproof.core.answers.retrieval"
 
@@ -66,7 +66,7 @@ def page() -> None:
 
 @st.fragment
 def _search(name: str) -> None:
-    """Two retrievers side by side for one query."""
+    """Draw two retrievers side by side for one query."""
     indexed = _indexed(name)
     collection = indexed.collection
     sizes = f"{counted(len(collection), 'document')}, {counted(len(collection.queries), 'query')}."
@@ -106,12 +106,12 @@ def _search(name: str) -> None:
 
 
 def _placed(rank: int | None, retriever: str) -> str:
-    """Where another retriever has a document."""
+    """Rank of a document by another retriever, in words."""
     return f"rank {rank} by {retriever}" if rank else f"not found by {retriever}"
 
 
 def _document(collection: Collection, document: int, facts: Sequence[str]) -> str:
-    """A document in Markdown: its title, how its text begins, its id and what else is known."""
+    """A document in Markdown: title, snippet, id and other facts."""
     name, text = collection.doc_ids[document], collection.snippet(document)
     lines = (
         f"**{escaped(collection.titles[document] or name)}**",
@@ -122,13 +122,13 @@ def _document(collection: Collection, document: int, facts: Sequence[str]) -> st
 
 
 def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:
-    """Draw the choice of one retriever, or of several made one."""
+    """Draw the choice of a retriever or a fusion."""
     options = [*here, *COMBINED]
     return parts.select(LABELS[side], side, options, SIDES[side], place=place, format_func=label)
 
 
 def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
-    """How many documents each finds, and how many of the best are the same."""
+    """Sentence on the overlap of the two retrievers' best documents."""
     labels = [label(name) for name in sides.values()]
     best = [set(documents[:BEST]) for documents in ranked.values()]
     same = len(best[0] & best[1])
@@ -139,7 +139,7 @@ def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
 
 
 def _grades(indexed: IndexedCollection, text: str) -> dict[int, int]:
-    """Grades by document, where the text is a judged query of the collection."""
+    """Grades by document if the text is a judged query of the collection, else none."""
     collection = indexed.collection
     if text not in collection.queries:
         return {}
@@ -157,7 +157,7 @@ def _made(name: str, retriever: str) -> Retriever:
 
 
 def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
-    """What a retriever finds; a learnt one is asked in the scoring process, which has torch."""
+    """Documents of a retriever; a learnt one runs in the scoring process, which has torch."""
     made_of = parse_fusion(retriever)
     if set(made_of.parts if made_of else (retriever,)) <= set(PLAIN):
         documents = _made(name, retriever).search([text], DEPTH).of(0)[0]
@@ -170,7 +170,7 @@ def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
 
 
 def _trained(name: str) -> tuple[str, ...]:
-    """The learnt retrievers that are trained on the collection."""
+    """Learnt retrievers that are trained on the collection."""
     return _trained_now(name) if any(map(services.artefacts, LEARNT)) else ()
 
 
@@ -184,7 +184,7 @@ def _asked(name: str) -> dict[str, str]:
 
 
 def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
-    """The dimensions that a document shares with the query, by their terms.
+    """Dimensions that a document shares with the query, named by their terms.
 
     >>> _dimensions([{"terms": ["heat", "slab"], "share": 0.25}])
     'heat slab (25 %)'
@@ -195,7 +195,7 @@ def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _arrived(artefact: Artefact) -> tuple[bool, str, str]:
-    """What studies are sorted by: as they came, the shipped ones in the order of their kinds."""
+    """Sort key of studies: by arrival, shipped ones in the order of their kinds."""
     is_own, when, key = services.arrival_order(artefact)
     place = list(COLLECTION_STUDIES).index(str(artefact.recipe["kind"]))
     return is_own, when if is_own else f"{place:02}", key

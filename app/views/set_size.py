@@ -1,4 +1,4 @@
-"""The page of Table 3: trained on lists of one size, tested on lists of another."""
+"""The page of Table 3: training on lists of one size, tests on lists of another."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,16 +23,16 @@ GIVEN = {registry.FEATURE, "random", "ideal"}
 
 
 def usual_values(data: str) -> Mapping[str, Any]:
-    """The paper's sizes that test lists reach; where they are shorter, steps up to the longest."""
+    """Paper's sizes that test lists reach; for shorter lists, steps up to the longest one."""
     try:
         sizes = feasibility.proposed_sizes(lengths(data))
-    except ShuffleproofError:  # the data set is gone, its studies are not
+    except ShuffleproofError:  # studies outlive their data set
         sizes = feasibility.SIZES
     return {"sizes": tuple(sizes), "trained_on": tuple(feasibility.train_sizes(sizes))}
 
 
 def lengths(data: str) -> NDArray[np.int64]:
-    """Documents of every test list of a data set, uncut.
+    """Lengths of all test lists of a data set, without a cutoff.
 
     Raises:
         ShuffleproofError: there is no such data set, or it cannot be read.
@@ -45,13 +45,13 @@ def lengths(data: str) -> NDArray[np.int64]:
 
 
 def before(study: StudyResult, point: Point, measure: str) -> np.ndarray:
-    """Values of the same ranker on lists of the size that it was trained on."""
+    """Values of the same ranker on lists of its training size."""
     ranker, trained_on, _ = point
     return study.per_query(ranker, *sections.home_of(study, ranker, trained_on), measure)
 
 
 def size_words(point: Point) -> str:
-    """N0 and N1 in words.
+    """Training size N0 and test size N1 in words.
 
     >>> size_words(("dlcm", "40", 240.0)), size_words(("ideal", "any", 240.0))
     ('trained on 40, lists of 240', 'lists of 240')
@@ -63,7 +63,7 @@ def size_words(point: Point) -> str:
 def replay(
     artefact: Artefact, point: Point, query: str, seed: int, features: Sequence[int]
 ) -> pd.DataFrame:
-    """One query's lists of two sizes, each as the ranker answered it.
+    """Rankings of one query's lists of two sizes.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or a ranker or the data set is gone.

@@ -1,4 +1,4 @@
-"""The tour: the question in five steps on the sample, each one sentence and one picture."""
+"""The tour: five steps on the sample, each with one sentence and one picture."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ class Step:
     """One step of the tour.
 
     Attributes:
-        title: what is done.
-        text: what to look for, in a sentence or two.
-        draw: draws its picture.
+        title: heading.
+        text: explanation, one or two sentences.
+        draw: function that draws the picture.
     """
 
     title: str
@@ -43,7 +43,7 @@ def _why() -> None:
 
 
 def _study(kind: str, label: str) -> None:
-    """The sample's result of a kind, and the link to its page."""
+    """Draw the sample's study of a kind, and a link to its page."""
     artefact = sample_result.shipped_study(kind)
     if artefact is None:
         parts.not_yet(
@@ -99,7 +99,7 @@ STEPS = (
 
 
 def page() -> None:
-    """Draw the step of the address."""
+    """Draw the step in the address."""
     numbers = {at: (str(at),) for at in range(1, len(STEPS) + 1)}
     at = address.settle_choice("step", numbers, 1)
     step = STEPS[at - 1]

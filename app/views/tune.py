@@ -1,4 +1,4 @@
-"""The page Tune: search a recipe on validation, watch it, and keep the best as a named preset."""
+"""The page Tune: search of a recipe on validation data; the best becomes a named preset."""
 
 import shlex
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ PANEL = job_panel.Panel(
     title=lambda job: f"Search for {with_display_names(jobs.tuned_preset(job))} · ",
 )  # fmt: skip
 TUNED = "tuned"
-"""In addresses: the preset whose search is shown."""
+"""Address key of the preset whose search is shown."""
 
 TRIALS, MINUTES = "trials", "minutes"
 USUAL = {TRIALS: 20, MINUTES: 10}
@@ -54,7 +54,7 @@ def page() -> None:
 
 
 def _searches(names: Sequence[str]) -> bool:
-    """Draw what is searched now, and the search that the address names; whether there is any."""
+    """Draw running searches and the one in the address; True if there is any."""
     job_panel.progress(PANEL, names)
     stored = {
         str(preset): preset
@@ -95,7 +95,7 @@ def _searches(names: Sequence[str]) -> bool:
 
 
 def _watched(identifier: str) -> None:
-    """The trials of a search under way, drawn anew every second."""
+    """Draw the trials of a running search; repeated every second."""
     frame = trials(jobs.table().history(identifier))
     if frame.empty:
         st.caption(
@@ -119,7 +119,7 @@ GIVEN = ("trial", "of", "state", "valid")
 
 
 def trials(steps: Sequence[Step]) -> pd.DataFrame:
-    """The trials that a job has reported: number, state, value on validation, and settings."""
+    """Reported trials of a job: number, state, validation value, and settings."""
     rows = []
     for step in steps:
         if step.unit == "trials":
@@ -133,7 +133,7 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
 
 
 def _stored(preset: NamedPreset) -> None:
-    """A search that is over: the preset, every trial, and the one look at the test part."""
+    """Draw a finished search: the preset, every trial, and the values on the test part."""
     frame, fields = tuning.table(preset), list(preset.asked["search"])
     best, looked = preset.best, "once" if preset.looks == 1 else f"{preset.looks} times"
     beside = ", ".join(
@@ -187,7 +187,7 @@ def _table_of_tests(preset: NamedPreset) -> None:
 @st.fragment
 @parts.errors_shown()
 def _form(data: str, names: Sequence[str]) -> None:
-    """Draw the form; a change draws it alone."""
+    """Draw the form; a control redraws only this fragment."""
     on = data
     if len(names) > 1:
         on = parts.segments(
@@ -232,7 +232,7 @@ def _form(data: str, names: Sequence[str]) -> None:
 
 
 def _limit() -> tuple[str, int]:
-    """What ends the search, and after how many."""
+    """Draw the limit of the search: its unit and its number."""
     kind, number_of = st.columns(2)
     limit = parts.segments(
         "Stop after", "stop", {TRIALS: TRIALS, MINUTES: MINUTES}, place=kind,
@@ -246,7 +246,7 @@ def _limit() -> tuple[str, int]:
 
 
 def _range(ends: Sequence[Any]) -> str:
-    """The ends of a range in words.
+    """Range in words.
 
     >>> _range((4, 128)), _range((0.01, 0.3))
     ('4–128', '0.01–0.3')
@@ -255,7 +255,7 @@ def _range(ends: Sequence[Any]) -> str:
 
 
 def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
-    """What comes first, and how long it takes here; `each` says of which of several data sets."""
+    """Sentence on the first trials and the estimated time; `each` is a suffix like " a fold"."""
     presets = registry.RANKERS[base.base].presets
     presets_first = [name for name in (*tuning.FIRST, base.preset) if name in presets]
     names = listed(list(dict.fromkeys(presets_first))).capitalize()
@@ -278,7 +278,7 @@ def _command(parameters: dict[str, Any], limit: str, most: int) -> str:
 
 
 def _handed_in(parameters: dict[str, Any]) -> None:
-    """Hand the search in and go to it: the address names it from now on."""
+    """Submit the search and show it: its preset goes into the address."""
     job = jobs.submit(PANEL.kind, parameters | {"search": list(parameters["search"])})
     st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
     address.pin(TUNED, jobs.tuned_preset(job))

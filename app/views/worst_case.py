@@ -1,4 +1,4 @@
-"""The page of the worst case: the orders within a budget that cost most."""
+"""The page of the worst case: initial rankings within a budget that cost most."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,28 +17,29 @@ from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
 
 FEW = 100
-"""Queries that a first search takes; all take as much longer as there are more."""
+"""Number of queries of a first search; its time grows with their number."""
 
 FIELDS = ("unit", "method", "places", "width", "candidates")
 
 
 def search_fields(_declared: Parameter, _now: Any) -> Any:
-    """Draw the fields of the search; what differs from the usual one, or none."""
+    """Draw the fields of the search; return the changed ones, or None."""
     changed = forms.recipe_form(Search(), "new", only=FIELDS, columns=2)
     if not changed:
         return None
+    # A function: invalid text raises when the form is read, not while it is drawn.
     return lambda: {name: getattr(with_changes(Search(), changed), name) for name in changed}
 
 
 def before(result: StudyResult, point: Point, measure: str) -> np.ndarray:
-    """Values of the lists as they are."""
+    """Values of the unchanged lists."""
     return result.per_query(point[0], point[1], 0.0, measure)
 
 
 def replay(
     artefact: Artefact, point: Point, query: str, _draw: int, features: Sequence[int]
 ) -> pd.DataFrame:
-    """The worst order that was found for one query.
+    """Worst order found for one query.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.

@@ -1,1 +1,1 @@
-"""Loss functions: tensors in, one value a list out."""
+"""Loss functions: tensors in, one value per list out."""

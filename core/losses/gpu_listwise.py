@@ -1,7 +1,7 @@
-"""The attention-rank loss of a list and its gradient in one kernel of Triton.
+"""The attention-rank loss of a list and its gradient in one Triton kernel.
 
-A training step on a GPU waits for launches as long as for arithmetic where batches are small, and
-this loss was a third of them. Float32; the gradient is written out, and nothing else is kept.
+With small batches a GPU waits for launches as long as for arithmetic, and this loss was a third of
+the launches. Float32; the kernel writes the gradient, and nothing else is saved for backward.
 """
 
 from typing import Any, no_type_check
@@ -13,13 +13,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 LOW = tl.constexpr(-1.7e38)
-"""The logit of what is not there: half of float32's lowest number, as in `masked.py`."""
+"""Logit of absent documents: half of float32's lowest number, as in `masked.py`."""
 
 
 @no_type_check
 @triton.jit
 def _log_one_less(part: tl.tensor) -> tl.tensor:
-    """log(1 − part), also where the part is far below a rounding error of 1."""
+    """log(1 − part), accurate also for parts far below a rounding error of 1."""
+    # Kahan's log1p: the division cancels the rounding error of 1 − part.
     rest = 1 - part
     return tl.where(rest == 1, -part, -part * tl.log(rest) / tl.where(rest == 1, 1, rest - 1))
 
@@ -27,7 +28,7 @@ def _log_one_less(part: tl.tensor) -> tl.tensor:
 @no_type_check
 @triton.jit
 def _mass(logits: tl.tensor, there: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The logarithm of the sum of exponentials, and the share that each has in the sum."""
+    """Log-sum-exp, and the share of each exponential in the sum (softmax)."""
     peak = tl.max(tl.where(there, logits, LOW), 0)
     masses = tl.exp(tl.where(there, logits - peak, LOW))
     total = tl.sum(masses, 0)
@@ -41,9 +42,9 @@ def _losses(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     scores: tl.tensor, labels: tl.tensor, mask: tl.tensor, losses: tl.tensor, gradient: tl.tensor,
     docs: tl.tensor, count: tl.constexpr,
 ) -> None:  # fmt: skip
-    """−Σ t log a + (1 − t) log(1 − a) of a list, with a = softmax(scores), t of its labels.
+    """−Σ t log a + (1 − t) log(1 − a) of a list, with a = softmax(scores) and t from the labels.
 
-    log(1 − a) of the top document is by the sum over the others, as in `listwise.py`.
+    log(1 − a) of the top document comes from the sum over the others, as in `listwise.py`.
     """
     place = tl.arange(0, count)
     at = tl.program_id(0) * docs + place
@@ -61,6 +62,8 @@ def _losses(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     taught = tl.where(tl.sum(others.to(tl.int32), 0) > 0, tl.sum(target, 0), 0.0) > 0
     loss = tl.where(taught, -tl.sum(tl.where(real, terms, 0.0), 0), 0.0)
     tl.store(losses + tl.program_id(0), loss)
+    # Gradient: a − t from the first term. The second term adds (1 − t) a / (1 − a) for all others,
+    # minus a times their sum. The top document's 1 − a is the others' share (no cancellation).
     odds = tl.where(others, (1 - target) * attention / (1 - tl.where(top, 0.0, attention)), 0.0)
     of_top = tl.sum(tl.where(top, (1 - target) * attention, 0.0), 0)
     found = attention - target + odds - attention * tl.sum(odds, 0)
@@ -69,11 +72,11 @@ def _losses(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
 
 
 class AttentionRank(torch.autograd.Function):
-    """`listwise.attention_rank` of float32 scores [lists, docs], one loss a list."""
+    """`listwise.attention_rank` of float32 scores [lists, docs], one loss per list."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-        """The losses; their gradient is made with them."""
+        """Losses [lists]; the kernel computes their gradient too."""
         lists, docs = scores.shape
         scores = scores.contiguous()
         labels, mask = (part.expand_as(scores).contiguous() for part in (labels, mask))
@@ -90,6 +93,6 @@ class AttentionRank(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_losses: Tensor) -> tuple[Tensor, None, None]:
-        """The gradient of the scores."""
+        """Gradient by the scores [lists, docs]."""
         (gradient,) = ctx.saved_tensors
         return gradient * of_losses[:, None], None, None

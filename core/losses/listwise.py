@@ -1,7 +1,7 @@
 """Listwise losses: attention rank, softmax cross entropy, ListNet, ListMLE.
 
-Every loss is a pure function (scores, labels, mask), each [lists, docs], to one value a list;
-mask True = a real document. Float64 scores are kept, anything else is computed in float32.
+Every loss is a pure function of (scores, labels, mask), each [lists, docs], to one value per list;
+mask True = a real document. Float64 scores are computed in float64, all others in float32.
 A list with nothing to learn from contributes exactly 0 and gradients of exactly 0.
 """
 
@@ -21,11 +21,11 @@ from shuffleproof.core.losses.masked import (
 from shuffleproof.core.losses.masked import unit_norm as normalised
 
 LONGEST_IN_ONE = 4096
-"""Documents of the longest list that a program of a kernel has at once."""
+"""Length of the longest list that one program of a kernel can hold."""
 
 
 def attention_rank(scores: Lists, labels: Lists, mask: Mask) -> PerList:
-    """Cross entropy of two attention distributions, both terms.
+    """Cross entropy of two attention distributions, with both terms.
 
     −Σ a^y log a^s + (1 − a^y) log(1 − a^s), with a^s = softmax(s). Lists of one document and
     lists without a relevant one are 0. Ai et al., SIGIR 2018, Eq. 11.
@@ -50,7 +50,7 @@ def attention_rank(scores: Lists, labels: Lists, mask: Mask) -> PerList:
 
 
 def softmax_ce(scores: Lists, labels: Lists, mask: Mask, temper: float = 1.0) -> PerList:
-    """−Σ a^y log a^s with a^y ∝ exp(temper · y) where y > 0: what was released for SetRank.
+    """−Σ a^y log a^s with a^y ∝ exp(temper · y) where y > 0, as in SetRank's released code.
 
     >>> ones = torch.ones(1, 2)
     >>> round(softmax_ce(0 * ones, torch.tensor([[1.0, 0.0]]), ones.bool()).item(), 4)  # ln 2
@@ -62,10 +62,10 @@ def softmax_ce(scores: Lists, labels: Lists, mask: Mask, temper: float = 1.0) ->
 
 
 def listnet(scores: Lists, labels: Lists, mask: Mask) -> PerList:
-    """−Σ p^y log p^s of the top document: p = softmax of labels, softmax of scores.
+    """−Σ p^y log p^s of the top document, with p^y = softmax(labels), p^s = softmax(scores).
 
-    ListNet with k = 1 (Cao et al., ICML 2007). Unlike `softmax_ce` documents of grade 0 keep the
-    weight e^0. Lists whose documents all share one label are 0: there is no order to learn.
+    ListNet with k = 1 (Cao et al., ICML 2007). Unlike in `softmax_ce`, documents of grade 0
+    have weight e^0. Lists whose documents all share one label are 0: there is no order to learn.
 
     >>> ones = torch.ones(1, 2)
     >>> round(listnet(0 * ones, torch.tensor([[1.0, 0.0]]), ones.bool()).item(), 4)  # ln 2
@@ -79,16 +79,16 @@ def listnet(scores: Lists, labels: Lists, mask: Mask) -> PerList:
 
 
 def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = False) -> PerList:
-    """Negative log-likelihood of the ranking by labels under Plackett and Luce.
+    """Negative log-likelihood of the ranking by labels under the Plackett–Luce model.
 
-    Documents of equal label have no order; drawing one would make the loss depend on a seed or
-    on the order shown. The l-th of m tied documents is divided by the mass of all documents
-    not above them, less l/m of their own (Efron, JASA 1977): without ties this is ListMLE
-    (Xia et al., ICML 2008), and with equal scores inside a tie it equals every one of its orders.
+    Documents of equal label have no order; drawing one would make the loss depend on a seed or on
+    the input order. The l-th of m tied documents (l from 0) is divided by the mass of all documents
+    not above them, less l/m of their own (Efron, JASA 1977). Without ties this is ListMLE (Xia et
+    al., ICML 2008). With equal scores inside a tie it equals the loss of each of its orders.
     Lists whose documents all share one label are 0: there is no order to learn.
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         unit_norm: divide the scores by their norm first (DLCM's released code).
@@ -101,6 +101,7 @@ def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = Fals
     if unit_norm:
         values = normalised(values, mask)
     values = values.masked_fill(~mask, 0)
+    # Grades rise, pads are last: the cumulated mass of levels is that of all documents not above.
     grades, order = labels.to(values.dtype).masked_fill(~mask, torch.inf).sort(-1)
     values, real = values.gather(-1, order), mask.gather(-1, order)
     level, place, size = _levels(grades)
@@ -113,16 +114,16 @@ def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = Fals
 
 
 def _has_kernel(scores: Lists) -> bool:
-    """Whether some seventy kernels of PyTorch are one of ours on these scores' device."""
+    """True if one Triton kernel can replace some seventy kernels of PyTorch for these scores."""
     lists, docs = scores.shape
     fits = scores.dtype != torch.float64 and lists > 0 and 0 < docs <= LONGEST_IN_ONE
     return fits and compiles_for(scores.device)
 
 
 def _log_complement(logits: Lists, attention: Lists) -> Lists:
-    """log(1 − a): by the sum over the others for the top document, by log1p for the rest.
+    """log(1 − a): from the sum over the others for the top document, by log1p for the rest.
 
-    Whatever is not the top has a ≤ 1/2, where log1p(−a) is exact and its gradient bounded.
+    All other documents have a ≤ 1/2, where log1p(−a) is accurate and its gradient bounded.
     """
     top = torch.zeros_like(logits, dtype=torch.bool)
     top.scatter_(-1, logits.argmax(-1, keepdim=True), value=True)
@@ -132,7 +133,7 @@ def _log_complement(logits: Lists, attention: Lists) -> Lists:
 
 
 def _levels(grades: Lists) -> tuple[Tensor, Tensor, Tensor]:
-    """Of rising grades: the level of each, its 0-based place in the level, the level's size."""
+    """Level of each of the rising grades, 0-based place in the level, size of the level."""
     opens = torch.zeros_like(grades, dtype=torch.long)
     opens[:, 1:] = grades[:, 1:] != grades[:, :-1]
     level = opens.cumsum(-1)
@@ -143,7 +144,7 @@ def _levels(grades: Lists) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _log_sum_by_level(values: Lists, level: Tensor) -> Lists:
-    """Log-sum-exp of the values of each level; very low where a slot has no level."""
+    """Log-sum-exp of the values of each level; very low in slots without a level."""
     low = torch.finfo(values.dtype).min / 2
     highest = torch.full_like(values, low).scatter_reduce(-1, level, values.detach(), "amax")
     shifted = (values - highest.gather(-1, level)).exp()

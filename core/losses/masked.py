@@ -1,21 +1,21 @@
-"""What every listwise loss needs: padding that can neither be read nor produce a NaN."""
+"""Masking for all losses: padding that is never read and never produces a NaN."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 Lists = Float[Tensor, "lists docs"]
-"""A number a document of every list: scores, grades."""
+"""One number per document of every list: scores, grades."""
 
 Mask = Bool[Tensor, "lists docs"]
 """True for documents, False for padding."""
 
 PerList = Float[Tensor, " lists"]
-"""A loss a list."""
+"""One loss per list."""
 
 
 def exact(scores: Lists) -> Lists:
-    """Scores in a type that losses may be computed in: float32, or float64 where it is given."""
+    """Scores in a type for losses: float64 stays, all others become float32."""
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
@@ -25,7 +25,7 @@ def without_pads(values: Lists, mask: Mask) -> Lists:
 
 
 def grades_differ(grades: Lists, mask: Mask) -> Bool[Tensor, " lists"]:
-    """Whether a list's real documents have two different grades: else every order is as good.
+    """True for lists whose real documents have two different grades; else all orders are equal.
 
     >>> grades_differ(torch.tensor([[1.0, 1.0], [1.0, 0.0]]), torch.ones(2, 2).bool()).tolist()
     [False, True]
@@ -35,7 +35,7 @@ def grades_differ(grades: Lists, mask: Mask) -> Bool[Tensor, " lists"]:
 
 
 def attention_of_labels(labels: Lists, mask: Mask, temper: float = 1.0) -> Lists:
-    """The best attention a^y: τ(y) = exp(temper · y) where y > 0, else 0, normalised in the list.
+    """Best attention a^y: τ(y) = exp(temper · y) where y > 0, else 0, normalised over the list.
 
     All zeros in a list without relevant documents (Pang et al., SIGIR 2020, section 4.5).
 

@@ -1,9 +1,8 @@
-"""Pairs of documents, and the one pairwise loss: what a pair costs and weighs is handed in.
+"""Pairs of documents, and the generic pairwise loss: cost and weight of a pair are arguments.
 
-A pair (i, j) stands in the list's square at [i, j] and counts where document i has the higher
-grade. Squares are [lists, docs, docs], never with features beside them, and lists are taken in
-pieces whose squares stay within a budget: memory is linear in the documents of a batch times the
-list length.
+A pair (i, j) is at [i, j] in the list's square and counts if document i has the higher grade.
+Squares are [lists, docs, docs] without features. Batches are split into pieces whose squares fit a
+budget, so that memory is linear in the documents of a batch times the list length.
 """
 
 from collections.abc import Callable
@@ -16,13 +15,13 @@ from torch.utils.checkpoint import checkpoint
 
 from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact
 
-SQUARE = 1 << 22  # pairs whose squares are held at once, padding included: 16 MiB of float32
+SQUARE = 1 << 22  # most pairs in memory, padding included: 16 MiB of float32
 
 Part = Callable[[Tensor], Tensor]
-"""Margins s_i − s_j of pairs with y_i > y_j → what each costs, finite wherever the margin is."""
+"""Margins s_i − s_j of pairs with y_i > y_j → costs, finite for finite margins."""
 
 PairWeighting = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""(scores, grades, mask), padding 0 → weights that spread over the square; constants."""
+"""(scores, grades, mask), padding 0 → constant weights that broadcast to the square."""
 
 
 def pair_mask(grades: Lists, mask: Mask) -> Bool[Tensor, "lists docs docs"]:
@@ -36,14 +35,14 @@ def pair_mask(grades: Lists, mask: Mask) -> Bool[Tensor, "lists docs docs"]:
 
 
 def pairwise(scores: Lists, labels: Lists, mask: Mask, part: Part, weigh: PairWeighting) -> PerList:
-    """Σ w_ij · part(s_i − s_j) over the pairs with y_i > y_j; 0 where a list has none.
+    """Σ w_ij · part(s_i − s_j) over the pairs with y_i > y_j; 0 for a list without pairs.
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
-        part: what a pair costs by its margin.
-        weigh: what a pair weighs; gradients do not pass through it.
+        part: cost of a pair, from its margin.
+        weigh: weights of pairs; gradients do not pass through it.
 
     >>> s, y = torch.tensor([[3.0, 1.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]])
     >>> pairwise(s, y, y >= 0, lambda margin: -margin, lambda *_: torch.ones(1)).tolist()  # 2 − 1
@@ -57,10 +56,10 @@ def pairwise(scores: Lists, labels: Lists, mask: Mask, part: Part, weigh: PairWe
 def in_pieces(
     function: Callable[[Tensor, Tensor, Tensor], Tensor], scores: Lists, grades: Lists, mask: Mask
 ) -> PerList:
-    """A loss over lists whose squares need not be held at once.
+    """Loss over lists whose squares may exceed the memory budget together.
 
-    Lists that fit the budget are computed together; the others piece by piece, and each piece is
-    computed again on the way back instead of being kept.
+    Lists that fit the budget are computed together, others in pieces. Backward computes each piece
+    again instead of storing its squares.
     """
     lists, docs = scores.shape
     lists_per_piece = max(1, SQUARE // max(1, docs * docs))
@@ -81,6 +80,7 @@ def _sum_over_pairs(
     part: Part, weigh: PairWeighting, values: Tensor, grades: Tensor, mask: Tensor
 ) -> Tensor:
     pairs = pair_mask(grades, mask)
+    # Masked before `part`: infinite gradients of other pairs would pass `where` as NaN.
     margins = (values[:, :, None] - values[:, None, :]).masked_fill(~pairs, 0)
     with torch.no_grad():
         weights = weigh(values, grades, mask)

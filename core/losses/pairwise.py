@@ -1,9 +1,9 @@
 """Pairwise losses: hinge, logistic (RankNet), the same under ΔNDCG (LambdaRank), fidelity (FRank).
 
-Every loss is a pure function (scores, labels, mask), each [lists, docs], to one value a list. Pairs
-are two documents of different grades of one list; lists without such a pair are exactly 0. With
-`pair_weights` a list's pairs count by their number (`pairs`), as one (`queries`: their mean) or as
-one with IR-SVM's weights of their grades (`grades`).
+Every loss is a pure function of (scores, labels, mask), each [lists, docs], to one value per list.
+A pair is two documents of different grades in one list; lists without a pair are exactly 0.
+`pair_weights` sums a list's pairs (`pairs`), averages them (`queries`) or weighs them by IR-SVM's
+weights of their grades, which sum to 1 (`grades`).
 """
 
 from functools import partial
@@ -42,7 +42,7 @@ def ranknet(
     grades (target 1/2 in the paper's formula) are left out, as they are in its experiments.
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         pair_weights: queries, pairs or grades.
@@ -58,13 +58,13 @@ def ranknet(
 def lambdarank(
     scores: Lists, labels: Lists, mask: Mask, cutoff: int | None = 10, steepness: int | float = 1.0
 ) -> PerList:
-    """RankNet's loss, every pair weighed by |ΔNDCG@cutoff| of the ranking as it stands.
+    """RankNet's loss, every pair weighed by |ΔNDCG@cutoff| of the current ranking.
 
     The weights are constants, so the gradient of s_i is the sum of λ_ij = −σ |ΔZ_ij| / (1 +
-    exp(σ (s_i − s_j))) over its pairs (Burges et al., NIPS 2006, the exponent's sign mended).
+    exp(σ (s_i − s_j))) over its pairs (Burges et al., NIPS 2006, exponent's sign corrected).
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         cutoff: of NDCG; None: the whole list.
@@ -86,13 +86,13 @@ def frank(
     pair_weights: str = "queries",
     steepness: int | float = 1.0,
 ) -> PerList:
-    """The fidelity loss 1 − √P_ij over the pairs (Tsai et al., SIGIR 2007).
+    """Fidelity loss 1 − √P_ij over the pairs (Tsai et al., SIGIR 2007).
 
-    F = 1 − √(P̄ P) − √((1 − P̄)(1 − P)) with the target P̄ = 1 of a pair of different grades:
-    between 0 and 1, and nearly without gradient on pairs that are badly wrong.
+    F = 1 − √(P̄ P) − √((1 − P̄)(1 − P)) with the target P̄ = 1 for pairs of different grades. It lies
+    between 0 and 1, and its gradient nearly vanishes for badly wrong pairs.
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         pair_weights: queries, pairs or grades.
@@ -104,6 +104,7 @@ def frank(
     """
 
     def part(margin: Tensor) -> Tensor:
+        # √P = exp(log P / 2); expm1 keeps 1 − √P accurate where P is near 1.
         return -torch.expm1(F.logsigmoid(steepness * margin) / 2)
 
     return pairwise(scores, labels, mask, part, weights_named(pair_weights))

@@ -1,4 +1,4 @@
-"""Pointwise loss: regression on the grades. It teaches absolute values, not an order alone."""
+"""Pointwise loss: regression on the grades. It fits absolute values, not only an order."""
 
 import torch
 
@@ -6,7 +6,7 @@ from shuffleproof.core.losses.masked import Lists, Mask, PerList, exact
 
 
 def mse(scores: Lists, labels: Lists, mask: Mask) -> PerList:
-    """The mean of (s − y)² over a list's documents; 0 without any.
+    """Mean of (s − y)² over a list's documents; 0 for an empty list.
 
     >>> s, y = torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 1.0]])
     >>> mse(s, y, y >= 0).item()

@@ -13,15 +13,15 @@ Option = int | float | bool | str | None
 
 @dataclass(frozen=True)
 class LossEntry:
-    """A loss that can be chosen.
+    """Entry of a loss.
 
     Attributes:
-        name: what a recipe calls it; its function has underscores for hyphens.
-        summary: what it compares, in one line.
+        name: name in recipes; its function has underscores for hyphens.
+        summary: description in one line.
         source: paper and equation.
-        module: of `core.losses` that has its function.
-        options: keyword arguments it takes, with their defaults.
-        absolute: it teaches the grades themselves, so equal grades have something to learn from.
+        module: module of `core.losses` with its function.
+        options: keyword arguments with their defaults.
+        absolute: True if it fits the grades themselves, so that equal grades give a gradient too.
     """
 
     name: str
@@ -125,7 +125,7 @@ LOSSES: dict[str, LossEntry] = {
 
 
 def loss(name: str, **options: Option) -> Callable[..., Any]:
-    """The loss function of a name: (scores, labels, mask), each [lists, docs] → [lists].
+    """Loss function by name: (scores, labels, mask), each [lists, docs] → [lists].
 
     Args:
         name: a key of `LOSSES`.

@@ -1,9 +1,9 @@
-"""NDCG made smooth: ApproxNDCG by approximate ranks, NeuralNDCG by a relaxed sort.
+"""Smooth NDCG: ApproxNDCG by approximate ranks, NeuralNDCG by a relaxed sort.
 
-Both are 1 − NDCG of the whole list, gain 2^y − 1, discount 1/log2(rank + 1), and come as close to
-the true measure as the temperature is low. Lists whose documents share one grade are 0: every
-ranking of them is ideal. The relaxed sort is made doubly stochastic by Sinkhorn's scaling, whose
-gradient is written out: of every round only its two vectors of factors are kept.
+Both are 1 − NDCG of the whole list, gain 2^y − 1, discount 1/log2(rank + 1), and approach the true
+measure at low temperatures. Lists whose documents share one grade are 0: every ranking of them is
+ideal. Sinkhorn's scaling makes the relaxed sort doubly stochastic. Its explicit gradient saves only
+two vectors of factors per round.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ def approx_ndcg(
     """1 − NDCG at the ranks 1 + Σ_j≠i sigmoid((s_j − s_i) / T) (Qin, Liu & Li, IR 13, 2010).
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         temperature: T.
@@ -43,10 +43,10 @@ def neural_ndcg(
     """1 − NDCG of gains sorted by NeuralSort, its matrix scaled to be doubly stochastic.
 
     Row i of the matrix is softmax_j(((n + 1 − 2i) s_j − Σ_k |s_j − s_k|) / T) (Grover et al., ICLR
-    2019); Sinkhorn's scaling keeps gains from being counted twice (Pobrotyn & Białobrzeski, 2021).
+    2019). Sinkhorn's scaling prevents counting a gain twice (Pobrotyn & Białobrzeski, 2021).
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         temperature: T.
@@ -61,7 +61,7 @@ def neural_ndcg(
 def relaxed_sort(
     values: Lists, mask: Mask, temperature: int | float
 ) -> Float[Tensor, "lists ranks docs"]:
-    """NeuralSort: how much of each document stands at each rank; rows and columns of pads are 0.
+    """NeuralSort: share of each document at each rank; rows and columns of pads are 0.
 
     Every row sums to 1; at a low temperature it is the permutation that sorts by falling value.
 
@@ -95,6 +95,7 @@ def _approximate_loss(
     itself = torch.eye(values.shape[1], dtype=torch.bool, device=values.device)
     ranks = above.masked_fill(itself | ~mask[:, None, :], 0).sum(-1)
     gains, ideal = _gains(grades)
+    # `ranks` are 0-based, so 1/log2(ranks + 2) is the discount of the 1-based rank.
     return 1 - (gains / torch.log2(ranks + 2)).sum(-1) / ideal
 
 
@@ -109,20 +110,20 @@ def _soft_sort_loss(
 
 
 def _gains(grades: Tensor) -> tuple[Tensor, Tensor]:
-    """Gains and the ideal DCG of each list, 1 where there is nothing to gain."""
+    """Gains [lists, docs] and ideal DCG [lists]; 1 for a list without gain."""
     gains = torch.exp2(grades.clamp(min=0)) - 1
     ideal = (gains.sort(-1, descending=True).values * discount(grades)).sum(-1)
     return gains, ideal.masked_fill(ideal <= 0, 1)
 
 
 def _filled_ranks(mask: Tensor) -> Tensor:
-    """True at the ranks [lists, docs] that a list has documents for."""
+    """True at ranks [lists, docs] below the number of the list's documents."""
     ranks = torch.arange(mask.shape[1], device=mask.device)
     return ranks < mask.sum(-1, keepdim=True)
 
 
 ROUNDS = 50
-"""The most that NeuralNDCG's authors take."""
+"""Rounds of Sinkhorn's scaling: the most that NeuralNDCG's authors use."""
 
 
 def doubly_stochastic(
@@ -131,10 +132,10 @@ def doubly_stochastic(
     """Rows and columns scaled until both sum to 1 (Sinkhorn, 1964); differentiable once.
 
     Args:
-        matrix: 0 in rows that are not filled and columns that are masked, above it elsewhere in
+        matrix: 0 in unfilled rows and masked columns; all other rows and columns have a positive
             sum.
         filled: rows that count.
-        mask: columns that count; as many as there are rows.
+        mask: columns that count; their number equals that of the rows.
 
     >>> both = torch.ones(1, 2).bool()
     >>> doubly_stochastic(torch.tensor([[[3.0, 3.0], [1.0, 1.0]]]), both, both)[0].tolist()
@@ -145,11 +146,11 @@ def doubly_stochastic(
 
 
 class _Scaling(torch.autograd.Function):
-    """Round t: c_t = 1 / (Mᵀ r_t-1), r_t = 1 / (M c_t); the result is r M c of the last one."""
+    """Round t: c_t = 1 / (Mᵀ r_t-1), r_t = 1 / (M c_t); the result is r M c of the last round."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, filled: Tensor, mask: Tensor) -> Tensor:
-        """The scaled matrices [lists, docs, docs]; two vectors a round are kept for later."""
+        """Scaled matrices [lists, docs, docs]; saves two vectors per round for backward."""
         lists, docs = mask.shape
         rows = matrix.new_zeros(ROUNDS + 1, lists, docs)
         columns = matrix.new_zeros(ROUNDS, lists, docs)
@@ -164,19 +165,20 @@ class _Scaling(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        """The gradient by the matrices, round by round from the last."""
+        """Gradient by the matrices, round by round from the last."""
         matrix, rows, columns = ctx.saved_tensors
         transposed = matrix.transpose(1, 2).contiguous()
         by_sums, by_totals = torch.empty_like(columns), torch.empty_like(columns)
         weighted = grad * matrix
         of_row = (weighted * columns[-1, :, None]).sum(2)
         of_column = (weighted * rows[-1, :, :, None]).sum(1)
-        for at in reversed(range(ROUNDS)):
+        for at in reversed(range(ROUNDS)):  # ∂(1/u) = −(1/u)² ∂u, with u = M c, then u = Mᵀ r
             by_sums[at] = -rows[at + 1].square() * of_row
             of_column = of_column + _product(by_sums[at], matrix)
             by_totals[at] = -columns[at].square() * of_column
             of_row = _product(by_totals[at], transposed)
             of_column = torch.zeros_like(of_column)
+        # ∂M: the direct term, and the outer products of all rounds as one batched matrix product
         direct = grad * rows[-1, :, :, None] * columns[-1, :, None, :]
         left = torch.cat((by_sums, rows[:-1])).permute(1, 2, 0)
         right = torch.cat((columns, by_totals)).transpose(0, 1)
@@ -184,7 +186,7 @@ class _Scaling(torch.autograd.Function):
 
 
 def _product(vector: Tensor, matrix: Tensor) -> Tensor:
-    """vᵀ M of each list: many times as fast on a CPU as M v."""
+    """vᵀ M of each list; on a CPU many times faster than M v."""
     return torch.bmm(vector[:, None], matrix)[:, 0]
 
 

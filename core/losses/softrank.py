@@ -1,11 +1,10 @@
-"""SoftRank: expected NDCG when every score carries Gaussian noise (Taylor et al., WSDM 2008).
+"""SoftRank: expected NDCG with Gaussian noise on every score (Taylor et al., WSDM 2008).
 
-A document's rank is the number of others above it, each above with a probability of its own, so
-the distribution of its rank grows by one document at a time. One pass forward builds it, one pass
-back carries the discount still to come: value and gradient together cost docs² a document. Only
-relevant documents have a gain. On a CPU a compiled kernel builds their distributions alone;
-elsewhere tensors build those of all documents, in pieces, so that the host need not ask which are
-relevant and wait for the device.
+A document's rank is the number of documents above it, each with its own probability. The rank
+distribution grows by one document at a time. The forward pass builds it; the backward pass carries
+the expected discount. Value and gradient together cost docs² per document. Only relevant documents
+have a gain. On a CPU a compiled kernel handles these alone. Elsewhere tensors handle all documents,
+in pieces: the host need not know which are relevant, so it does not wait for the device.
 """
 
 import math
@@ -27,12 +26,12 @@ def softrank(
 ) -> PerList:
     """1 − E[NDCG] over the whole list, gain 2^y − 1, discount 1/log2(rank + 1).
 
-    Document i stands above j with probability Φ((s_i − s_j) / (σ√2)); the rank distributions
+    Document i is above j with probability Φ((s_i − s_j) / (σ√2)); the rank distributions
     follow Taylor et al., WSDM 2008 (Ai et al., SIGIR 2018, Eq. 8). Lists without a relevant
     document are 0.
 
     Args:
-        scores: one a document.
+        scores: one per document.
         labels: grades.
         mask: True = real.
         deviation: σ, the standard deviation of the noise on every score.
@@ -60,7 +59,7 @@ def softrank(
 
 
 def documents_with_gain(relevant: Mask) -> tuple[Tensor, Tensor]:
-    """Lists and places of the documents whose ranks are needed: all where counting them waits.
+    """Lists and places of documents whose ranks are needed; on a GPU all, to avoid waiting for it.
 
     >>> documents_with_gain(torch.tensor([[False, True], [False, False]]))
     (tensor([0]), tensor([1]))
@@ -72,7 +71,7 @@ def documents_with_gain(relevant: Mask) -> tuple[Tensor, Tensor]:
 
 
 def all_documents(mask: Mask) -> tuple[Tensor, Tensor]:
-    """Lists and places of all documents, pads among them.
+    """Lists and places of all documents, pads included.
 
     >>> all_documents(torch.tensor([[True, True]]))
     (tensor([0, 0]), tensor([0, 1]))
@@ -82,7 +81,7 @@ def all_documents(mask: Mask) -> tuple[Tensor, Tensor]:
     return every // docs, every % docs
 
 
-PIECE = 1 << 24  # numbers kept of one piece of documents: 64 MiB of float32
+PIECE = 1 << 24  # numbers in memory per piece of documents: 64 MiB of float32
 
 
 def expected_discount(
@@ -91,8 +90,8 @@ def expected_discount(
     """E[discount(rank)] of each document; differentiable once, by `above`.
 
     Args:
-        above: probability that each document of its list stands above it; 0 for itself and pads.
-        discounts: the discount of each 0-based rank.
+        above: probability that each document of its list is above it; 0 for itself and pads.
+        discounts: discount of each 0-based rank.
 
     >>> expected_discount(torch.tensor([[0.0, 0.5]]), torch.tensor([1.0, 0.5])).tolist()
     [0.75]
@@ -102,11 +101,11 @@ def expected_discount(
 
 
 class _ExpectedDiscount(torch.autograd.Function):
-    """E[discount] of every document, its derivative made in the same pass."""
+    """E[discount] of every document, with its derivative from the same pass."""
 
     @staticmethod
     def forward(ctx: Any, above: Tensor, discounts: Tensor) -> Tensor:
-        """f32[documents], from f32[documents, docs] and f32[docs]; keeps the derivative."""
+        """f32[documents], from f32[documents, docs] and f32[docs]; saves the derivative."""
         passes = by_kernel if above.device.type == "cpu" else by_tensors
         expected, gradient = passes(above, discounts)
         ctx.save_for_backward(gradient)
@@ -115,7 +114,7 @@ class _ExpectedDiscount(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        """The gradient by `above`, f32[documents, docs]; discounts are constants."""
+        """Gradient by `above`, f32[documents, docs]; discounts are constants."""
         (gradient,) = ctx.saved_tensors
         return gradient * grad[:, None], None
 
@@ -137,7 +136,7 @@ def by_kernel(
 def by_tensors(
     above: Float[Tensor, "documents docs"], discounts: Float[Tensor, " docs"]
 ) -> tuple[Float[Tensor, " documents"], Float[Tensor, "documents docs"]]:
-    """The same for many documents at once, in pieces of bounded memory, on any device."""
+    """`by_kernel` for many documents together, in pieces of bounded memory, on any device."""
     docs = above.shape[1]
     expected, gradient = above.new_empty(len(above)), torch.empty_like(above.t())
     rows = max(1, PIECE // max(1, docs * docs))
@@ -148,7 +147,7 @@ def by_tensors(
 
 
 def _piece(above: Tensor, discounts: Tensor) -> tuple[Tensor, Tensor]:
-    """As `_kernel`, all documents of a piece a step; the gradient is [docs, documents]."""
+    """`_kernel` with tensors: a step handles all documents; the gradient is [docs, documents]."""
     documents, docs = above.shape
     steps = above.t().contiguous()[:, :, None]
     ranks = above.new_zeros(docs, documents, docs)
@@ -171,7 +170,7 @@ def _piece(above: Tensor, discounts: Tensor) -> tuple[Tensor, Tensor]:
 def _kernel(
     above: np.ndarray, discounts: np.ndarray, expected: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Forward, ranks[i] is the distribution once i others are in; back, value is what is to come.
+    """Forward: ranks[i] is the distribution after i others. Backward: value is E[discount].
 
     After i others a rank is at most i, so both passes are triangular.
     """
@@ -183,7 +182,7 @@ def _kernel(
         chances = above[document]
         for step in range(docs - 1):
             chance, before, after = chances[step], ranks[step], ranks[step + 1]
-            stay = 1 - chance
+            stay = 1 - chance  # Poisson binomial: the rank rises by 1 with probability `chance`
             after[0] = before[0] * stay
             for rank in range(1, step + 1):
                 after[rank] = before[rank] * stay + before[rank - 1] * chance
@@ -192,7 +191,8 @@ def _kernel(
         value[docs] = discounts[docs - 1]
         for step in range(docs - 1, -1, -1):
             chance, before = chances[step], ranks[step]
-            total = before[0] * 0
+            total = before[0] * 0  # a zero of the arrays' type
+            # value[r]: E[discount] of rank r after this step, over the steps to come
             for rank in range(step + 1):
                 gain = value[rank + 1] - value[rank]
                 total += before[rank] * gain

@@ -1,7 +1,7 @@
-"""What pairs weigh: ΔNDCG of the current ranking (LambdaRank), IR-SVM's grades and queries.
+"""Weights of pairs: ΔNDCG of the current ranking (LambdaRank), IR-SVM's grades and queries.
 
-Every function takes (scores, grades, mask), each [lists, docs] with 0 where padded, and returns
-weights that spread over the squares [lists, docs, docs] of pairs (see `core.losses.pairs`).
+Every function takes (scores, grades, mask), each [lists, docs] with 0 at pads. It returns weights
+that broadcast to the squares [lists, docs, docs] of pairs (see `core.losses.pairs`).
 """
 
 import torch
@@ -13,9 +13,9 @@ from shuffleproof.core.losses.pairs import PairWeighting, pair_mask
 
 
 def by_query(scores: Lists, grades: Lists, mask: Mask) -> Float[Tensor, "lists #docs #docs"]:
-    """1 / pairs of the list: every list weighs alike.
+    """1 / number of the list's pairs: all lists have equal weight.
 
-    IR-SVM's μ without its constant factor, the most pairs of any list (Cao et al., SIGIR 2006).
+    IR-SVM's μ without its constant factor, the largest number of pairs (Cao et al., SIGIR 2006).
 
     >>> ones = torch.ones(1, 3)
     >>> round(by_query(ones, torch.tensor([[2.0, 1.0, 0.0]]), ones.bool()).item(), 4)
@@ -28,11 +28,11 @@ def by_query(scores: Lists, grades: Lists, mask: Mask) -> Float[Tensor, "lists #
 def by_grade(
     scores: Lists, grades: Lists, mask: Mask, cutoff: int = 10
 ) -> Float[Tensor, "lists docs docs"]:
-    """IR-SVM's τ of a pair's grades, of this list, scaled so that the list's weights sum to 1.
+    """IR-SVM's τ of a pair's grades in this list, scaled so that the list's weights sum to 1.
 
-    τ of two grades = what NDCG@cutoff loses on average when a document of the one and one of the
-    other are exchanged in the ideal list: (gain − gain') · (mean discount of the one's places −
-    that of the other's) / ideal DCG (Cao et al., SIGIR 2006, with the expectation exact).
+    τ of two grades is the mean loss of NDCG@cutoff when documents of both are exchanged in the
+    ideal list. It is (gain − gain') · (mean discount of the first grade's places − that of the
+    second's) / ideal DCG (Cao et al., SIGIR 2006, with an exact expectation).
 
     >>> ones = torch.ones(1, 3)
     >>> by_grade(ones, torch.tensor([[0.0, 1.0, 0.0]]), ones.bool())[0, 1].tolist()
@@ -46,14 +46,14 @@ def by_grade(
 def delta_ndcg(
     scores: Lists, grades: Lists, mask: Mask, cutoff: int | None = None
 ) -> Float[Tensor, "lists docs docs"]:
-    """|ΔNDCG@cutoff|: what exchanging two documents in the ranking by scores changes.
+    """|ΔNDCG@cutoff|: effect of exchanging two documents in the ranking by scores.
 
     Documents of equal score are ranked worst first; equal grades among them share their mean
-    discount, so that the order shown plays no part.
+    discount, so that the input order plays no part.
 
     Args:
-        scores: one a document.
-        grades: gain 2^y − 1; below 0 as at 0, as the measures have it.
+        scores: one per document.
+        grades: gain 2^y − 1; negative grades count as 0, as in the measures.
         mask: True = real.
         cutoff: discounts are 0 from this 0-based rank on; None: never.
 
@@ -77,7 +77,7 @@ def discount(like: Lists, cutoff: int | None = None) -> Float[Tensor, " docs"]:
 
 
 def weights_named(name: str) -> PairWeighting:
-    """The weights that a recipe calls queries, pairs (each weighs 1) or grades."""
+    """Weights by name in recipes: queries, pairs (each weighs 1) or grades."""
     weights: dict[str, PairWeighting] = {
         "queries": by_query,
         "pairs": lambda scores, *_: scores.new_ones(len(scores), 1, 1),
@@ -87,7 +87,7 @@ def weights_named(name: str) -> PairWeighting:
 
 
 def _gains(grades: Tensor) -> Tensor:
-    """2^y − 1, and 0 below grade 0 as the measures have it."""
+    """2^y − 1, and 0 for negative grades, as in the measures."""
     return torch.exp2(grades.clamp(min=0)) - 1
 
 
@@ -102,13 +102,14 @@ def _mean_discounts(
 ) -> Tensor:
     """Discounts of the ranking by falling `scores`, then `tie_breakers`; ties share their mean.
 
-    `scores` of pads may be anything: they are ranked behind all real documents.
+    `scores` of pads may have any value: pads are ranked behind all real documents.
     """
     scores, tie_breakers = scores.masked_fill(~mask, -torch.inf), tie_breakers.masked_fill(~mask, 0)
     level = scores[:, :, None] == scores[:, None, :]
     above = (scores[:, None, :] > scores[:, :, None]) | (
         level & (tie_breakers[:, None, :] > tie_breakers[:, :, None])
     )
+    # Mean discount of the tied places start … start + tied − 1, by prefix sums
     start = above.sum(-1)
     tied = (level & (tie_breakers[:, None, :] == tie_breakers[:, :, None])).sum(-1)
     sums = discount(scores, cutoff).cumsum(-1)

@@ -1,8 +1,8 @@
 """Agreement of two rankings of the same documents, list by list.
 
-Both rankings are given as scores (higher is better; pass −rank for ranks) over ragged lists, so
-both may have ties: a tie in τ-b, a random order of its block in the overlap, whose value is the
-expected one. Lists of 0 or 1 documents agree perfectly.
+Both rankings are scores (higher is better; pass −rank for ranks) over ragged lists and may have
+ties. τ-b handles them; the overlap is its expected value over random orders of each tied block.
+Lists of 0 or 1 documents agree perfectly.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ from shuffleproof.core.metrics.segments import Bounds, Elements, PerSegment
 def kendall_tau(offsets: Bounds, scores: Elements, other_scores: Elements) -> PerSegment:
     """Kendall's τ-b: (concordant − discordant) / √(pairs untied in one · untied in the other).
 
-    NaN where all documents of a list (of two or more) tie in one of the rankings: no pair is
-    ordered there, and neither agreement nor disagreement can be told.
+    NaN if all documents of a list (of two or more) tie in one of the rankings, since it then orders
+    no pair.
 
     >>> kendall_tau(np.array([0, 3, 4]), np.array([3, 2, 1, 9.0]), np.array([3, 1, 2, 5.0]))
     array([0.33333333, 1.        ])
@@ -27,7 +27,7 @@ def kendall_tau(offsets: Bounds, scores: Elements, other_scores: Elements) -> Pe
 def overlap(
     offsets: Bounds, scores: Elements, other_scores: Elements, depth: int = 10
 ) -> PerSegment:
-    """The share of the first `depth` documents (all of a shorter list) that both rankings have.
+    """Share of the first `depth` documents (all of a shorter list) that both rankings have.
 
     Expected over independent random orders of tied blocks.
 
@@ -40,12 +40,12 @@ def overlap(
 def positions(
     offsets: Bounds, scores: Elements, rows: Int64[np.ndarray, " elements"] | None = None
 ) -> Int64[np.ndarray, " elements"]:
-    """The 0-based position of every document in its list, by falling score, ties by `rows`.
+    """0-based position of every document in its list, by falling score, ties by `rows`.
 
     Args:
         offsets: bounds of the lists.
-        scores: one a document.
-        rows: data set row of each document; without it, ties stand in the order given.
+        scores: one per document.
+        rows: data set row of each document; None: ties in input order.
 
     >>> positions(np.array([0, 3]), np.array([1.0, 1.0, 2.0]), np.array([7, 6, 5])).tolist()
     [2, 1, 0]
@@ -58,7 +58,7 @@ def positions(
 def _ranks(
     offsets: Bounds, scores: Elements, other_scores: Elements
 ) -> Int64[np.ndarray, "ranks_and_sizes elements"]:
-    """Best rank and size of the tied block of every document, under each of two rankings."""
+    """Best rank and size of every document's tied block, in both rankings."""
     ranks = np.empty((4, len(scores)), dtype=np.int64)
     for row, ranking_scores in ((pairs.FIRST, scores), (pairs.SECOND, other_scores)):
         order = segments.falling_order(offsets, ranking_scores)

@@ -1,25 +1,25 @@
-"""Measures of ranked lists made of tied blocks: expected values over all orders of each block.
+"""Measures of ranked lists with tied blocks: expected values over all orders of each block.
 
-A ranked list is its labels in ranked order and the bounds of its blocks; what stands in a block
-is in random order, blocks of one document make the ordinary measure. With s documents before a
-block of n, and a cut-off k, the expectation is exact and needs no sampling:
+A ranked list consists of labels in ranked order and of block bounds. The order inside a block is
+random; blocks of one document give the ordinary measure. With s documents before a block of n, and
+a cut-off k, the expectation is exact, without sampling:
 
-* Sums of gain times discount (DCG, P, R, RBP, Judged): every document of a block stands at each of
-  its positions with probability 1/n (McSherry & Najork 2008, "Computing information retrieval
+* Sums of gain times discount (DCG, P, R, RBP, Judged). Every document of a block is at each of its
+  positions with probability 1/n (McSherry & Najork 2008, "Computing information retrieval
   performance measures efficiently in the presence of tied scores").
-* AP: at offset j of a block with r relevant documents, a relevant document stands with
+* AP: at offset j of a block with r relevant documents there is a relevant document with
   probability r/n, and then j(r − 1)/(n − 1) of the block's relevant ones are expected before it.
-* RR: only the first block with a relevant document matters; its first j places hold none with
+* RR: only the first block with a relevant document matters; its first j places contain none with
   probability Π (n − r − i)/(n − i), i < j.
-* ERR: with x = 1 − R the chance that a document does not satisfy, the mean m_j of the product of
-  x over all j-subsets of the block gives E[Π of the first j · R of the next] = m_j − m_{j+1}.
+* ERR: x = 1 − R is the chance that a document does not satisfy. m_j is the mean product of x over
+  all j-subsets of the block. Then E[Π of the first j · R of the next] = m_j − m_{j+1}.
   Adding document t of the block, m_j ← ((t − j) m_j + j x_t m_{j−1}) / t: O(n · min(n, k − s)).
-* Bpref: of a block with n judged nonrelevant documents, 0, 1, … n stand above a relevant one with
-  the same probability; where the cut-off divides the block, of the documents above offset j as many
-  as in j draws without putting back.
+* Bpref: of a block with n judged nonrelevant documents, 0, 1, … n are above a relevant one with
+  equal probability. If the cut-off divides the block, their number above offset j is that of j
+  draws without replacement.
 
-Every function here is compiled and calls only its neighbours in this file (a cached compilation
-does not notice changes of a function that it calls in another file).
+Every function here is compiled and calls only functions of this file (a cached compilation does
+not notice changes of a function in another file).
 """
 
 from typing import no_type_check
@@ -29,13 +29,13 @@ import numpy as np
 from shuffleproof.core.compiled import compiled
 
 KINDS = ("gained", "mean", "err", "ap", "rr", "bpref")
-"""Ways to compute a measure: the sum of gain times discount, or a function of its own."""
+"""Ways to compute a measure: the sum of gain times discount, or a special function."""
 GAINED, MEAN, ERR, AP, RR, BPREF = range(6)
 DIVISORS = ("", "possible", "cutoff", "above", "highest")
-"""Divisors of a value: none, the most that the query allows, the cut-off, the number of documents
-above the cut-off, the highest gain."""
+"""Divisors of a value: none, the query's maximum, the cut-off, the number of documents above the
+cut-off, the highest gain."""
 _NOTHING, _POSSIBLE, _CUTOFF, _ABOVE, _HIGHEST = range(5)
-LINEAR, EXP2, BINARY = range(3)  # gains; binary: 1 from the grade on that counts as relevant
+LINEAR, EXP2, BINARY = range(3)  # gains; binary: 1 from the lowest relevant grade on
 # Columns of the table that describes measures to the kernels, one row a measure.
 KIND, GAIN, DIVISOR, CUTOFF, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(10)
 WHOLE = 2**62  # the cut-off of a measure of the whole list
@@ -44,7 +44,7 @@ _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
 ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
 _SIGN_PLACE, _ONE = np.uint64(31), np.uint64(1)
-_ZERO = np.float32(0)  # a label's own type: wider numbers would halve those done at once
+_ZERO = np.float32(0)  # the labels' type: a wider one would halve the SIMD lanes
 _REST = np.uint64(0x7FFFFFFF)
 _NO_BITS, _MINUS_ZERO, _INFINITE = np.uint64(0), np.uint64(0x80000000), np.uint64(0x7F800000)
 
@@ -56,9 +56,9 @@ _NO_BITS, _MINUS_ZERO, _INFINITE = np.uint64(0), np.uint64(0x80000000), np.uint6
 def sort_keys(
     bits: np.ndarray, rows: np.ndarray, offsets: np.ndarray, starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, int, int]:
-    """One u64 a candidate whose ascending order is: falling score, then data set row.
+    """One u64 key per candidate, whose ascending order is: falling score, then data set row.
 
-    Both zeros are one score. Nothing branches, so that eight candidates are done at once.
+    0 and −0 are equal scores. The loop has no branches, so that SIMD handles eight candidates.
 
     Args:
         bits: the scores' float32 bit patterns as u32.
@@ -68,7 +68,7 @@ def sort_keys(
         stops: one past the last.
 
     Returns:
-        The keys, how many scores are NaN, and how many rows are not of their list's query.
+        Keys, number of NaN scores, number of rows outside their list's query.
     """
     keys, unknown, outside = np.empty(len(bits), dtype=np.uint64), 0, 0
     for index in range(len(starts)):
@@ -80,7 +80,7 @@ def sort_keys(
             score = _NO_BITS if score == _MINUS_ZERO else score
             unknown += (score & _REST) > _INFINITE
             outside += place >= size  # also a row before the first: it wraps around
-            # A negative float's bits fall already; a positive one's are turned.
+            # As scores fall, bits of negative floats rise; those of positive ones are inverted.
             falling = score ^ (_REST & ((score >> _SIGN_PLACE) - _ONE))
             list_keys[i] = (falling << ROW_BITS) | place
     return keys, unknown, outside
@@ -91,7 +91,7 @@ def sort_keys(
 def _gain(label: float, gain: int, relevant: float) -> float:
     if gain == BINARY:
         return 1.0 if label >= relevant else 0.0
-    label = max(label, 0.0)  # every second document has none: a branch would be mispredicted
+    label = max(label, 0.0)  # not a branch: it would often be mispredicted
     if gain == LINEAR:
         return label
     grade = int(label)
@@ -105,7 +105,7 @@ def _gain(label: float, gain: int, relevant: float) -> float:
 def _gained(
     labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, discounts: np.ndarray
 ) -> float:
-    """The expected sum of gain times discount above the cut-off."""
+    """Expected sum of gain times discount above the cut-off."""
     total, cutoff, gain, relevant = 0.0, code[CUTOFF], code[GAIN], code[RELEVANT]
     if bounds[-1] == len(bounds) - 1:  # no ties
         for i in range(min(bounds[-1], cutoff)):
@@ -119,7 +119,8 @@ def _gained(
         for i in range(start, end):
             gains += _gain(labels[i], gain, relevant)
         if end - start > 1:
-            gains /= end - start
+            gains /= end - start  # expected gain at every position of the block
+        # `discounts` are prefix sums: their difference is the sum over the block's positions
         total += gains * (discounts[min(end, cutoff)] - discounts[start])
     return total
 
@@ -127,7 +128,7 @@ def _gained(
 @no_type_check
 @compiled()
 def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
-    """The expected sum of the precisions at the relevant documents (AP before its division)."""
+    """Expected sum of the precisions at the relevant documents (AP before its division)."""
     total, before = 0.0, 0
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
@@ -168,7 +169,7 @@ def _reciprocal(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
 def _cascade(
     labels: np.ndarray, bounds: np.ndarray, cutoff: int, top: float, means: np.ndarray
 ) -> float:
-    """Expected ERR; `means` is room for one more number than the longest list has documents."""
+    """Expected ERR; `means` is a buffer of one number more than the longest list's documents."""
     total, unsatisfied, scale = 0.0, 1.0, 2.0**-top
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
@@ -179,7 +180,7 @@ def _cascade(
         means[1 : places + 1] = 0.0
         for t in range(1, size + 1):
             missed = 1.0 - _gain(labels[start + t - 1], EXP2, 0.0) * scale
-            for j in range(min(t, places), 0, -1):
+            for j in range(min(t, places), 0, -1):  # downwards: means[j − 1] is still of t − 1
                 means[j] = ((t - j) * means[j] + j * missed * means[j - 1]) / t
         for j in range(places):
             total += unsatisfied * (means[j] - means[j + 1]) / (start + j + 1)
@@ -192,7 +193,7 @@ def _cascade(
 def _mean_ndcg(
     labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, ideal: np.ndarray, sums: np.ndarray
 ) -> float:
-    """The mean of NDCG@1, NDCG@2, … over the ranked positions, `ideal` being falling labels."""
+    """Mean of NDCG@1, NDCG@2, … over the ranked positions; `ideal` are falling labels."""
     total, gained, best = 0.0, 0.0, 0.0
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
@@ -213,9 +214,9 @@ def _mean_ndcg(
 def _preferred(
     labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, counts: np.ndarray, room: np.ndarray
 ) -> float:
-    """Expected bpref; `room` as `_cascade` takes it.
+    """Expected bpref; `room` is a buffer as in `_cascade`.
 
-    `counts` says how many documents are relevant, and how many judged ones are not.
+    `counts` are the numbers of relevant documents and of judged nonrelevant ones.
     """
     relevant_count, total, before, least = counts[0], 0.0, 0, max(min(counts[0], counts[1]), 1)
     for block in range(len(bounds) - 1):
@@ -230,7 +231,7 @@ def _preferred(
         if count and end <= code[CUTOFF]:
             for above in range(wrong + 1):
                 total += count / (wrong + 1) * (1.0 - min(before + above, relevant_count) / least)
-        elif count:  # room[h]: the chance that h of those before offset j are wrong
+        elif count:  # room[h]: hypergeometric chance of h nonrelevant ones before offset j
             room[0] = 1.0
             room[1 : wrong + 1] = 0.0
             for j in range(code[CUTOFF] - start):
@@ -248,7 +249,7 @@ def _preferred(
 @no_type_check
 @compiled()
 def _not_relevant(judged: np.ndarray, keys: np.ndarray, over_shown: int, relevant: float) -> int:
-    """How many judged documents are not relevant: of the query, or of those shown."""
+    """Number of judged nonrelevant documents: of the query, or of the list."""
     count = 0
     if not over_shown:
         for label in judged:
@@ -277,7 +278,7 @@ def _sort_rising(values: np.ndarray) -> None:
 @no_type_check
 @compiled()
 def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
-    """The labels of the ideal ranking: of all judged documents, or of those shown."""
+    """Labels of the ideal ranking: of all judged documents, or of the list's."""
     labels = np.empty(len(keys) if shown else len(judged))
     for i in range(len(labels)):
         labels[i] = judged[np.int64(keys[i] & _ROW_MASK) if shown else i]
@@ -290,10 +291,10 @@ def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
 def _prefix(
     keys: np.ndarray, judged: np.ndarray, depth: int, labels: np.ndarray, bounds: np.ndarray
 ) -> int:
-    """Fill in the labels, and the block bounds, down to the block that holds place `depth`.
+    """Fill in labels and block bounds down to the block with place `depth`; return their number.
 
-    `labels[0]` gets them with ties by row; `labels[1]` the same, sorted within each block, so
-    that no rounding depends on the order of the rows. Returns the number of blocks.
+    `labels[0]` has ties by row; `labels[1]` is sorted within each block, so that rounding does not
+    depend on the order of the rows.
     """
     blocks, i = 0, 0
     bounds[0] = 0
@@ -318,9 +319,9 @@ def _value(
     discounts: np.ndarray,
     room: np.ndarray,
 ) -> float:
-    """One measure of one list before any division by what the query could have.
+    """One measure of one list, before the division by the query's maximum.
 
-    Of the query: its judged labels, the keys of what is shown, and how many are relevant.
+    `query`: judged labels, keys of the list, number of relevant documents.
     """
     (labels, bounds), (judged, keys, relevant_count) = ranked, query
     kind, cutoff = code[KIND], code[CUTOFF]
@@ -349,7 +350,7 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
     discounts: np.ndarray,
     room: np.ndarray | None,
 ) -> np.ndarray:
-    """Every measure of every list; 0 where a list's normaliser is 0.
+    """Value of every measure for every list; 0 if the list's normaliser is 0.
 
     Args:
         codes: i64[measures, columns], the columns named above.
@@ -357,7 +358,7 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
         judged: f32[docs] labels; first data set row, and one past the last, of each list's query.
         normalisers: f64[measures, lists] from `normalised_by`.
         discounts: f64[kinds, positions + 1], sums of the first discounts of each kind.
-        room: f64[longest list + 1]; None where all measures are GAINED, which compiles no others.
+        room: f64[longest list + 1]; None if all measures are GAINED, so that only these compile.
 
     Returns:
         f32[measures, lists].
@@ -401,10 +402,10 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
 @no_type_check
 @compiled()
 def _counted(labels: np.ndarray, counts: np.ndarray) -> int:
-    """Count whole grades into row 0; returns the highest, or −1 where a label is none < GRADES.
+    """Count grades into row 0; return the highest, or −1 if a label is no whole grade < GRADES.
 
-    Only the places of grades up to the highest are written. Documents take turns in four rows:
-    most have one grade, whose count would be waited for.
+    Only places up to the highest grade are written. Documents alternate between four rows, because
+    successive increments of one count (most documents share a grade) would wait for each other.
     """
     whole, highest = True, 0
     for i in range(len(labels)):
@@ -445,7 +446,7 @@ def normalised_by(
     stops: np.ndarray,
     discounts: np.ndarray,
 ) -> np.ndarray:
-    """The most that each list's documents allow: the ideal DCG, or the number of relevant ones.
+    """Maximum of each measure for each list: ideal DCG, or number of relevant documents.
 
     Args:
         codes: i64[measures, columns], the columns named above.

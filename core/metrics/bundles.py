@@ -1,7 +1,7 @@
-"""Named conventions: what a tool or a benchmark's owners mean by a measure's name.
+"""Named conventions: the meaning of a measure's name in a tool or a benchmark.
 
-A bundle sets every convention that the measure has; what a measure's own text says stays. What a
-tool does beyond a measure of one list (which queries it averages over, say) is in its facts.
+A bundle sets every convention of the measure except those in the measure's own text. Other
+habits of a tool (such as the queries that it averages over) are in its summary.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ class Bundle:
     """The conventions of a tool.
 
     Attributes:
-        name: as `--conventions` takes it.
-        summary: whose they are, and what else to know before comparing.
-        source: where they are said or programmed.
+        name: value of `--conventions`.
+        summary: owner, and notes for comparisons.
+        source: documentation or code that defines them.
         conventions: fields of `Measure`.
     """
 
@@ -82,11 +82,11 @@ BUNDLES: Mapping[str, Bundle] = {entry.name: entry for entry in _ENTRIES}
 
 
 def under(text: str, bundle: str | None) -> str:
-    """A measure's text under a bundle; without one as it is.
+    """Text of a measure under a bundle; None: the default conventions.
 
     Raises:
         UnknownNameError: no such bundle, or no such measure.
-        ParameterError: a text that is no measure.
+        ParameterError: the text is not a measure.
 
     >>> under("ndcg@10", "lightgbm"), under("NDCG(empty=skip)@5", "sklearn"), under("rr", None)
     ('NDCG(ideal=shown,empty=one,ties=row)@10', 'NDCG(gain=linear,ideal=shown,empty=skip)@5', 'RR')
@@ -95,7 +95,7 @@ def under(text: str, bundle: str | None) -> str:
 
 
 def under_bundle(text: str, bundle: str | None) -> str:
-    """A stored measure under a bundle, whatever its own text says of the same conventions.
+    """Stored measure under a bundle, which overrides the same conventions in its text.
 
     Raises:
         UnknownNameError: no such bundle.

@@ -1,8 +1,8 @@
 """Measures of trec_eval that are plain functions of one ranked list.
 
-Each takes the measure with its conventions, the grades in ranked order and the grades of all
-documents of the query, highest first; a grade below 0 means not judged. Formulas: trec_eval 10,
-the file `m_<name>.c` of each measure. `user_measures.EvaluatedMeasure` averages them over ties.
+Arguments: the measure with its conventions, the grades in ranked order, and the grades of all
+documents of the query, highest first. A grade below 0 means not judged. Formulas: trec_eval 10,
+file `m_<name>.c` of each measure. `user_measures.EvaluatedMeasure` averages them over ties.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ ROUNDING = 1e-5
 
 
 def positions_read(measure: Measure, judged: np.ndarray) -> int | None:
-    """Ranked positions that the value depends on; None: all of them.
+    """Number of first positions that the value depends on; None: all.
 
     >>> positions_read(Measure("Rprec"), np.array([2.0, 1.0, 0.0])), positions_read(
     ...     Measure("Success", 5), np.array([1.0]))
@@ -37,7 +37,7 @@ def _total(measure: Measure, judged: np.ndarray) -> int:
 
 
 def _cut(measure: Measure, judged: np.ndarray) -> int:
-    # trec_eval rounds up from a tenth on: a multiple of .2 of 3 documents is position 1
+    # trec_eval rounds fractions of a tenth or more up: .2 · 3 documents = .6 is position 1
     return int(measure.multiple * _total(measure, judged) + 0.9)
 
 
@@ -56,7 +56,7 @@ def _interpolated(measure: Measure, grades: np.ndarray, judged: np.ndarray, reca
     """Highest precision at or below the position where this recall is reached."""
     hits = np.flatnonzero(_relevant(measure, grades))
     precisions = np.arange(1, len(hits) + 1) / (hits + 1)
-    # as trec_eval 10; versions before it, and pytrec_eval, round up
+    # trec_eval 10 rounds to nearest; earlier versions, and pytrec_eval, round up
     needed = int(np.floor(recall * _total(measure, judged) + 0.5))
     if needed > len(hits) or not len(hits):
         return 0.0
@@ -80,7 +80,7 @@ def _set_average_precision(measure: Measure, grades: np.ndarray, judged: np.ndar
 
 def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
     hits = _relevant(measure, grades)
-    # before each position: relevant, judged and not relevant, in the pool and not judged (−2)
+    # counts before each position: relevant, judged nonrelevant, unjudged in the pool (−2)
     right = np.cumsum(hits) - hits
     wrong = np.cumsum((grades >= 0) & ~hits)
     pooled = np.cumsum(grades <= -2)
@@ -106,7 +106,7 @@ def _graded_gain(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> fl
     gains, ideal = _gains(grades), _gains(judged)
     best = np.zeros(len(gains))
     best[: len(ideal)] = ideal[: len(gains)]
-    # a position costs at least 1, also where the ideal ranking has nothing left to gain
+    # every position costs at least 1, also below the ideal ranking's last gain
     missed = np.cumsum(np.maximum(best, 1.0)) - np.cumsum(gains)
     held = gains > 0
     total = (gains[held] / np.log2(2 + missed[held])).sum()
@@ -114,7 +114,7 @@ def _graded_gain(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> fl
 
 
 def _discounted(grades: np.ndarray, length: int) -> np.ndarray:
-    """DCG with linear gain at positions 1 … `length`; grades end, discounts go on."""
+    """DCG with linear gain at positions 1 … `length`; missing grades count 0."""
     gains = np.zeros(length)
     shown = _gains(grades)[:length]
     gains[: len(shown)] = shown
@@ -122,7 +122,7 @@ def _discounted(grades: np.ndarray, length: int) -> np.ndarray:
 
 
 def _ndcg_at_relevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    """NDCG where each relevant document is retrieved; at the end for those that are not."""
+    """Mean NDCG at the position of each relevant document, or at the end if it is missing."""
     del measure
     relevant = int((judged > 0).sum())
     if not relevant or not len(grades):
@@ -130,13 +130,13 @@ def _ndcg_at_relevant(measure: Measure, grades: np.ndarray, judged: np.ndarray) 
     length = max(len(grades), relevant)
     dcg, ideal = _discounted(grades, length), _discounted(judged, length)
     at = np.flatnonzero(grades > 0)
-    # below the last retrieved document the ideal ranking is the whole one
+    # missing documents are compared with the DCG of the complete ideal ranking
     missing = (relevant - len(at)) * dcg[len(grades) - 1] / ideal[-1]
     return float(((dcg[at] / ideal[at]).sum() + missing) / relevant)
 
 
 def _ndcg_at_levels(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    """NDCG where the ideal ranking's grade falls, and at the end of a longer list."""
+    """Mean NDCG at positions where the ideal ranking's grade falls, and at a longer list's end."""
     del measure
     relevant = int((judged > 0).sum())
     if not relevant or not len(grades):
@@ -150,14 +150,14 @@ def _ndcg_at_levels(measure: Measure, grades: np.ndarray, judged: np.ndarray) ->
 
 
 def _rbp(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    """RBP whose gains are divided by the query's highest grade."""
+    """RBP with gains divided by the query's highest grade."""
     weights = measure.p ** np.arange(len(grades))
     top = max(float(judged.max(initial=0.0)), 1.0)
     return float((1 - measure.p) * (weights * _gains(grades)).sum() / top)
 
 
 def _rbp_residual(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    """RBP that documents without a judgment, and those below the list, could still add."""
+    """RBP that unjudged documents, and those below the list, could add."""
     del judged
     missing = (measure.p ** np.arange(len(grades)))[grades < 0].sum()
     return float(measure.p ** len(grades) + (1 - measure.p) * missing) if missing else 0.0
@@ -188,7 +188,7 @@ FUNCTIONS: Mapping[str, ListFunction] = {
     "NumRelRet": lambda m, grades, _: float(_relevant(m, grades).sum()),
     "NumNonrelRet": lambda m, grades, _: float(((grades >= 0) & ~_relevant(m, grades)).sum()),
 }
-"""By the name of the measure."""
+"""Functions by name of the measure."""
 
 OF_SETS = {
     *("RelP", "SetF", "SetAP", "Utility"),

@@ -1,9 +1,9 @@
-"""A measure is a frozen value that prints and parses back to itself: `NDCG(ideal=shown)@10`.
+"""Measures: frozen values that print and parse back to themselves, `NDCG(ideal=shown)@10`.
 
-Only conventions that differ from the default are printed. The registry says for every name what
-it is, whence it comes and which conventions it has; setting one it has not is refused, since it
-would be silently without effect. A measure of user code (`core.metrics.user_measures`) has the
-digits of its function in its name, `hits#3f2a91c4@10`, and can be read where it is not registered.
+Only conventions that differ from the default are printed. The registry has the summary, source and
+conventions of every name. Other conventions are refused, since they would have no effect. A
+measure of user code (`core.metrics.user_measures`) has the digest of its function in its name,
+`hits#3f2a91c4@10`, and can be parsed without being registered.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ EVERY = ("ideal", "empty", "ties")
 
 
 class Kernel(NamedTuple):
-    """A row of the table by which compiled code computes a measure (`core.metrics.blocks`).
+    """Description of a measure for compiled code (`core.metrics.blocks`).
 
     Attributes:
         kind: one of `blocks.KINDS`.
@@ -42,16 +42,16 @@ _AP, _BPREF = Kernel("ap", "possible"), Kernel("bpref")
 
 @dataclass(frozen=True)
 class MeasureEntry:
-    """What the registry knows of a measure's name.
+    """Entry of a measure in the registry.
 
     Attributes:
-        name: as printed.
+        name: printed name.
         summary: one sentence.
-        source: where it is defined.
-        conventions: the fields of `Measure` that it listens to.
+        source: definition.
+        conventions: fields of `Measure` that it depends on.
         kernel: for compiled code; None: a Python function of one list computes it.
-        over_queries: how values of queries become one: `mean`, `sum` or `geometric`.
-        cut: whether it takes a cut-off.
+        over_queries: aggregation over queries: `mean`, `sum` or `geometric`.
+        cut: True if it can have a cut-off.
     """
 
     name: str
@@ -263,15 +263,15 @@ ALIASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "num_rel_ret": ("NumRelRet", {}),
     "num_nonrel_judged_ret": ("NumNonrelRet", {}),
 }
-"""Names of trec_eval and ir_measures: our name and the conventions that come with theirs.
+"""Names of trec_eval and ir_measures: our name, and the conventions that theirs implies.
 
-The treatment of ties is the study's: `--conventions trec_eval` sets that too."""
+The treatment of ties is not changed; `--conventions trec_eval` sets it too."""
 
 _LETTERS = {
     **{name.casefold(): target for name, target in ALIASES.items()},
     **{name.casefold(): (name, {}) for name in MEASURES},
 }
-"""Names in any case; where only the case differs, ours is meant (`NDCG@10`, not trec_eval's)."""
+"""Names by lower case; if only the case differs, our name wins (`NDCG@10`, not trec_eval's)."""
 
 _OWN = {name.casefold() for name in MEASURES}
 
@@ -279,11 +279,11 @@ _OLD = dict.fromkeys(("R-prec", "R-Prec"), "Rprec")
 """Names of older versions of trec_eval."""
 
 _FRACTIONS = {"Rprec": "multiple", "IPrec": "recall"}
-"""The convention that a number with a decimal point behind `@` sets: `IPrec@0.1`."""
+"""Convention set by a number with a decimal point behind `@`: `IPrec@0.1`."""
 
 _TERMS = {"rel": "relevant", "dcg": "gain"}
 _GAINS = {"log2": "linear", "exp-log2": "exp2"}
-"""What ir_measures calls conventions, and its gains."""
+"""Names of conventions, and of gains, in ir_measures."""
 
 EMPTY_VALUES = {"zero": 0.0, "one": 1.0, "skip": math.nan, "nan": math.nan}
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
@@ -291,7 +291,7 @@ GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
 TIES_WORDS = {"averaged": "averaged", "row": "by row", "trec": "by document id, last first"}
 OVER_WORDS = {"geometric": "geometric mean", "sum": "sum"}
 SAMPLED = {"averaged": ", exactly or over seeded orders where they are many", "row": "", "trec": ""}
-"""What is done beside, where a measure is user code."""
+"""Additions to TIES_WORDS for measures of user code."""
 
 _SHAPE = re.compile(
     r"\s*(?P<name>\w+(?:#\w+)?)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*"
@@ -301,7 +301,7 @@ _TREC = re.compile(
     r"\s*(?P<name>[A-Za-z]\w*?)_(?P<cutoff>\d+(?:\.\d+)?)\s*"
     r"|\s*(?P<cut>P|recall|relative_P|success|ndcg_cut|map_cut)\.(?P<at>\d+)\s*"
 )
-"""With its cut-off as trec_eval prints it, or takes it: ndcg_cut_10, iprec_at_recall_0.10, P.5."""
+"""Names with a cut-off in trec_eval's output or input: ndcg_cut_10, iprec_at_recall_0.10, P.5."""
 
 _MEANT = {
     **dict.fromkeys(("hit", "hits", "hitrate", "hr", "acc", "accuracy"), "Success"),
@@ -310,18 +310,18 @@ _MEANT = {
     **dict.fromkeys(("f", "f1", "fmeasure", "fscore"), "SetF"),
     "prec": "P", "rprecision": "Rprec", "expectedreciprocalrank": "ERR",
 }  # fmt: skip
-"""Usual names, letters and digits alone, that no tool whose names we read has."""
+"""Common names (letters and digits only) that are not in trec_eval or ir_measures."""
 
 _NEAR = re.compile(r"\W*(?P<name>[^\W\d].*?)(?:[\W_]*(?:at[\W_]*)?(?P<cutoff>[1-9]\d*))?\s*")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of a ranked list under stated conventions.
+    """One measure of a ranked list, with its conventions.
 
     Raises:
         UnknownNameError: the registry has no such measure.
-        ParameterError: a convention out of its bounds, or one that this measure does not have.
+        ParameterError: a convention is out of bounds, or this measure does not have it.
 
     >>> str(Measure("NDCG", 10, ideal="shown"))
     'NDCG(ideal=shown)@10'
@@ -371,7 +371,7 @@ class Measure:
     )
 
     def __post_init__(self) -> None:
-        """Check the name, the bounds and that no convention is set in vain."""
+        """Check the name, the bounds, and that the measure has every changed convention."""
         if self.name not in MEASURES:
             object.__setattr__(self, "name", _of_user_code(self.name))
         check(self)
@@ -394,12 +394,12 @@ class Measure:
 
     @property
     def entry(self) -> MeasureEntry:
-        """What the registry says of the name."""
+        """Entry of the registry, or that of user code."""
         return MEASURES[self.name] if self.name in MEASURES else user_entry(self.name)
 
     @property
     def is_user_code(self) -> bool:
-        """Whether it is a function that somebody registered, here or where it was stored."""
+        """True for a user's function, registered here or elsewhere."""
         return self.name not in MEASURES
 
     @property
@@ -418,18 +418,18 @@ class Measure:
 
     @property
     def skips(self) -> bool:
-        """Whether a query without a value is left out of means."""
+        """True if means leave out queries without a value."""
         return self.empty == "skip" or self.is_user_code
 
     @classmethod
     def parse(cls, text: str, conventions: Mapping[str, Any] | None = None) -> "Measure":
-        """The measure that prints as `text`; spaces and the case of the name do not matter.
+        """Measure of a text; spaces and the case of the name do not matter.
 
-        A name of trec_eval or ir_measures brings that tool's gain (ALIASES).
+        A name of trec_eval or ir_measures implies that tool's gain (ALIASES).
 
         Args:
-            text: as printed.
-            conventions: what the text leaves open, as `under` takes it; by default the defaults.
+            text: printed form.
+            conventions: values for conventions that are not in the text; None: the defaults.
 
         Raises:
             UnknownNameError: no measure has that name.
@@ -470,7 +470,7 @@ class Measure:
         return with_changes(cls(name).under(**{**(conventions or {}), **of_name}), values)
 
     def under(self, **conventions: Any) -> "Measure":
-        """The same measure under other conventions; those it does not have are passed over.
+        """Measure with other conventions; those that it does not have are ignored.
 
         >>> [str(Measure.parse(text).under(gain="linear")) for text in ("NDCG@5", "AP")]
         ['NDCG(gain=linear)@5', 'AP']
@@ -480,7 +480,7 @@ class Measure:
         return dataclasses.replace(self, **fitting)
 
     def convention(self) -> str:
-        """The measure and its conventions in words, for the screen."""
+        """Measure and conventions in words."""
         short = self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
         has, changed = self.entry.conventions, self._changed_conventions()
         ties, over = TIES_WORDS[self.ties], self.entry.over_queries
@@ -504,11 +504,11 @@ class Measure:
         return " · ".join([short, *(phrase for holds, phrase in phrases if holds)])
 
     def __str__(self) -> str:
-        """The text that parses back to this measure."""
+        """Text that parses back to this measure."""
         return self._printed(self._changed_conventions())
 
     def text_under(self, conventions: Mapping[str, Any]) -> str:
-        """The text that parses back to this measure where these conventions are the usual ones.
+        """Text that parses back to this measure under other default conventions.
 
         >>> Measure("RR").text_under({"ties": "trec"})
         'RR(ties=averaged)'
@@ -523,19 +523,19 @@ class Measure:
         return self.name + (f"({terms})" if terms else "") + cutoff
 
     def __repr__(self) -> str:
-        """The text, marked as a measure."""
+        """Text in the form of a call."""
         return f"Measure({str(self)!r})"
 
     def _changed_conventions(self) -> list[str]:
-        """The conventions that differ from their default, in the order declared."""
+        """Conventions that differ from their default, in declared order."""
         conventions = (entry for entry in parameters(Measure) if entry.name != "cutoff")
         return [entry.name for entry in conventions if getattr(self, entry.name) != entry.default]
 
 
 def _named(match: re.Match[str]) -> tuple[str, Mapping[str, Any]]:
-    """Our name of a measure, and the conventions that another tool's name brings.
+    """Our name of a measure, and the conventions that another tool's name implies.
 
-    `ndcg` and `rbp` alone are trec_eval's; `ndcg@10` and `rbp(p=0.9)` are ours in small letters.
+    `ndcg` and `rbp` alone are trec_eval's names; `ndcg@10` and `rbp(p=0.9)` are ours in lower case.
     """
     text = match["name"]
     exact = ALIASES.get(text)
@@ -545,7 +545,7 @@ def _named(match: re.Match[str]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _meant(text: str) -> str:
-    """The measure that a text is near to, with its cut-off; empty where none is.
+    """Measure with the most similar name, with the cut-off; empty if there is none.
 
     >>> [_meant(text) for text in ("Hit@10", "F@10", "R-Precision", "NDGC(gain=linear)@5")]
     ['Success@10', 'SetF', 'Rprec', 'NDCG@5']
@@ -567,7 +567,7 @@ def _meant(text: str) -> str:
 
 
 def is_measure(text: str) -> bool:
-    """Whether a text is a measure of effectiveness; a study's own facts are written small.
+    """True if a text is a measure of effectiveness; other stored values have lower-case names.
 
     >>> [is_measure(text) for text in ("NDCG@10", "hits#3f2a91c4", "tau")]
     [True, True, False]
@@ -576,7 +576,7 @@ def is_measure(text: str) -> bool:
 
 
 def user_entry(name: str) -> MeasureEntry:
-    """What is known of a measure of user code, registered here or only named in what is stored."""
+    """Entry of a measure of user code, also of one that is not registered here."""
     registration = registered_code("measure", name)
     summary = (
         registration.thing.summary if registration else "a function that is not registered here"
@@ -585,11 +585,11 @@ def user_entry(name: str) -> MeasureEntry:
 
 
 def _of_user_code(name: str, meant: str = "") -> str:
-    """The whole name of a measure of user code.
+    """Full name of a measure of user code.
 
     Args:
         name: with or without its digits.
-        meant: a measure that is near to what was written.
+        meant: suggestion for the error message.
     """
     registration = registered_code("measure", name)
     if registration is None and not _FULL.fullmatch(name):

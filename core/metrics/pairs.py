@@ -1,7 +1,7 @@
 """Compiled comparisons of two rankings with ties, list by list, behind `agreement`.
 
-A ranking of a list is two integers a document: the best rank of its tied block (0, 1, 1, 3) and
-the size of the block.
+A ranking of a list has two integers per document: the best rank of its tied block (0, 1, 1, 3)
+and the size of the block.
 """
 
 from typing import no_type_check
@@ -22,12 +22,12 @@ FIRST, FIRST_SIZE, SECOND, SECOND_SIZE = range(4)
 def tied_ranks(
     offsets: np.ndarray, order: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best rank in its list, and the size, of every element's tied block.
+    """Best rank in the list, and size, of every element's tied block.
 
     Args:
         offsets: bounds of the lists.
         order: elements by falling score within each list.
-        scores: one an element.
+        scores: one per element.
     """
     starts = np.empty(len(order), dtype=np.int64)
     sizes = np.empty(len(order), dtype=np.int64)
@@ -37,7 +37,7 @@ def tied_ranks(
             block_start = i
             while i < stop and scores[order[i]] == scores[order[block_start]]:
                 i += 1
-            i = max(i, block_start + 1)  # a NaN equals nothing, not even itself
+            i = max(i, block_start + 1)  # a NaN differs even from itself: go on by one
             for member in order[block_start:i]:
                 starts[member], sizes[member] = block_start - offsets[index], i - block_start
     return starts, sizes
@@ -48,7 +48,7 @@ def tied_ranks(
 def positions_by_score(
     offsets: np.ndarray, order: np.ndarray, scores: np.ndarray, ties: np.ndarray
 ) -> np.ndarray:
-    """The position of every element in its list by falling score, equal scores by `ties`."""
+    """Position of every element in its list by falling score, equal scores by `ties`."""
     places = np.empty(len(order), dtype=np.int64)
     starts, sizes = tied_ranks(offsets, order, scores)
     for index in range(len(offsets) - 1):
@@ -70,7 +70,7 @@ def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     taus = np.ones(len(offsets) - 1)
     for index in range(len(taus)):
         inside = ranks[:, offsets[index] : offsets[index + 1]]
-        signed, ordered, other_ordered = 0, 0, 0  # the latter: pairs that each ranking tells apart
+        signed, ordered, other_ordered = 0, 0, 0  # `ordered`: pairs without a tie in each ranking
         for i in range(inside.shape[1]):
             for j in range(i):
                 first = inside[FIRST, i] - inside[FIRST, j]
@@ -87,10 +87,10 @@ def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 @no_type_check
 @compiled()
 def _common_counts(ranks: np.ndarray, depths: int) -> np.ndarray:
-    """The expected number of documents in both rankings' first d places, d = 0 … depths.
+    """Expected number of documents in both rankings' first d places, d = 0 … depths.
 
-    A document of a block of n at start s is among the first d with probability (d − s)/n cut to
-    [0, 1]; it is surely in both from the end of both its blocks on.
+    A document of a block of n from place s is among the first d with probability (d − s)/n, clipped
+    to [0, 1]; from the end of both its blocks on it is in both with probability 1.
     """
     common, sure = np.zeros(depths + 1), np.zeros(depths + 2)
     for i in range(ranks.shape[1]):
@@ -105,7 +105,7 @@ def _common_counts(ranks: np.ndarray, depths: int) -> np.ndarray:
 @no_type_check
 @compiled()
 def overlaps(offsets: np.ndarray, ranks: np.ndarray, depth: int) -> np.ndarray:
-    """The expected share of the first `depth` documents in both, of every list."""
+    """Expected share of the first `depth` documents in both rankings, for every list."""
     shares = np.ones(len(offsets) - 1)
     for index in range(len(shares)):
         inside = ranks[:, offsets[index] : offsets[index + 1]]

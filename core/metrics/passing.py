@@ -1,7 +1,7 @@
-"""Which documents were passed: order changes that are more than rounding.
+"""Order changes of documents that exceed rounding.
 
-Two float32 scorings of the same list differ in their last bits. A document counts as moved only
-if it changed places with a document whose score lay further away than arithmetic can carry the two.
+Two float32 scorings of the same list differ in their last bits. A document counts as moved only if
+it changed places with a document whose score differs by more than both rounding errors.
 """
 
 from typing import no_type_check
@@ -21,15 +21,15 @@ def documents_passed(
     floor: Floors,
     kinds: Int64[np.ndarray, " elements"] | None = None,
 ) -> Bool[np.ndarray, " elements"]:
-    """The documents that changed places with one further away than the floors of the two.
+    """True for documents that changed places with one further away than the floors of both.
 
     Args:
         offsets: bounds of the lists.
-        before: scores before, one a document.
+        before: scores before, one per document.
         after: scores after, of the same documents in the same order.
-        floor: how far arithmetic carries each score; two scores that lie no further apart than
-            their floors together are a tie.
-        kinds: documents of one kind and list are the same document, and pass nobody of it.
+        floor: rounding error of each score; two scores that differ by at most the sum of their
+            floors are a tie.
+        kinds: documents of equal kind in a list are identical, and cannot pass each other.
 
     >>> swapped, quarter = np.array([1.0, 2.0, 9.0]), np.full(3, 0.25)
     >>> documents_passed(np.array([0, 3]), np.array([2.0, 1.0, 9.0]), swapped, quarter).tolist()
@@ -42,10 +42,9 @@ def documents_passed(
 
 
 def pairs_within(offsets: Bounds, scores: Elements, floor: Floors) -> PerSegment:
-    """The share of each list's pairs of unequal scores that are as near as their floors together.
+    """Share of each list's pairs of unequal scores that differ by at most the sum of their floors.
 
-    1 where all scores of two or more documents are equal: nothing tells them apart. NaN for lists
-    of fewer than two documents.
+    1 if all scores of two or more documents are equal. NaN for lists of fewer than two documents.
 
     >>> narrow = np.full(3, 0.1)
     >>> pairs_within(np.array([0, 3]), np.array([1.0, 1.1, 2.0]), narrow).round(3).tolist()
@@ -55,12 +54,13 @@ def pairs_within(offsets: Bounds, scores: Elements, floor: Floors) -> PerSegment
 
 
 def smallest_gap(offsets: Bounds, scores: Elements) -> PerSegment:
-    """The smallest positive difference of two scores in each list; infinite where there is none."""
+    """Smallest positive difference of two scores in each list; infinite if there is none."""
     ordered = scores[segments.falling_order(offsets, scores)].astype(np.float64)
     gaps = np.full(len(ordered), np.inf)
-    unequal = np.flatnonzero(ordered[:-1] > ordered[1:])  # equal infinities have no difference
+    unequal = np.flatnonzero(ordered[:-1] > ordered[1:])  # not equal infinities (∞ − ∞ = NaN)
     gaps[unequal] = ordered[unequal] - ordered[unequal + 1]
-    gaps[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = np.inf  # from one list to the next
+    # gaps between neighbouring lists do not count
+    gaps[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = np.inf
     return -segments.maxima(offsets, -gaps)
 
 

@@ -18,16 +18,16 @@ def randomisation_p(
     generator: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> Float64[np.ndarray, " tests"]:
-    """The p value of every row of paired differences by Fisher's randomisation test.
+    """P value of every row of paired differences by Fisher's randomisation test.
 
-    All 2ⁿ exchanges of the two values of a query are counted where they are no more than
-    `resamples`; else random ones are, the one observed being counted among them (Smucker, Allan &
-    Carterette 2007). One draw of signs serves all rows.
+    All 2ⁿ exchanges of the two values of each query count if these are at most `resamples`. Else
+    random exchanges and the observed one count (Smucker, Allan & Carterette 2007). All rows share
+    one draw of signs.
 
     Args:
         differences: first − second of every query; NaN: left out.
-        generator: of the signs.
-        resamples: drawn beside the differences observed.
+        generator: generator of the signs.
+        resamples: number of draws, without the observed one.
 
     >>> randomisation_p(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, -1.0]]), np.random.default_rng(0))
     array([0.25, 1.  ])
@@ -47,16 +47,16 @@ def randomisation_p(
     larger = np.zeros(len(drawn))
     for sums in _flipped_sums(filled, generator, resamples):
         larger += (np.abs(sums) >= observed).sum(axis=0)
-    p[drawn] = (larger + 1) / (resamples + 1)
+    p[drawn] = (larger + 1) / (resamples + 1)  # + 1: the observed signs, so that p > 0
     return p
 
 
 def _exact_p(differences: Float64[np.ndarray, " queries"]) -> float:
-    """The share of all exchanges whose sum lies as far from 0 as the one observed."""
+    """Share of all exchanges whose sum is at least as far from 0 as the observed one."""
     sums = np.zeros(1)
     for difference in differences:
         sums = np.concatenate([sums + difference, sums - difference])
-    # equal sums differ in their last bits
+    # tolerance: equal sums may differ in their last bits
     least = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
     return float(np.mean(np.abs(sums) >= least))
 
@@ -75,7 +75,7 @@ def _flipped_sums(
             np.frombuffer(generator.bytes(rows * -(-queries // 8)), np.uint8).reshape(rows, -1),
             axis=1, count=queries,
         )  # fmt: skip
-        # a sum with signs ±1 is twice the sum over the ones, less the whole sum
+        # bits b give signs 2b − 1: Σ (2b − 1) x = 2 Σ b x − Σ x, one matrix product
         yield 2 * (bits.astype(np.float64) @ differences) - differences.sum(axis=0)
 
 
@@ -83,9 +83,9 @@ class MaxT(NamedTuple):
     """Tests of several mean differences together.
 
     Attributes:
-        p: adjusted; NaN where a row has fewer than two values.
-        low: of the interval that leaves out 0 exactly where p ≤ ALPHA.
-        high: of the same.
+        p: adjusted p; NaN if a row has fewer than two values.
+        low: lower end of the interval, which excludes 0 exactly if p ≤ ALPHA.
+        high: upper end of that interval.
     """
 
     p: Float64[np.ndarray, " tests"]
@@ -100,15 +100,14 @@ def max_t(
 ) -> MaxT:
     """Step-down max-T of Westfall & Young (1993, algorithm 4.1) over sign flips of queries.
 
-    The signs are shared by all tests, so the correlation between tests is kept: tests that are
-    nearly one cost nearly nothing, where Holm's adjustment counts each of them. The chance of any
-    false rejection is at most ALPHA if the differences of a query are symmetric about 0 where
-    nothing changed.
+    All tests share the signs, which preserves their correlation: nearly identical tests cost almost
+    no power, while Holm's adjustment counts each of them. The chance of any false rejection is at
+    most ALPHA if, under the null hypothesis, a query's differences are symmetric about 0.
 
     Args:
-        differences: paired by query, one row a test; NaN: left out.
-        generator: of the signs.
-        resamples: drawn beside the differences observed.
+        differences: paired by query, one row per test; NaN: left out.
+        generator: generator of the signs.
+        resamples: number of draws, without the observed one.
 
     >>> rows = np.array([[1.0, 2.0, 1.5, 2.5, 1.2, 0.9], [0.1, -0.2, 0.1, 0.0, -0.1, 0.2]])
     >>> max_t(rows, np.random.default_rng(0)).p.round(2).tolist()
@@ -124,25 +123,27 @@ def max_t(
     squares = (filled**2).sum(axis=0)
 
     def studentised(sums: np.ndarray) -> np.ndarray:
-        """|t| of sums: signs leave the squares as they are, which decide the variance."""
+        """|t| of sums; signs do not change the sum of squares, which gives the variance."""
         with np.errstate(divide="ignore", invalid="ignore"):
+            # With share = S²/(n Σx²): t² = (n − 1) share / (1 − share).
             share = np.minimum(np.nan_to_num(sums**2 / (n * squares)), 1.0)
             t = np.sqrt((n - 1) * share / (1 - share))
-        # few queries have larger |t| by chance: on the scale of the normal all tests are alike
+        # Fewer queries give larger |t| by chance: compare tests on the scale of the normal.
         return t if np.ptp(n) == 0 else -scipy.special.ndtri(scipy.special.stdtr(n - 1.0, -t))
 
     observed = studentised(filled.sum(axis=0))
     order = np.argsort(-observed, kind="stable")
     largest = np.concatenate(
         [
-            # the greatest |t| among a test and all below it in `order`
+            # step-down: largest |t| among a test and all later tests in `order`
             np.maximum.accumulate(studentised(sums)[:, order[::-1]], axis=1)[:, ::-1]
             for sums in _flipped_sums(filled, generator, resamples)
         ]
     )
     reached = (largest >= observed[order] * (1 - 1e-9)).sum(axis=0)
+    # Adjusted p must not fall along `order` (algorithm 4.1, monotonicity).
     p = np.maximum.accumulate((reached + 1) / (resamples + 1))
-    # the critical value that p ≤ ALPHA goes by; behind the first test that fails, that one's
+    # Critical value of p ≤ ALPHA; after the first test that fails, the value of that test.
     place = resamples - int(ALPHA * (resamples + 1))
     critical = np.partition(largest, place, axis=0)[place] / (1 - 1e-9)
     failed = int(np.argmax(p > ALPHA)) if (p > ALPHA).any() else len(p)

@@ -1,10 +1,9 @@
 """Measures of relevance of many lists in one call over ragged arrays.
 
-Every list is sorted once for all measures. Values do not depend on the order in which documents
-are shown: ties are averaged over, or ordered by data set row or document id (trec_eval's order:
-byte by byte, the last id first). Negative labels (TREC's junk) earn nothing and are not relevant.
-AP and R divide by all relevant documents, whatever the cut-off, and P by the cut-off even where
-the list is shorter, as trec_eval does.
+Every list is sorted once for all measures. Values do not depend on the input order: ties are
+averaged, or ordered by data set row or document id (as in trec_eval: bytewise, the last id first).
+Negative labels (TREC's junk) have no gain and are not relevant. As in trec_eval, AP and R divide by
+all relevant documents at any cut-off, and P by the cut-off even for shorter lists.
 """
 
 import itertools
@@ -24,11 +23,11 @@ from shuffleproof.core.metrics.measure import EMPTY_VALUES, Measure
 
 
 class DocumentOrder(NamedTuple):
-    """Every query's rows sorted by falling document id, within the query's own rows.
+    """Rows of every query sorted by falling document id.
 
     Attributes:
-        rows: the data set row that stands at each place.
-        places: the place of each data set row.
+        rows: data set row at each place.
+        places: place of each data set row.
     """
 
     rows: Int64[np.ndarray, " docs"]
@@ -36,14 +35,14 @@ class DocumentOrder(NamedTuple):
 
 
 _KNOWN: WeakKeyDictionary[RankingDataset, DocumentOrder] = WeakKeyDictionary()
-"""Sorted once for as long as somebody holds the data set."""
+"""Orders by data set; an entry lives as long as its data set."""
 
 
 def document_order(dataset: RankingDataset) -> DocumentOrder:
-    """The order in which trec_eval has tied documents; equal ids stand by row.
+    """trec_eval's order of tied documents; equal ids are ordered by row.
 
     Raises:
-        DataError: a document without an id.
+        DataError: a document has no id.
 
     >>> from shuffleproof.core.data.text import TextColumn
     >>> none, two = np.zeros((2, 0), np.float32), np.array([0, 2])
@@ -74,13 +73,13 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
 
 
 LEAST_OF_GEOMETRIC = 1e-5
-"""Smaller values count as this in a geometric mean (trec_eval's MIN_GEO_MEAN)."""
+"""Least value in a geometric mean (trec_eval's MIN_GEO_MEAN)."""
 
 LARGEST_GRADE = 1023
-"""The largest grade whose gain 2^y − 1 is a number of double precision."""
+"""Largest grade whose gain 2^y − 1 is finite in double precision."""
 
 LARGEST_SUM = 120
-"""The largest grade whose gains add up in single precision."""
+"""Largest grade whose sums of gains are finite in single precision."""
 
 
 def evaluate(
@@ -89,21 +88,21 @@ def evaluate(
     lists: CandidateLists,
     scores: Float32[np.ndarray, " candidates"],
 ) -> Float32[np.ndarray, "measures lists"]:
-    """Every measure of every list ranked by falling score.
+    """Value of every measure for every list, ranked by falling score.
 
-    A list whose query has no relevant document gets what the measure's `empty` says, NaN for
-    skip and nan; whether it has one is looked up where `ideal` says.
+    A list without relevant documents (among those that `ideal` names) gets the value of the
+    measure's `empty`: NaN for skip and nan.
 
     Args:
-        measures: what to compute.
-        dataset: holds the labels.
-        lists: the candidates.
-        scores: one a candidate, in the order of `lists.rows`; infinite ones are ranked as such.
+        measures: measures to compute.
+        dataset: data set with the labels.
+        lists: candidate lists.
+        scores: one per candidate, in the order of `lists.rows`; may be infinite.
 
     Raises:
-        ShapeError: the scores are not one a candidate, or a candidate is of another query.
-        DataError: a score is NaN, ERR meets a grade above its `top_grade`, or ties go by document
-            ids that the data does not have.
+        ShapeError: not one score per candidate, or a candidate belongs to another query.
+        DataError: a score is NaN, a grade is above ERR's `top_grade`, or ties are ordered by
+            document ids that the data does not have.
 
     >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
     >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
@@ -122,10 +121,10 @@ def evaluate_many(
     dataset: RankingDataset,
     runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
 ) -> Float32[np.ndarray, "runs measures lists"]:
-    """`evaluate` for many runs over the same queries; what they share is computed once.
+    """`evaluate` for many runs over the same queries; shared values are computed once.
 
     Raises:
-        ShapeError: the runs differ in their queries, or scores are not one a candidate.
+        ShapeError: the runs have different queries, or not one score per candidate.
         DataError: as in `evaluate`.
     """
     if not runs:
@@ -181,7 +180,7 @@ def _of_functions(
     dataset: RankingDataset,
     runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
 ) -> Float32[np.ndarray, "runs chosen lists"]:
-    """Values of those measures that are functions of one ranked list."""
+    """Values of the measures that are functions of one ranked list."""
     chosen = [measure for measure in measures if measure.is_function]
     queries = runs[0][0].queries
     spans = dataset.offsets[queries], dataset.offsets[queries + 1]
@@ -198,7 +197,7 @@ def _of_functions(
 def convert_empty(
     values: Float32[np.ndarray, " lists"], without: Bool[np.ndarray, " lists"], empty: str
 ) -> Float32[np.ndarray, " lists"]:
-    """Values under another convention for lists without relevant documents; nothing is measured.
+    """Values under another convention for lists without relevant documents, from stored values.
 
     >>> convert_empty(np.array([0.5, 0.0], np.float32), np.array([False, True]), "one").tolist()
     [0.5, 1.0]
@@ -207,9 +206,9 @@ def convert_empty(
 
 
 def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
-    """The mean over lists; `empty=skip` leaves NaN out; NaN where nothing is left to average.
+    """Mean over lists; `empty=skip` leaves NaN out; NaN if no value is left.
 
-    Counts are summed, and GMAP and GMBpref have the geometric mean (`over_queries`).
+    Counts are summed; GMAP and GMBpref have a geometric mean (`over_queries`).
 
     >>> values = np.array([0.5, np.nan], np.float32)
     >>> mean_of(Measure("NDCG", empty="skip"), values), mean_of(Measure("NDCG"), values)
@@ -229,7 +228,7 @@ def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
 
 
 def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]:
-    """The table that describes the measures to the kernels; its columns are named there."""
+    """Table of the measures for the kernels; `core.metrics.blocks` names its columns."""
     rows = []
     for measure in measures:
         kernel = measure.entry.kernel
@@ -253,7 +252,7 @@ def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]
 
 
 _LOG2, _LETOR, _FLAT, _OTHERS = range(4)
-"""Rows of `_discounts`; the persistences come after them."""
+"""Rows of `_discounts`; the persistences start at `_OTHERS`."""
 
 
 def _persistences(measures: Sequence[Measure]) -> list[float]:
@@ -261,7 +260,7 @@ def _persistences(measures: Sequence[Measure]) -> list[float]:
 
 
 def _discount(measure: Measure, measures: Sequence[Measure]) -> int:
-    """The row of `_discounts` that a measure of these goes by."""
+    """Row of `_discounts` for one of these measures."""
     if "p" in measure.entry.conventions:
         return _OTHERS + _persistences(measures).index(measure.p)
     return _LETOR if measure.discount == "letor" else _LOG2
@@ -270,9 +269,9 @@ def _discount(measure: Measure, measures: Sequence[Measure]) -> int:
 def _discounts(
     measures: Sequence[Measure], dataset: RankingDataset, lists: Sequence[CandidateLists]
 ) -> Float64[np.ndarray, "kinds bounds"]:
-    """Sums of the first 0, 1, 2, … discounts.
+    """Sums of the first 0, 1, 2, … discounts, one row per kind.
 
-    Of log2, LETOR 3.0's (1, 1, 1/log2 3, …), 1 everywhere, and the measures' persistences:
+    Kinds: log2, LETOR 3.0's (1, 1, 1/log2 3, …), 1 everywhere, and the measures' persistences,
     (1 − p) p^i.
     """
     lengths = [np.diff(dataset.offsets), *(run.lengths for run in lists)]
@@ -280,11 +279,12 @@ def _discounts(
     log2 = 1.0 / np.log2(np.arange(2, longest + 2))
     letor = np.concatenate([[1.0], log2])[:longest]
     sums = [np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor, np.ones(longest))]
+    # The sum of (1 − p) p^i over i < n is 1 − p^n.
     return np.stack([*sums, *(1.0 - p ** np.arange(longest + 1) for p in _persistences(measures))])
 
 
 _Spans: TypeAlias = tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists"]]
-"""The first data set row of each list's query, and one past its last."""
+"""First data set row of each list's query, and one past its last."""
 
 
 def _ranked(
@@ -296,7 +296,7 @@ def _ranked(
 ) -> tuple[Any, Any]:
     """Sorted lists and judged labels for `blocks.measure_blocks`, ties by row or by `order`.
 
-    Below the block of tied documents that holds place `depth`, lists may be in any order.
+    Lists are not sorted below the tied block at place `depth`, since no measure reads further.
     """
     lists, scores = run
     rows = lists.rows if order is None else order.places[lists.rows]
@@ -325,12 +325,13 @@ def _sorted_keys(
     deeper = np.flatnonzero(np.diff(offsets) > depth)
     last = offsets[deeper] + depth - 1
     for index in deeper[keys[last] >> blocks.ROW_BITS == keys[last + 1] >> blocks.ROW_BITS]:
-        keys[offsets[index] : offsets[index + 1]].sort()  # documents tied across place `depth`
+        # a tied block crosses place `depth`: sort it whole
+        keys[offsets[index] : offsets[index + 1]].sort()
     return keys
 
 
 def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
-    """Refuse grades above a measure's top grade, and those whose gain 2^y − 1 is no number."""
+    """Check grades against a measure's top grade and the range of the gain 2^y − 1."""
     largest = float(dataset.labels.max(initial=0))
     for measure in measures:
         entry = measure.entry

@@ -1,4 +1,4 @@
-"""How well a ranker holds up, from values at rising levels of a perturbation or over queries."""
+"""Robustness of a ranker, from values at rising levels of a perturbation or over queries."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from shuffleproof.core.errors import ShapeError
 
 @dataclass(frozen=True)
 class WinTieLoss:
-    """How many queries got better, stayed, got worse."""
+    """Numbers of queries with a higher, an equal and a lower value."""
 
     wins: int
     ties: int
@@ -22,15 +22,15 @@ def area_under_curve(
     values: Real[np.ndarray, "*curves levels"],
     reference: float | None = None,
 ) -> Float64[np.ndarray, "*curves"]:
-    """The mean height of curves over their levels (trapezoids); 1 = unharmed with a reference.
+    """Mean height of curves over their levels (trapezoids), divided by a reference if given.
 
     Args:
         levels: strictly rising.
-        values: one a level, last axis; any number of curves.
-        reference: the value taken for 1, often the unperturbed one; none: heights as they are.
+        values: one per level on the last axis; any number of curves.
+        reference: value that counts as 1, often the unperturbed one; None: absolute heights.
 
     Raises:
-        ShapeError: the levels do not rise, or there are none.
+        ShapeError: no levels, or levels that do not rise.
 
     >>> float(area_under_curve(np.array([0, 1, 3]), np.array([1.0, 0.5, 0.5])))
     0.5833333333333334
@@ -45,9 +45,9 @@ def area_under_curve(
 
 
 def conditional_value_at_risk(values: Real[np.ndarray, " queries"], share: float = 0.05) -> float:
-    """The mean of the worst `share` of the queries; the last of them counts in part.
+    """Mean of the worst `share` of the queries; the last of them may count in part.
 
-    NaN values are left out; NaN where none is left. Rockafellar & Uryasev 2000 (lower tail).
+    NaN values are left out; NaN if none is left. Rockafellar & Uryasev 2000 (lower tail).
 
     >>> conditional_value_at_risk(np.array([0.0, 1.0, 2.0, 3.0]), share=0.375)
     0.3333333333333333
@@ -61,9 +61,9 @@ def conditional_value_at_risk(values: Real[np.ndarray, " queries"], share: float
 
 
 def worst_query(values: Real[np.ndarray, " queries"]) -> int | None:
-    """The index of the lowest value, the first of several; NaN left out; None where none is left.
+    """Index of the lowest value, the first of several; NaN is left out; None if none is left.
 
-    Give differences (after − before) to find the query that lost most.
+    Pass differences (after − before) to find the query with the largest loss.
 
     >>> worst_query(np.array([0.5, np.nan, -0.25]))
     2
@@ -77,7 +77,7 @@ def win_tie_loss(
     after: Real[np.ndarray, " queries"],
     tolerance: float = 0.0,
 ) -> WinTieLoss:
-    """How many queries rose or fell by more than `tolerance`; those with a NaN are left out.
+    """Numbers of queries that rose or fell by more than `tolerance`; NaN is left out.
 
     >>> win_tie_loss(np.array([0.0, 0.5, 0.5]), np.array([1.0, 0.5, 0.25]))
     WinTieLoss(wins=1, ties=1, losses=1)

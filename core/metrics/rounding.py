@@ -1,7 +1,7 @@
-"""How far float32 arithmetic alone carries a score: at the size of that score, in its own list.
+"""Rounding errors of float32 scores, relative to the score and to its list.
 
-Nothing here is an absolute number and no list lends its scale to another, so that the answers stay
-the same when all scores of a list are multiplied by a positive number.
+All values are relative and depend on one list only, so that multiplying a list's scores by a
+positive number does not change the results.
 """
 
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from shuffleproof.core.metrics import segments
 from shuffleproof.core.metrics.segments import Bounds, Elements, Floors, PerSegment
 
 STEPS = 4.0
-"""Neighbouring float32 numbers that two summations of the same few terms end apart."""
+"""Distance of two summations of the same few terms, in float32 spacings."""
 
 
 HALF_PRECISION = {"bfloat16": 8, "float16": 11}
-"""Significant bits of the types that half-precision networks score in."""
+"""Significant bits of half-precision types."""
 
 LAST_BITS, DISTINCT = 0.2, 8
-"""Share and number of the distinct scores that must use the last bit of such a type: scores that
-were rounded to whole numbers or tenths of 2 fit into its grid, and do not."""
+"""Least share and least number of distinct scores that use the last bit of such a type. Scores
+rounded to a coarser grid also fit its grid, but do not use that bit."""
 
 
 @dataclass(frozen=True)
 class Scales:
-    """The sizes of each list's scores.
+    """Scales of each list's scores.
 
     Attributes:
         magnitude: median |score|; 0 for an empty list.
-        spread: median distance from the median of the scores that are not the median; 0 where all
-            are equal. A few outliers change neither.
+        spread: median distance from the median, over scores unlike the median; 0 if all are equal.
+            A few outliers change neither value.
     """
 
     magnitude: PerSegment
@@ -39,7 +39,7 @@ class Scales:
 
 
 def scales(offsets: Bounds, scores: Elements) -> Scales:
-    """Magnitude and spread of every list; scores that are not finite are left out.
+    """Magnitude and spread of every list; infinite and NaN scores are left out.
 
     >>> sizes = scales(np.array([0, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1e8]))
     >>> sizes.magnitude.tolist(), sizes.spread.tolist()
@@ -67,7 +67,7 @@ def representable(scores: Elements) -> Floors:
 
 
 def half_precision(scores: Elements) -> str:
-    """The half-precision type whose grid all scores lie on and use; empty where there is none.
+    """Half-precision type whose grid contains all scores, which use it; empty if there is none.
 
     >>> half_precision(1 + np.arange(40) / 128), half_precision(np.arange(40)), half_precision(
     ...     np.float16(np.linspace(0.1, 0.9, 40)))
@@ -85,7 +85,7 @@ def half_precision(scores: Elements) -> str:
 
 
 def half_step(scores: Elements, precision: str) -> Floors:
-    """The distance of neighbouring numbers of a half-precision type at each score.
+    """Spacing of a half-precision type at each score.
 
     >>> half_step(np.array([1.0, -3.0]), "bfloat16").tolist()
     [0.0078125, 0.015625]
@@ -95,7 +95,7 @@ def half_step(scores: Elements, precision: str) -> Floors:
 
 
 def _medians(lists: Int64[np.ndarray, " elements"], values: Floors, count: int) -> PerSegment:
-    """The median of the values of each list; 0 of a list without values."""
+    """Median of the values of each list; 0 for a list without values."""
     lengths = np.bincount(lists, minlength=count)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ordered, some = values[segments.falling_order(offsets, values)], lengths > 0

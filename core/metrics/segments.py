@@ -1,7 +1,7 @@
-"""The only ragged reductions: one value a segment, and orders inside segments.
+"""Ragged reductions: one value per segment, and orders inside segments.
 
-Segments are given by rising offsets (0 … elements); a segment may be empty. A float64 sum is
-kept for every reduction, whatever the values' own precision.
+Rising offsets (0 … elements) define the segments, which may be empty. All reductions use float64,
+whatever the precision of the values.
 """
 
 from typing import no_type_check
@@ -13,7 +13,7 @@ from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.sort_within import same_length
 
 Bounds = Int64[np.ndarray, " bounds"]
-"""Offsets of segments: those of segment i begin at `bounds[i]`."""
+"""Offsets of segments: segment i begins at `bounds[i]`."""
 
 Elements = Real[np.ndarray, " elements"]
 Floors = Float64[np.ndarray, " elements"]
@@ -23,7 +23,7 @@ _SUM, _MAXIMUM = 0, 1
 
 
 def sums(offsets: Bounds, values: Elements) -> PerSegment:
-    """The sum of every segment; 0 for an empty one.
+    """Sum of every segment; 0 for an empty one.
 
     >>> sums(np.array([0, 2, 2, 3]), np.array([1.0, 2.0, 5.0]))
     array([3., 0., 5.])
@@ -32,7 +32,7 @@ def sums(offsets: Bounds, values: Elements) -> PerSegment:
 
 
 def maxima(offsets: Bounds, values: Elements) -> PerSegment:
-    """The largest value of every segment; −inf for an empty one, NaN where there is a NaN.
+    """Largest value of every segment; −inf for an empty one, NaN if one value is NaN.
 
     >>> maxima(np.array([0, 2, 3]), np.array([1.0, 2.0, -5.0]))
     array([ 2., -5.])
@@ -41,7 +41,7 @@ def maxima(offsets: Bounds, values: Elements) -> PerSegment:
 
 
 def largest_deviations(offsets: Bounds, values: Elements, other_values: Elements) -> PerSegment:
-    """The largest |value − other value| of every segment; 0 for an empty one.
+    """Largest |value − other value| of every segment; 0 for an empty one.
 
     >>> largest_deviations(np.array([0, 2]), np.array([1.0, 2.0]), np.array([1.0, -2.0]))
     array([4.])
@@ -51,13 +51,14 @@ def largest_deviations(offsets: Bounds, values: Elements, other_values: Elements
 
 
 def falling_order(offsets: Bounds, values: Elements) -> Int64[np.ndarray, " elements"]:
-    """Element indexes that sort every segment by falling value; the order of ties is not defined.
+    """Element indexes that sort every segment by falling value; the order of ties is undefined.
 
     >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 2.0, 0.0, 4.0]))
     array([1, 2, 0, 4, 3])
     """
     order = np.arange(len(values), dtype=np.int64)
     falling = -values.astype(np.float64, copy=False)
+    # One argsort per group of segments of equal length is much faster than one per segment.
     for places in same_length(offsets):
         if isinstance(places, int):
             rows = falling.reshape(-1, places)

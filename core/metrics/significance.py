@@ -1,6 +1,6 @@
-"""Is a difference over queries more than chance: paired tests, intervals, many comparisons.
+"""Significance of differences over queries: paired tests, intervals, many comparisons.
 
-Both sides of a test hold one value a query, of the same queries in the same order. A query with
+Both sides of a test have one value per query, for the same queries in the same order. A query with
 a NaN on either side (a measure that skips it) is left out of both.
 """
 
@@ -14,10 +14,10 @@ from jaxtyping import Float64, Real
 from shuffleproof.core.errors import ShapeError
 
 Queries = Real[np.ndarray, " queries"]
-DRAWN_AT_ONCE = 2**22  # random numbers held at a time
+DRAWN_AT_ONCE = 2**22  # random numbers in memory at a time
 
 ALPHA = 0.05
-"""The level of significance."""
+"""Significance level."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class PairedTest:
 def paired_t(values: Queries, other_values: Queries) -> PairedTest:
     """Student's paired t test.
 
-    Equal differences have no spread: p is 1 where they are all 0, else 0. Fewer than two queries
-    give p = NaN.
+    Equal differences have no spread: p is 1 if all are 0, else 0. Fewer than two queries give
+    p = NaN.
 
     >>> test = paired_t(np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 2.0]))
     >>> round(test.p_value, 4), round(test.effect_size, 4)
@@ -59,7 +59,7 @@ def paired_t(values: Queries, other_values: Queries) -> PairedTest:
 def effect_size(differences: Queries) -> float:
     """Cohen's d of paired differences: mean / standard deviation (n − 1).
 
-    NaN below two differences, or where all are 0; ±inf where all are equal and not 0.
+    NaN for fewer than two differences, or if all are 0; ±inf if all are equal and not 0.
     """
     if len(differences) < 2:
         return float("nan")
@@ -75,10 +75,10 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = 2_000,
 ) -> tuple[float, float]:
-    """A BCa bootstrap interval of the mean over queries; NaN values are left out.
+    """BCa bootstrap interval of the mean over queries; NaN values are left out.
 
-    Efron's bias-corrected and accelerated interval (Efron & Tibshirani 1993, Eq. 14.10). Values
-    that are all equal give an interval of no width, none at all give NaN.
+    Efron's bias-corrected and accelerated interval (Efron & Tibshirani 1993, Eq. 14.10). Equal
+    values give an interval of zero width, no values give NaN.
     """
     counted = values[~np.isnan(values)].astype(np.float64)
     if not len(counted) or np.ptp(counted) == 0:
@@ -115,10 +115,10 @@ def bootstrap_intervals(
 def resampled_means(
     values: Real[np.ndarray, "curves queries"], generator: np.random.Generator, resamples: int
 ) -> Float64[np.ndarray, "resamples curves"]:
-    """The mean of every curve over each of so many sets of queries, drawn with replacement.
+    """Mean of every curve over each of `resamples` sets of queries, drawn with replacement.
 
-    One matrix product a batch of resamples serves all curves: hundreds of points of a figure cost
-    about as much as a few. Each curve's NaN values are left out of its means.
+    One matrix product per batch of resamples serves all curves, so that hundreds of points cost
+    about as much as a few. NaN values of a curve are left out of its means.
     """
     queries, is_known = values.shape[1], ~np.isnan(values)
     filled, counts = np.where(is_known, values, 0.0).astype(np.float64), is_known.astype(np.float64)
@@ -128,15 +128,15 @@ def resampled_means(
         rows = np.arange(draws)[:, None] * queries
         times = np.bincount((resampled + rows).ravel(), minlength=draws * queries)
         weights = times.reshape(draws, queries).astype(np.float64)
-        with np.errstate(invalid="ignore"):  # a resample may hold none of a curve's queries
+        with np.errstate(invalid="ignore"):  # a resample may have no query of a curve
             means.append((weights @ filled.T) / (weights @ counts.T))
     return np.concatenate(means)
 
 
 def holm(p_values: Real[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
-    """Holm's (1979) adjusted p values: reject those ≤ α and the family-wise error is ≤ α.
+    """Holm's (1979) adjusted p values; rejecting those ≤ α gives a family-wise error ≤ α.
 
-    A NaN is no test: it stays, and is not counted among the others.
+    A NaN is not a test: it stays NaN and is not counted.
 
     >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).round(4).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -165,10 +165,10 @@ def student(
 
 
 def t_interval(values: Queries, confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of a mean over queries, such as of differences; NaN is left out.
+    """Student's interval of a mean over queries, for example of differences; NaN is left out.
 
-    It leaves out 0 exactly where `paired_t` of the same differences gives p ≤ 1 − confidence.
-    Equal values give an interval of no width, fewer than two NaN.
+    It excludes 0 exactly if `paired_t` of the same differences gives p ≤ 1 − confidence. Equal
+    values give an interval of zero width, fewer than two values give NaN.
 
     >>> low, high = t_interval(np.array([1.0, 0.0, 2.0]))
     >>> round(low, 3), round(high, 3)
@@ -189,14 +189,14 @@ def adjusted_tests(
     Float64[np.ndarray, " comparisons"],
     Float64[np.ndarray, " comparisons"],
 ]:
-    """Holm's p of several mean differences, and intervals that say the same.
+    """Holm's p of several mean differences, with consistent intervals.
 
-    Holm (1979) compares p times a factor between 1 and the number of comparisons with 0.05; each
-    interval is Student's at the confidence 1 − 0.05 / that factor, so it leaves out 0 exactly
-    where the adjusted p is ≤ 0.05.
+    Holm (1979) compares p times a factor between 1 and the number of comparisons with 0.05. Each
+    interval is Student's at the confidence 1 − 0.05 / factor, so it excludes 0 exactly if the
+    adjusted p is ≤ 0.05.
 
     Args:
-        differences: one row a comparison, paired by query; NaN is left out.
+        differences: one row per comparison, paired by query; NaN is left out.
 
     Returns:
         Adjusted p, low and high; NaN for rows of fewer than two queries, which are not counted.
@@ -219,11 +219,12 @@ def _interval(
     confidence: float,
 ) -> tuple[float, float]:
     mean = values.mean()
-    # Half of the resamples that equal the mean count as below it.
+    # Bias correction z0 (Eq. 14.14); of resamples equal to the mean, half count as below it.
     below = (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / 2
     least = 0.5 / len(means)
     bias = scipy.special.ndtri(np.clip(below / len(means), least, 1 - least))
-    deviations = values - mean  # proportional to the jackknife's
+    # Acceleration a (Eq. 14.15): jackknife deviations of a mean are proportional to these.
+    deviations = values - mean
     acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
     shifted = bias + scipy.special.ndtri([(1 - confidence) / 2, (1 + confidence) / 2])
     low, high = np.quantile(
@@ -246,14 +247,14 @@ def _mean(values: Queries) -> float:
 
 
 def _batches(resamples: int, queries: int) -> Iterator[int]:
-    """Numbers of resamples that fit in memory together."""
+    """Sizes of batches of resamples that fit in memory."""
     at_once = max(1, DRAWN_AT_ONCE // queries)
     for start in range(0, resamples, at_once):
         yield min(at_once, resamples - start)
 
 
 def _factors(p_values: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
-    """What Holm's adjustment multiplies each p with, before it is cut at 1.
+    """Factor of each p in Holm's adjustment, before the limit at 1.
 
     >>> _factors(np.array([0.01, 0.04, 0.03])).round(3).tolist()
     [3.0, 1.5, 2.0]

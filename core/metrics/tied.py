@@ -1,4 +1,4 @@
-"""How much of a ranking its scores leave open: pairs of a list's documents with equal scores."""
+"""Tied pairs: pairs of a list's documents with equal scores."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from jaxtyping import Float, Int64
 from shuffleproof.core.words import counted
 
 SAID = 0.01
-"""The share of tied pairs above which it is said: the treatment of ties can move the measures."""
+"""Share of tied pairs above which a note warns that ties can change the measures."""
 
 
 def tied_share(
     offsets: Int64[np.ndarray, " bounds"], scores: Float[np.ndarray, " candidates"]
 ) -> float:
-    """The share of all pairs of documents of one list whose scores are equal; 0 without pairs.
+    """Share of pairs of documents in the same list with equal scores; 0 without pairs.
 
     >>> tied_share(np.array([0, 3, 4]), np.array([1.0, 1.0, 2.0, 1.0]))
     0.3333333333333333
@@ -33,7 +33,7 @@ def tied_share(
 
 
 def tied_in_words(shares: Mapping[str, float]) -> list[str]:
-    """One sentence on the rankings with many tied pairs; none where there are few.
+    """One sentence on the rankings with many tied pairs, or none.
 
     >>> tied_in_words({"bm25": 0.123, "ql": 0.01})
     ['12.3 % of the pairs of bm25 have equal scores: how ties count can move the measures.']
@@ -49,7 +49,7 @@ def tied_in_words(shares: Mapping[str, float]) -> list[str]:
 
 
 def merged_in_words(name: str, documents: int) -> str:
-    """That reading scores made ties that the file does not have.
+    """Sentence on ties that are not in the file but come from double precision.
 
     >>> merged_in_words("mine.txt", 1).partition(" only ")[0]
     '1 document of mine.txt ties with another'

@@ -1,9 +1,8 @@
-"""Measures of users' own: a function of the labels in ranked order, beside those of the registry.
+"""User measures: functions of the labels in ranked order, in addition to the registry.
 
-What a list is worth where scores tie is the expected value over the orders of the tied documents:
-exact, by going through all distinct orders of their labels with their chances, where these are at
-most EXACT; else the mean over SAMPLED orders from one fixed seed, so that neither the order of a
-file nor the order shown has a say. Only positions that the function is shown count.
+Tied documents give the expected value over their orders. It is exact, over all distinct orders of
+labels, if these are at most EXACT. Else it is the mean over SAMPLED orders from one fixed seed, so
+that the input order plays no part. Only positions that the function reads count.
 """
 
 from collections import Counter
@@ -22,13 +21,13 @@ from shuffleproof.core.metrics.measure import ALIASES, EMPTY_VALUES, MEASURES, M
 from shuffleproof.core.seeds import generator
 
 EXACT = 1024
-"""Distinct orders of a list's tied labels that are all gone through."""
+"""Most distinct orders of a list's tied labels for an exact value."""
 
 SAMPLED = 256
-"""Orders that are drawn where there are more."""
+"""Number of sampled orders if there are more."""
 
 NAMED = ("cutoff", "judged")
-"""What a function is given beside the labels, where it has a parameter of that name."""
+"""Optional arguments of a function, passed if it has a parameter of that name."""
 
 _ROW = np.uint64(0xFFFFFFFF)
 _SCORE = np.uint64(32)
@@ -39,9 +38,9 @@ class UserMeasure:
     """A registered function.
 
     Attributes:
-        function: of the labels in ranked order, best first.
-        summary: what it is, in a sentence.
-        given: which of NAMED it takes.
+        function: function of the labels in ranked order, best first.
+        summary: description in a sentence.
+        given: names of NAMED that it takes.
     """
 
     function: Callable[..., Any]
@@ -53,7 +52,7 @@ class UserMeasure:
 def measure(
     name: str, function: Callable[..., Any], *, summary: str = "", version: str = "1"
 ) -> Any:
-    """Register a measure of one's own, so that every study takes it by its name.
+    """Register a user measure, so that every study accepts its name.
 
     The function gets the labels of a list in ranked order (read-only float32, the best document
     first) and returns a number; NaN leaves the query out of means. With `@10` behind the name it
@@ -61,22 +60,21 @@ def measure(
     parameter `judged` gets the labels of all documents of the query, the highest first. A grade
     below 0 counts as 0, as in every measure.
 
-    Its key follows from its source text, its default and closure values, and `version`: a study
-    that measures it is another study once one of them changes. Registered again under the same
-    name, it is replaced. Only this process knows it; stored results can be read everywhere.
+    Its key follows from its source text, its default and closure values, and `version`; a change
+    of one of them makes another study. A second registration under the same name replaces the
+    first. Only this process knows the function; stored results can be read everywhere.
 
     Args:
         name: letters, digits and `_`; by default the function's own name.
-        function: the measure; left out where `measure` is written above a function.
+        function: the measure; omitted if `measure` is used as a decorator.
         summary: a sentence; by default the first line of the function's docstring.
-        version: to be changed with what the source only names: helpers and globals of its module.
+        version: change it with helpers and globals of the module, which the key does not include.
 
     Returns:
-        The function as it is, or a decorator.
+        The unchanged function, or a decorator.
 
     Raises:
-        UsageError: a built-in name or one that cannot be written, or a function that needs other
-            values.
+        UsageError: a built-in or invalid name, or a function that needs other arguments.
 
     >>> @measure
     ... def good_at_top(labels, cutoff=None):
@@ -109,13 +107,13 @@ def measure(
 
 
 class EvaluatedMeasure:
-    """Values of a measure that is a function; the same labels in the same blocks are measured once.
+    """Values of a measure that is a function; equal labels in equal blocks are measured once.
 
     Args:
-        measure: of user code, or of `list_functions`.
+        measure: measure of user code, or of `list_functions`.
 
     Raises:
-        UsageError: it is not registered in this process, or in another version.
+        UsageError: it is not registered in this process, or only in another version.
     """
 
     def __init__(self, measure: Measure) -> None:
@@ -139,10 +137,10 @@ class EvaluatedMeasure:
         judged: tuple[np.ndarray, np.ndarray, np.ndarray],
         names: Sequence[str],
     ) -> Float64[np.ndarray, " lists"]:
-        """One value a list; arguments as those of `blocks.measure_blocks`, and the queries' ids.
+        """One value per list; arguments as in `blocks.measure_blocks`, and the queries' ids.
 
         Raises:
-            DataError: the function failed, or returned no finite number; the query is named.
+            DataError: the function failed for a query, or returned ±inf or no number.
         """
         (offsets, keys), (labels, starts, stops) = lists, judged
         results = np.empty(len(names))
@@ -190,7 +188,7 @@ class EvaluatedMeasure:
         try:
             answer = self._of.function(labels, **{name: extras[name] for name in self._of.given})
             value = float(answer)
-        except Exception as error:  # whatever somebody's function does
+        except Exception as error:  # user code may raise anything
             finding = f"the function failed: {user_code.failure(error)}"
             raise DataError(place, finding, "Mend it; it returns one number a list.") from error
         if np.isinf(value):
@@ -201,12 +199,12 @@ class EvaluatedMeasure:
 def orders_of(
     ranked: np.ndarray, bounds: np.ndarray, shown: int
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """The labels of the first positions in the orders that ties leave open, and their chances.
+    """Labels of the first positions in all orders of ties, with their probabilities.
 
     Args:
         ranked: labels in ranked order, sorted within each block of ties.
-        bounds: of the blocks.
-        shown: how many positions count.
+        bounds: bounds of the blocks.
+        shown: number of positions that count.
 
     >>> [(order.tolist(), chance) for order, chance in orders_of(
     ...     np.array([0.0, 0.0, 1.0]), np.array([0, 3]), 2)]
@@ -233,7 +231,7 @@ Prefix = tuple[tuple[float, ...], float]
 
 
 def _prefixes(counts: Mapping[float, int], places: int, size: int) -> Iterator[Prefix]:
-    """The distinct labels of the first places of a block in random order, with their chances."""
+    """Distinct labels of a block's first places in random order, with their probabilities."""
     if not places:
         yield (), 1.0
         return
@@ -247,7 +245,7 @@ def _prefixes(counts: Mapping[float, int], places: int, size: int) -> Iterator[P
 def _sampled_orders(
     ranked: np.ndarray, bounds: np.ndarray, depth: int
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Orders from one fixed seed: of equal labels in equal blocks they are the same."""
+    """Random orders from one fixed seed; equal labels in equal blocks give equal orders."""
     draws = generator(0, "ties of a measure of user code")
     blocks = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     for _ in range(SAMPLED):

@@ -1,1 +1,1 @@
-"""How a network is trained: recipe, loop, schedule, checkpoints."""
+"""Training of networks: recipe, loop, schedule, checkpoints."""

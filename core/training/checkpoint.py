@@ -1,4 +1,4 @@
-"""Checkpoints of a training: network, optimiser and plain facts in one file, written whole."""
+"""Checkpoints of a training: network, optimiser and plain values in one atomic file."""
 
 import json
 import os
@@ -24,12 +24,12 @@ def save(
     trained: NetworkAndOptimiser,
     more: Mapping[str, Tensor],
 ) -> None:
-    """Write a checkpoint over the one before.
+    """Write a checkpoint in place of the previous one.
 
     Args:
         workspace: a directory that outlives the process.
-        head: plain values; a checkpoint goes on only under the same `recipe`.
-        trained: the network and its optimiser, as they are now.
+        head: plain values; only a training with the same `recipe` can resume.
+        trained: the network and its optimiser.
         more: other tensors.
     """
     network, optimiser = trained
@@ -44,7 +44,7 @@ def save(
     }
     fresh = workspace / f"{FILE}.new"
     with checkpoint_errors(workspace / FILE):
-        workspace.mkdir(parents=True, exist_ok=True)  # who did this too ended it
+        workspace.mkdir(parents=True, exist_ok=True)  # a finished twin process may have removed it
         save_file(copies, fresh, metadata={"run": json.dumps(head)})
         with fresh.open("rb+") as written:
             os.fsync(written.fileno())
@@ -54,10 +54,10 @@ def save(
 def restore(
     workspace: Path, recipe: Mapping[str, Any], trained: NetworkAndOptimiser
 ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """Bring a network and its optimiser to where the last checkpoint left them.
+    """Load the last checkpoint into a network and its optimiser.
 
     Returns:
-        Head and other tensors of the checkpoint; None where there is none, and nothing changed.
+        Head and other tensors of the checkpoint; None if there is none (nothing changes).
 
     Raises:
         ArtefactError: the checkpoint belongs to another recipe, or cannot be read.

@@ -1,4 +1,4 @@
-"""Work on a GPU recorded once and launched as a whole: CUDA graphs."""
+"""CUDA graphs: GPU work recorded once and launched as a whole."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Graphs:
-    """CUDA graphs that share one pool of memory."""
+    """CUDA graphs that share one memory pool."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -15,7 +15,7 @@ class Graphs:
         self.side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def warmed(self, work: Callable[[], Tensor]) -> Tensor:
-        """Do the work on the side, so that nothing of it belongs to the stream recorded."""
+        """Run the work on a side stream, outside of the recorded stream."""
         main = torch.cuda.current_stream(self.device)
         self.side.wait_stream(main)
         with torch.cuda.stream(self.side):
@@ -24,7 +24,7 @@ class Graphs:
         return done
 
     def record(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """Capture the work."""
+        """Record the work; return a function that replays it."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.device(self.device), torch.cuda.graph(graph, pool=self.pool):
             done = work()

@@ -1,8 +1,8 @@
 """The training loop: a generator of reports, step by step; the caller prints, plots or stops.
 
-Whatever is drawn in an epoch is drawn from (seed, epoch), and everything an epoch leaves behind is
-one safetensors file, written beside the old one and renamed over it: a run that is killed and
-resumed takes the same steps as one that was left alone.
+All draws of an epoch come from (seed, epoch). The state after an epoch is one safetensors file,
+written next to the old one and renamed over it. So a killed and resumed run takes the same steps as
+an uninterrupted one.
 """
 
 import math
@@ -40,12 +40,12 @@ from shuffleproof.core.training.step import Steps, plan_step, training_steps
 
 
 def learning_rate(recipe: TrainingRecipe, share: float, decays: int = 0) -> float:
-    """The learning rate of one step.
+    """Learning rate of one step.
 
     Args:
-        recipe: names the schedule.
-        share: how much of the run is over, in [0, 1).
-        decays: how often the stall schedule lowered the rate.
+        recipe: recipe with the schedule.
+        share: finished share of the run, in [0, 1).
+        decays: number of decays by the stall schedule.
 
     >>> recipe = TrainingRecipe(learning_rate=1.0, schedule="cosine", warm_up=0.5)
     >>> [round(learning_rate(recipe, share), 3) for share in (0.1, 0.5, 0.75)]
@@ -63,15 +63,15 @@ def learning_rate(recipe: TrainingRecipe, share: float, decays: int = 0) -> floa
 
 @dataclass(frozen=True, eq=False)
 class RunState:
-    """What a run knows between two epochs.
+    """State of a run between two epochs.
 
     Attributes:
-        epoch: finished epochs.
-        best_epoch: the epoch (1-based) that the selection likes best; 0 before the first.
+        epoch: number of finished epochs.
+        best_epoch: best epoch (1-based) by the selection; 0 before the first.
         best_value: its value; larger is better.
         best_weights: its weights.
-        losses: training losses of the epochs before, as many as the stall schedule looks at.
-        decays: how often it lowered the rate.
+        losses: training losses of the last epochs, for the stall schedule.
+        decays: number of decays of the rate.
     """
 
     epoch: int = 0
@@ -82,7 +82,7 @@ class RunState:
     decays: int = 0
 
     def after_loss(self, recipe: TrainingRecipe, loss: float) -> "RunState":
-        """The state after an epoch with this training loss.
+        """State after an epoch with this training loss.
 
         >>> recipe, state = TrainingRecipe(schedule="stall", stall_epochs=2), RunState()
         >>> for loss in (1.0, 0.5, 0.7, 1.2):
@@ -97,7 +97,7 @@ class RunState:
 
 
 PLAIN = ("epoch", "best_epoch", "best_value")
-"""Numbers of a `RunState`."""
+"""Numeric fields of a `RunState`."""
 
 
 def save(
@@ -106,7 +106,7 @@ def save(
     state: RunState,
     trained: checkpoint.NetworkAndOptimiser,
 ) -> None:
-    """Write a checkpoint of a run over the one before."""
+    """Write a checkpoint of a run in place of the previous one."""
     head = {"recipe": recipe, **{name: getattr(state, name) for name in PLAIN}}
     head["schedule"] = {"losses": state.losses, "decays": state.decays}
     best = {f"best/{name}": value for name, value in state.best_weights.items()}
@@ -116,7 +116,7 @@ def save(
 def restore(
     workspace: Path, recipe: dict[str, Any], trained: checkpoint.NetworkAndOptimiser
 ) -> RunState:
-    """The state that the last checkpoint holds, network and optimiser as they were then."""
+    """State of the last checkpoint, also loaded into network and optimiser; else a new state."""
     found = checkpoint.restore(workspace, recipe, trained)
     if found is None:
         return RunState()
@@ -130,13 +130,13 @@ def restore(
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What a network is trained and selected on; features are normalised.
+    """Lists to train and to select a network on; features are normalised.
 
     Attributes:
-        name: what errors call the network.
+        name: name of the network in errors.
         train: training lists, on the network's device.
-        valid: validation lists, there too.
-        judged: the validation lists as the measures see them, in the order held.
+        valid: validation lists, on the same device.
+        judged: validation lists for the measures, in the same order.
     """
 
     name: str
@@ -148,16 +148,16 @@ class TrainingData:
 def train(
     network: Network, data: TrainingData, recipe: TrainingRecipe, workspace: Path | None = None
 ) -> Generator[Progress, None, RunState]:
-    """Train a network in place; at the end it holds the best epoch's weights.
+    """Train a network in place; it ends with the best epoch's weights.
 
-    Reports every step, and after each epoch `loss` (the mean of its lists), `valid` (NDCG@10, or
-    the negative loss: larger is better) and `best_epoch`; `documents_at_once` where memory ran out.
+    Reports every step. After each epoch reports `loss` (mean over its lists), `valid` (NDCG@10, or
+    the negative loss: larger is better) and `best_epoch`; `documents_at_once` if memory ran out.
 
     Args:
-        network: with its first weights.
-        data: lists to learn from and to select on.
-        recipe: how.
-        workspace: where checkpoints go, and where a killed run is resumed from.
+        network: network with its first weights.
+        data: lists to train and to select on.
+        recipe: recipe of the training.
+        workspace: folder of checkpoints, from which a killed run resumes.
 
     Raises:
         DataError: no training list has a document.
@@ -174,11 +174,12 @@ def train(
     while state.epoch < recipe.epochs and not _out_of_patience(state, recipe):
         start = time.perf_counter()
         total, lists = yield from _epoch(steps, (recipe, state))
-        loss = float(total) / lists  # here the device is waited for
+        loss = float(total) / lists  # waits for the device
         seconds = time.perf_counter() - start
         if not math.isfinite(loss):
             raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
-        with threads_worth(steps.work):  # a validation that sums otherwise may choose another epoch
+        # Same threads as in the steps: other sums could select another epoch.
+        with threads_worth(steps.work):
             valid = _selection_value(network, data, recipe)
         state = _after(state, network, valid).after_loss(recipe, loss)
         if workspace is not None:
@@ -193,9 +194,9 @@ def train(
 def _epoch(
     steps: Steps, plan: tuple[TrainingRecipe, RunState]
 ) -> Generator[Progress, None, tuple[Tensor, int]]:
-    """One epoch of steps; the summed loss of its lists, on the device, and how many there were.
+    """Steps of one epoch; returns the summed loss of its lists, on the device, and their number.
 
-    Whoever waits between two steps changes none of them: their draws are the epoch's own.
+    Other draws of the caller between two steps change nothing: the epoch has its own generator.
     """
     recipe, state = plan
     network, held_lists = steps.network, steps.lists
@@ -232,7 +233,7 @@ def _batches(
 
 
 def _selection_value(network: Network, data: TrainingData, recipe: TrainingRecipe) -> float:
-    """The value that the best epoch has most of."""
+    """Value of the selection on the validation lists; larger is better."""
     network.eval()
     if recipe.selection == "valid-loss":
         return -_valid_loss(network, data.valid, recipe)

@@ -1,7 +1,7 @@
-"""How a network meets its batches: built from a config, run on held lists, numbers back.
+"""Networks and their batches: construction from a config, scores and embeddings of held lists.
 
-Scoring is exact float32 (TF32 off) unless bf16 is asked for; every batch stays under a budget of
-documents, and the networks never see where it came from.
+Scoring is exact float32 (TF32 off) unless bf16 is chosen. Every batch stays below a budget of
+documents.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,15 +33,15 @@ Network = SetRank | DLCM | GSF | UnivariateNet
 Precision = Literal["fp32", "bf16", "auto"]
 
 BUDGET = {"cpu": 4096, "cuda": 262_144}
-"""Padded documents a scoring batch, by kind of device; less where memory once ran out."""
+"""Padded documents per scoring batch, by kind of device; lowered when memory runs out."""
 
 
 def built(config: Architecture, features: int, seed: int) -> Network:
-    """A network with its first weights, drawn from the seed; the global generator stays as it was.
+    """Network with first weights drawn from the seed; the global generator does not change.
 
     Args:
         config: the architecture.
-        features: features of a document.
+        features: number of features of a document.
         seed: master seed; the same seed gives the same weights on every machine.
     """
     with torch.random.fork_rng(devices=[]):
@@ -60,9 +60,9 @@ def built(config: Architecture, features: int, seed: int) -> Network:
 def scores_of(
     network: Network, batch: ListBatch, start: Int64[Tensor, " lists"] | None = None
 ) -> Float[Tensor, "lists docs"]:
-    """The network's scores of a batch of feature vectors; what stands at padding is undefined."""
+    """Scores of a batch of feature vectors; values at pads are undefined."""
     if isinstance(network, UnivariateNet | DLCM):
-        # Pads have no part in the statistics of a batch; DLCM makes its products step by step.
+        # The host knows these sizes: reading them from the mask would wait for the device.
         known = batch.lengths if isinstance(network, DLCM) else int(batch.lengths.sum())
         scores: Tensor = network(batch.features, None if batch.full else batch.mask, known)
         return scores
@@ -75,7 +75,7 @@ def embedded_scores(
     batch: ListBatch,
     start: Int64[Tensor, " lists"] | None = None,
 ) -> Float[Tensor, "lists docs"]:
-    """The scores of documents that were embedded before."""
+    """Scores of documents from their embeddings."""
     mask = None if batch.full else batch.mask
     if isinstance(network, SetRank):
         ordinals = None
@@ -95,10 +95,10 @@ def sampled_starts(
     lengths: Int64[np.ndarray, " lists"],
     generator: np.random.Generator,
 ) -> Int64[np.ndarray, " lists"] | None:
-    """What a training step draws for each of its lists; None where it draws nothing.
+    """Random number of each list in a training step; None if the network needs none.
 
-    The rank that SetRank's ordinals start from (relative sampling), or what shuffles the places
-    before GSF's groups are formed.
+    It is the first rank of SetRank's ordinals (relative sampling), or the seed of the shuffle that
+    precedes GSF's groups.
     """
     if isinstance(config, SetRankConfig) and config.rankings and config.relative_ordinals:
         return generator.integers(0, config.ordinals - lengths + 1)
@@ -108,7 +108,7 @@ def sampled_starts(
 
 
 def check_lengths(name: str, config: Architecture, lengths: Int64[np.ndarray, " lists"]) -> None:
-    """Refuse lists that are longer than the table of ordinals.
+    """Check that no list is longer than the table of ordinals.
 
     Raises:
         DataError: a list has more candidates than the network has ordinals.
@@ -123,15 +123,15 @@ def check_lengths(name: str, config: Architecture, lengths: Int64[np.ndarray, " 
 def held_scores(
     network: Network, lists: HeldLists, precision: Precision = "fp32", *, embedded: bool = False
 ) -> Float[np.ndarray, " candidates"]:
-    """The score of every candidate of held lists, in the order held.
+    """Score of every candidate of held lists, in their order.
 
-    In float64 where features and network are, else in float32.
+    In float64 if features and network are, else in float32.
 
     Args:
-        network: on the device of the lists.
+        network: network on the device of the lists.
         lists: lists of features, or of embedded documents.
-        precision: fp32 is exact; bf16 moves positions.
-        embedded: the lists hold what `embed` returned.
+        precision: fp32 is exact; bf16 changes positions.
+        embedded: True if the lists hold results of `embed`.
     """
 
     def scored(budget: int) -> Tensor:
@@ -158,7 +158,7 @@ def held_scores(
 def held_embeddings(
     network: Network, features: Float32[Tensor, "slots features"], precision: Precision = "fp32"
 ) -> Float[Tensor, "slots width"]:
-    """What the network makes of each document alone."""
+    """Embedding of each document by itself."""
 
     def embedded(budget: int) -> Tensor:
         with arithmetic(precision, features.device.type):
@@ -170,17 +170,17 @@ def held_embeddings(
 
 
 def budgeted(work: Callable[[int], Tensor], longest: int, device: torch.device) -> Tensor:
-    """The work done with as many padded documents at once as the device can hold.
+    """Result of work done with as many padded documents per batch as the device can hold.
 
-    A budget that was too large once is not tried again in this process.
+    A budget that was too large is not tried again in this process.
 
     Args:
-        work: does everything from the beginning with such a budget.
-        longest: documents of the longest list.
-        device: where.
+        work: function that does all the work with a given budget.
+        longest: number of documents of the longest list.
+        device: device of the work.
 
     Raises:
-        DataError: there is no memory for a single list.
+        DataError: a single list does not fit into memory.
     """
     budget = BUDGET[device.type]
     done, fitting = within_memory(work, budget, longest, str(device))
@@ -189,14 +189,14 @@ def budgeted(work: Callable[[int], Tensor], longest: int, device: torch.device) 
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """A copy of the network's weights, on the host."""
+    """Copy of the network's weights on the host."""
     state = network.state_dict()
     return {name: value.detach().to("cpu", copy=True) for name, value in state.items()}
 
 
 @contextmanager
 def arithmetic(precision: Precision, device: str) -> Iterator[None]:
-    """Float32 without TF32 or bf16 shortcuts, or bf16 autocast where that is asked for.
+    """Context of exact float32 (no TF32), or of bf16 autocast if it is chosen.
 
     Args:
         precision: auto means bf16 on a GPU that multiplies in it.

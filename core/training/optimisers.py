@@ -1,7 +1,7 @@
 """PyTorch's optimisers without its compiler, which takes as long to import as PyTorch itself.
 
-A method of `torch.optim` imports `torch._dynamo` when it is first called, so that programs that are
-compiled leave it out. Ours are not compiled: the methods below these decorators do the same.
+Decorators of `torch.optim` import `torch._dynamo` at the first call, only to exclude methods from
+compiled programs. Nothing is compiled here, so the undecorated methods do the same.
 """
 
 import inspect
@@ -16,7 +16,7 @@ DECORATED = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 @cache
 def without_compiler(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
-    """A class of optimisers that take the same steps and do not import the compiler.
+    """Class of optimisers that take the same steps without importing the compiler.
 
     >>> parameter = torch.nn.Parameter(torch.ones(1))
     >>> optimiser = without_compiler(torch.optim.SGD)([parameter], lr=0.25)

@@ -1,7 +1,7 @@
-"""How a network is trained, as a frozen value; loads without torch.
+"""Training recipes as frozen values; loads without torch.
 
-Presets stand under the dataclass, one table a family of networks; what paper and released code
-do is in PAPERS.md, what neither says is said here.
+Presets are below the dataclass, one table per family of networks. PAPERS.md describes papers and
+released code; comments here mark settings that neither gives.
 """
 
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ from shuffleproof.core.parameters import check, parameter
 class TrainingRecipe:
     """Loss, optimiser, schedule, batches, selection and seed of a training run.
 
-    An epoch is one pass over the training lists, or `steps_per_epoch` batches; after each one the
-    network is measured on the validation lists, and the best epoch's network is the result.
+    An epoch is one pass over the training lists, or `steps_per_epoch` batches. After each epoch the
+    network is measured on the validation lists; the result is the best epoch's network.
 
     >>> TrainingRecipe(learning_rate=0.01).optimiser
     'adam'
@@ -114,7 +114,7 @@ class TrainingRecipe:
         check(self)
 
     def loss_options(self) -> dict[str, Option]:
-        """The fields that the chosen loss takes.
+        """Fields that are options of the chosen loss.
 
         >>> TrainingRecipe(loss="softrank").loss_options()
         {'deviation': 0.1, 'unit_norm': False}
@@ -166,14 +166,14 @@ _DLCM = TrainingRecipe(
     normalisation="min-max",
 )
 DLCM_TRAINING: dict[str, TrainingRecipe] = {
-    # The paper's own optimiser is the released one; it is restated here as PAPERS.md has it.
+    # Paper and released code have the same optimiser (PAPERS.md).
     "paper": _DLCM,
     "released": _DLCM,
     "tuned": replace(SETRANK_TRAINING["tuned"], weight_decay=0.0),
     "small": replace(SETRANK_TRAINING["small"], learning_rate=0.005),
 }
 
-# Ours throughout: the papers of these nets tell neither an optimiser nor a selection of today.
+# All settings are ours: the papers of these networks give no current optimiser or selection.
 UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
     "paper": TrainingRecipe(loss="softmax-ce", least_steps=25),
     "released": TrainingRecipe(
@@ -206,4 +206,4 @@ UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
 GROUP_TRAINING = UNIVARIATE_TRAINING | {
     "tuned": replace(UNIVARIATE_TRAINING["tuned"], learning_rate=0.005, weight_decay=0.1)
 }
-"""Of groupwise nets; a univariate net is one whose groups have one document."""
+"""Presets of groupwise networks; a univariate network is one with groups of one document."""

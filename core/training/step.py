@@ -1,7 +1,7 @@
-"""The steps of an epoch: their draws lie on the device beforehand, and no step asks it anything.
+"""Training steps: their draws are on the device beforehand, so that no step waits for it.
 
-A step's gradient is computed at once or, where memory runs out, in parts that are added up. Where
-there is a recorder (`graphs.py`), steps of a shape seen before are recorded and replayed.
+A step's gradient is computed at once or, if memory runs out, as a sum over parts. With a recorder
+(`graphs.py`), steps of a shape seen before are recorded and replayed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,20 +26,20 @@ from shuffleproof.core.training.recipe import TrainingRecipe
 from shuffleproof.core.training.within_memory import within_memory
 
 SEEN_BEFORE = 2
-"""Steps of a shape that are taken as they come before the next one is recorded."""
+"""Number of plain steps of a shape before the next one is recorded."""
 
 RECORDINGS = 16
-"""Shapes that are recorded at most: each keeps its memory."""
+"""Most recorded shapes, since each recording holds its memory."""
 
 
 class Step(NamedTuple):
-    """What one step is made of.
+    """Lists and draws of one step.
 
     Attributes:
-        chosen: its lists, on the host.
-        placed: the same on the device.
-        factors: of every feature of a list, 0 where it is hidden; None: nothing is hidden.
-        starts: from `sampled_starts`, on the device; None where nothing is drawn.
+        chosen: indexes of its lists, on the host.
+        placed: the same indexes on the device.
+        factors: factor of every feature of a list, 0 if it is hidden; None: no hidden features.
+        starts: from `sampled_starts`, on the device, or None.
     """
 
     chosen: Int64[np.ndarray, " chosen"]
@@ -48,13 +48,13 @@ class Step(NamedTuple):
     starts: Int64[Tensor, " chosen"] | None
 
     def parts(self, most: int) -> Iterator["Step"]:
-        """Runs of at most so many lists."""
+        """Parts of at most `most` lists."""
         for first in range(0, len(self.chosen), most):
             run = slice(first, first + most)
             yield self._with(self.chosen[run], itemgetter(run))
 
     def twin(self) -> "Step":
-        """The same in memory of its own."""
+        """Copy with new device memory."""
         return self._with(self.chosen, Tensor.clone)
 
     def _with(
@@ -65,7 +65,7 @@ class Step(NamedTuple):
         return Step(chosen, change(self.placed), factors, starts)
 
     def copied(self, source: "Step") -> None:
-        """Take over what another step of the same shape has on the device."""
+        """Copy the device data of another step of the same shape into this one."""
         for mine, other in zip(self[1:], source[1:], strict=True):
             if mine is not None and other is not None:
                 mine.copy_(other)
@@ -78,14 +78,14 @@ def plan_step(
     config: Any,
     draws: np.random.Generator,
 ) -> list[Step]:
-    """The steps of an epoch: all that they draw goes to the device at once.
+    """Steps of an epoch; all their draws are copied to the device together.
 
     Args:
-        lists: that are learnt from.
-        plan: the lists of each step.
-        recipe: says how much is hidden.
-        config: the network's.
-        draws: the epoch's own.
+        lists: training lists.
+        plan: indexes of the lists of each step.
+        recipe: recipe with the share of hidden features.
+        config: architecture of the network.
+        draws: generator of the epoch.
     """
     factors, starts = [], []
     for chosen in plan:
@@ -116,11 +116,10 @@ def plan_step(
 def kept_features(
     shape: tuple[int, int, int], share: float, draws: np.random.Generator
 ) -> Float[np.ndarray, "lists 1 features"]:
-    """Factors of the features: some 0 in all documents of a list, the others enlarged as much.
+    """Factors of the features: 0 for hidden ones of a list, 1 / (1 − share) for the others.
 
-    Features are centred or small, so that 0 says little; what is hidden is drawn for each list
-    anew, and documents of a list stay comparable (dropout, Srivastava et al., JMLR 2014, of whole
-    columns).
+    This is dropout (Srivastava et al., JMLR 2014) of whole columns, drawn for each list, so that
+    documents of a list stay comparable. Features are centred or small, so that 0 is neutral.
     """
     factors: Float[np.ndarray, "lists 1 features"] = (draws.random(shape) >= share).astype(
         np.float32
@@ -130,15 +129,15 @@ def kept_features(
 
 @dataclass(eq=False)
 class Steps:
-    """Takes the training steps of one network.
+    """Training steps of one network.
 
     Attributes:
-        network: trained in place.
-        lists: that are learnt from, on the network's device.
-        recipe: how.
+        network: network, trained in place.
+        lists: training lists, on the network's device.
+        recipe: recipe of the training.
         optimiser: from `optimiser_of`.
-        recorder: records steps; None: every step is taken as it comes.
-        most: padded documents whose gradient is computed at once; None: a step's.
+        recorder: recorder of steps; None: all steps are plain.
+        most: most padded documents per gradient computation; None: all of a step.
         work: parameters times lists of a batch.
     """
 
@@ -159,18 +158,18 @@ class Steps:
 
     @property
     def reduced(self) -> dict[str, float]:
-        """How many documents are computed at once, where memory ran out."""
+        """Documents per gradient computation, if memory ran out; else empty."""
         return {} if self.most is None else {"documents_at_once": float(self.most)}
 
     def take(self, step: Step, rate: float) -> Float[Tensor, ""]:
-        """One step; the mean loss of its lists, on the device.
+        """Take one step; return the mean loss of its lists, on the device.
 
         Raises:
-            DataError: there is no memory for a single list.
+            DataError: a single list does not fit into memory.
         """
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
+                group["lr"].fill_(rate)  # in place: a recording reads this tensor
             else:
                 group["lr"] = rate
         with threads_worth(self.work):
@@ -181,16 +180,16 @@ class Steps:
             return self._in_parts(step)
 
     def _recorded(self, step: Step, recorder: Graphs) -> Tensor | None:
-        """The step by a recording; None: it is to be taken otherwise, and nothing was done."""
+        """Take the step by a recording; None: nothing was done, take a plain step."""
         shape = self._shape(step)
         if shape not in self._recordings:
             self._seen[shape] = self._seen.get(shape, 0) + 1
             if self._seen[shape] <= SEEN_BEFORE or len(self._recordings) >= RECORDINGS:
                 return self._warmed(step, recorder)
-            twin = step.twin()
+            twin = step.twin()  # a graph replays fixed addresses: it reads the twin's memory
             try:
                 self._recordings[shape] = twin, recorder.record(lambda: self._whole(twin))
-            except RuntimeError:  # no memory for it, or something that cannot be recorded
+            except RuntimeError:  # out of memory, or an operation that cannot be recorded
                 self._without_recorder()
                 return None
         twin, replay = self._recordings[shape]
@@ -209,7 +208,7 @@ class Steps:
         self._recordings.clear()
 
     def _shape(self, step: Step) -> tuple[Any, ...]:
-        """All that the host decides a step by: steps of equal shape launch the same work."""
+        """Key of all host decisions in a step: steps with equal keys launch the same kernels."""
         lengths = self.lists.lengths[step.chosen]
         longest = int(lengths.max())
         full = bool((lengths == longest).all())
@@ -218,7 +217,7 @@ class Steps:
         return len(lengths), longest, full, ties, lengths.tobytes() if by_length else b""
 
     def _whole(self, step: Step) -> Tensor:
-        """The step at once."""
+        """Take the step in one part."""
         self.optimiser.zero_grad(set_to_none=True)
         loss = self._losses(step).mean()
         torch.autograd.backward(loss)
@@ -226,7 +225,7 @@ class Steps:
         return loss.detach()
 
     def _in_parts(self, step: Step) -> Tensor:
-        """The step in as few parts as memory allows; it starts again where memory runs out."""
+        """Take the step in as few parts as memory allows, starting again if memory runs out."""
         longest = int(self.lists.lengths[step.chosen].max())
         padded = longest * len(step.chosen)
         budget = padded if self.most is None else min(padded, self.most)
@@ -240,7 +239,7 @@ class Steps:
         return loss
 
     def _gradient(self, step: Step, most: int) -> Tensor:
-        """Make the gradient of the mean loss, so many lists at once; that loss."""
+        """Compute the gradient of the mean loss, `most` lists at a time; return that loss."""
         self.optimiser.zero_grad(set_to_none=True)
         lists = len(step.chosen)
         if lists <= most:
@@ -249,6 +248,7 @@ class Steps:
             return loss.detach()
         total = torch.zeros((), device=step.placed.device)
         for part in step.parts(most):
+            # Divided by all lists of the step: the parts' gradients add up to that of the mean.
             loss = self._losses(part).sum() / lists
             torch.autograd.backward(loss)
             total += loss.detach()
@@ -271,12 +271,12 @@ class Steps:
 def optimiser_of(
     network: Network, recipe: TrainingRecipe, *, recorded: bool = False
 ) -> torch.optim.Optimizer:
-    """The recipe's optimiser; all parameters are updated by one kernel where there is one.
+    """Optimiser of a recipe; updates all parameters in one fused kernel if possible.
 
     Args:
-        network: whose parameters it changes.
-        recipe: says which.
-        recorded: keep rate and step count on the device, where a recorded step reads them.
+        network: network with the parameters.
+        recipe: recipe of the training.
+        recorded: True to hold rate and step count on the device, for recorded steps.
     """
     parameters = list(network.parameters())
     device, rate = parameters[0].device, recipe.learning_rate

@@ -1,4 +1,4 @@
-"""Work in parts that fit into the memory of a device: half the budget where it runs out."""
+"""Work in parts that fit into a device's memory: the budget is halved when memory runs out."""
 
 import logging
 from collections.abc import Callable
@@ -15,16 +15,16 @@ LOG = logging.getLogger("shuffleproof.training")
 def within_memory(
     work: Callable[[int], Outcome], budget: int, longest: int, device: str
 ) -> tuple[Outcome, int]:
-    """The work done with the budget or, where memory does not suffice, with half of it, and so on.
+    """Result of work done with the budget or, if memory runs out, with half of it, and so on.
 
     Args:
-        work: does everything from the beginning, at most so many padded documents at once.
-        budget: documents at once, at first.
-        longest: documents of the longest list, below which no list can be parted.
-        device: where memory may run out.
+        work: function that does all the work with a budget of padded documents per batch.
+        budget: first budget, in documents.
+        longest: number of documents of the longest list, the least budget.
+        device: name of the device in messages.
 
     Returns:
-        What the work returned, and the budget that it was done with.
+        Result of the work, and the budget that sufficed.
 
     Raises:
         DataError: a single list does not fit.
@@ -37,7 +37,7 @@ def within_memory(
                 finding = f"no memory for one list of {longest} documents"
                 remedy = "Cut the lists (--depth), take a smaller network, or --device cpu."
                 raise DataError(device, finding, remedy) from error
-        # Out of the handler: the error would keep all tensors of the failed work alive.
+        # Outside the handler: the error would hold all tensors of the failed work.
         before, budget = budget, max(longest, budget // 2)
         LOG.warning(
             "the memory of %s does not hold %s documents at once: going on with %s (slower)",

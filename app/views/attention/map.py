@@ -1,4 +1,4 @@
-"""One map of a list's weights: what is asked for it, how it is laid out, a cell of it."""
+"""One attention map of a list: request, layout and details of a cell."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -24,18 +24,18 @@ WORK = "shuffleproof.core.answers.attention"
 
 @dataclass(frozen=True, eq=False)
 class Overview:
-    """A list's weights before and after a change, but the maps themselves.
+    """Facts of a list's weights before and after a change, without the maps.
 
     Attributes:
-        kinds: (name, blocks, heads) of every map that there is.
-        documents: names, in the order of the initial ranking; so is everything by document.
+        kinds: (name, blocks, heads) of every available map.
+        documents: names, in the order of the initial ranking, as all values by document.
         labels: grades.
-        ranks: under the initial ranking before and after, from 0; −1: taken out.
-        scores: before and after; NaN: taken out.
+        ranks: under the initial ranking before and after, from 0; −1: removed.
+        scores: before and after; NaN: removed.
         shown: the document at each position, before and after.
         changes: (kind, block, largest change).
         reads: what the ranker declares to read.
-        came: how many documents the change added.
+        came: number of documents that the change added.
     """
 
     kinds: Sequence[tuple[str, int, int]]
@@ -50,7 +50,7 @@ class Overview:
 
     @property
     def gone(self) -> int:
-        """How many documents the change took out."""
+        """Number of documents that the change removed."""
         return int((self.ranks[1] < 0).sum())
 
     def size(self, kind: str) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class Overview:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def overview(query_list: List, ranker: str, change: str) -> Overview:
-    """What there is to see of a list by the ranker with this key under a change, a `ListEdit`.
+    """Overview of a list for the ranker with this key, under a change (a `ListEdit`).
 
     Raises:
         ScoringError: the process has no answer.
@@ -78,7 +78,7 @@ def overview(query_list: List, ranker: str, change: str) -> Overview:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def heads(query_list: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]]:
-    """Every head of a list as it is: its numbers, and a picture of each of the first kind by block.
+    """Numbers of every head for the unchanged list; pictures of the first kind's heads, by block.
 
     Raises:
         ScoringError: the process has no answer.
@@ -90,7 +90,7 @@ def heads(query_list: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]
 
 @dataclass(frozen=True)
 class WantedMap:
-    """Which map: kind, block and head (None: the mean over the heads), from 0."""
+    """Choice of a map: kind, block and head from 0 (head None: the mean over the heads)."""
 
     kind: str
     block: int
@@ -98,11 +98,11 @@ class WantedMap:
 
     @property
     def of(self) -> MapKind:
-        """What the kind is."""
+        """Properties of the kind."""
         return KINDS[self.kind]
 
     def words(self, blocks: int, heads: int) -> str:
-        """The map in words, as far as there is a choice."""
+        """Name of the map; parts without a choice are left out."""
         parts = [self.of.words]
         parts += [f"block {self.block + 1}"] if blocks > 1 else []
         if heads > 1:
@@ -147,7 +147,7 @@ MOST_CELLS = 100
 """Documents, points or units drawn along an axis; the first ones of longer lists."""
 
 MOST = 8
-"""Documents in the list of those looked at most."""
+"""Number of documents in the table of the most attended ones."""
 
 SORTED: dict[Sorting, str] = {
     "label": "best label first",
@@ -160,20 +160,20 @@ AXES = {
 }  # fmt: skip
 ITEMS = {"points": "induced point", "units": "unit", "heads": "hidden unit"}
 FLAT = 1 / 3
-"""Maps whose smallest number is above this share of the largest are coloured from the smallest."""
+"""A map is coloured from its smallest value if that exceeds this share of the largest value."""
 
 LEAST_SPAN = 0.01
-"""A difference is coloured against at least this share of the largest weight: rounding is pale."""
+"""Least span of a difference's colours, as a share of the largest weight: rounding is pale."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How a map is looked at.
+    """View of a map.
 
     Attributes:
         look: a name of LOOKS.
         sorting: of documents.
-        cell: row and column item that is open.
+        cell: row and column item of the open cell.
     """
 
     look: str
@@ -183,7 +183,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class MapLayout:
-    """A map ready to be drawn: its cells, the item at each place, documents that are not drawn."""
+    """A map ready to draw: cells, the item at each place, number of documents left out."""
 
     cells: Cells
     rows: np.ndarray
@@ -201,7 +201,7 @@ def lay_out(
     rows, columns = down[:MOST_CELLS], across[:MOST_CELLS]
     drawn = [weights[np.ix_(rows, columns)] for weights in maps]
     values, signed = drawn[0], float(before.min(initial=0.0)) < 0
-    span = max(map(_largest, drawn)) or 1.0
+    span = max(map(_largest, drawn)) or 1.0  # before and after share one colour scale
     if view.look == "difference":
         values, signed = drawn[1] - drawn[0], True
         span = max(_largest(values), LEAST_SPAN * span)
@@ -220,18 +220,18 @@ def lay_out(
 
 
 def _foot(drawn: list[np.ndarray]) -> float:
-    """Where the colours begin: at 0, or at the smallest number where all are far above it."""
+    """Lower end of the colours: 0, or the smallest value if all values are far above 0."""
     low = min(float(np.fmin.reduce(weights, axis=None, initial=np.inf)) for weights in drawn)
     return low if FLAT * max(map(_largest, drawn)) < low < np.inf else 0.0
 
 
 def _largest(values: np.ndarray) -> float:
-    """The largest size of a number; 0 where there is none."""
+    """Largest absolute value; 0 for no values."""
     return float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
 
 
 def _order(seen: Overview, before: np.ndarray, what: str, axis: int, view: View) -> np.ndarray:
-    """The item at each place of an axis."""
+    """Item at each place of an axis."""
     if what == "documents":
         return sorted_documents(view.sorting, seen.labels, seen.scores[0], seen.shown[0])
     if what == "units":
@@ -240,7 +240,7 @@ def _order(seen: Overview, before: np.ndarray, what: str, axis: int, view: View)
 
 
 def _ring(rows: np.ndarray, columns: np.ndarray, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """The places of the open cell; None: it is not drawn."""
+    """Row and column of the open cell in the drawn map; None: it is not drawn."""
     places = [
         np.flatnonzero(axis == item) for axis, item in zip((rows, columns), cell, strict=True)
     ]
@@ -258,7 +258,7 @@ def _side(seen: Overview, items: np.ndarray, what: str, does: str, view: View) -
 
 
 def take(map_: MapLayout) -> Callable[[], None]:
-    """A click opens its cell."""
+    """Callback of a click, which opens the clicked cell."""
 
     def taken() -> None:
         points = st.session_state[CHART]["selection"]["points"]
@@ -273,7 +273,7 @@ def take(map_: MapLayout) -> Callable[[], None]:
 
 
 def pair_in_address(name: str, limits: Sequence[int]) -> tuple[int, int] | None:
-    """Two whole numbers below the limits from the address; what is no such pair is taken out."""
+    """Two whole numbers below the limits, from the address; an invalid pair is removed from it."""
     left, _, right = st.query_params.get(name, "").partition(".")
     if is_count(left) and is_count(right) and int(left) < limits[0] and int(right) < limits[1]:
         return int(left), int(right)
@@ -285,7 +285,7 @@ def opened_cell(
     query_list: List, seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap,
     cell: tuple[int, int],
 ) -> None:  # fmt: skip
-    """Draw what is behind a cell: both documents, their ranks, their features that differ most."""
+    """Draw a cell's details: both documents, their ranks, the features that differ most."""
     sides = list(zip((wanted.of.rows, wanted.of.columns), cell, strict=True))
     names = [
         seen.documents[item] if what == "documents" else f"{ITEMS[what]} {item + 1}"
@@ -321,7 +321,7 @@ def opened_cell(
 
 
 def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
-    """The documents of a cell as columns, so that both fit on a phone."""
+    """Documents of a cell as columns, so that both fit on a phone."""
     table, _ = captions.with_captions(documents_table(seen, list(dict.fromkeys(items))))
     if len(table) == 2:
         table.loc[1, "document"] = _apart(*table["document"])
@@ -329,7 +329,7 @@ def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
 
 
 def _apart(document: str, other: str) -> str:
-    """The other document's name; numbered if it is the first's, as no two columns share a name.
+    """Name of the other document, numbered if both are equal: column names must differ.
 
     >>> _apart("a", "b"), _apart("a", "a")
     ('b', 'a (2)')
@@ -338,7 +338,7 @@ def _apart(document: str, other: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value of the table, or a dash where there is none."""
+    """Text of a table value; a dash if it is missing."""
     if value is None or isinstance(value, float):
         return number(value, ".4g")
     return str(value)
@@ -347,17 +347,18 @@ def _text(value: Any) -> str:
 def looked_at(
     seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap
 ) -> pd.DataFrame | None:
-    """The documents that get the largest shares of the weight, before the change and after it.
+    """Documents with the largest shares of the weight, before and after the change.
 
     A share is the mean over the map's rows, in percent of their sum: equal weights give each of n
-    documents 100 / n. Missing where the change took a document out. None: the map's columns are
-    no documents, or its rows are no weights.
+    documents 100 / n. Missing where the change removed a document. None: the columns are not
+    documents, or the rows are not distributions.
     """
     if not wanted.of.distribution or wanted.of.columns != "documents":
         return None
     shares = []
     for weights in maps:
         there = ~np.isnan(weights)
+        # A removed document has NaN weights: its share is missing, not 0.
         got = np.where(there, weights, 0).sum(axis=0, dtype=np.float64)
         shares.append(np.where(there.any(axis=0), 100 * got / got.sum(), np.nan))
     most = np.argsort(-shares[0], kind="stable")[:MOST].tolist()
@@ -366,9 +367,9 @@ def looked_at(
 
 
 def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:
-    """Label, initial rank, and score and rank of the ranker before and after, from 1.
+    """Label, initial rank, and the ranker's score and rank before and after; ranks from 1.
 
-    Missing where the change took a document out.
+    Missing where the change removed a document.
     """
     initial = [pd.Series(ranks + 1).where(ranks >= 0).astype("Int64") for ranks in seen.ranks]
     scores = [pd.Series(of_documents, dtype=float) for of_documents in seen.scores]

@@ -1,4 +1,4 @@
-"""Attention: what a ranker looks at in one list, and whether the order shown changes it."""
+"""The page Attention: a ranker's weights in one list, and the effect of the input order."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -68,7 +68,7 @@ def page() -> None:
 
 @st.fragment
 def _looked() -> None:
-    """All below the title; a control here draws nothing else of the page."""
+    """Draw everything below the title; a control redraws only this fragment."""
     with parts.errors_shown(again=True):
         data = scoring.describe(state.data())
         rankers = [
@@ -94,6 +94,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     default = _first(rankers) or _asked(data.data, labels)
     if default is None:
         return
+    # Before the widgets, which remove unknown values from the address.
     no_query = state.missing_option("query", data.queries)
     no_ranker = state.missing_option(
         "ranker", [*chain.from_iterable(map(proposals.texts, rankers))]
@@ -134,10 +135,10 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
 
 
 def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
-    """The ranker that an address without one shows, whatever is trained later.
+    """Default ranker of an address without one; later trainings do not change it.
 
-    The first shipped SetRank whose documents attend to each other directly; else the first SetRank;
-    None: there is none.
+    The first shipped SetRank whose documents attend to each other directly; else the first
+    SetRank. None: no SetRank is trained.
     """
     setranks = list(filter(_is_setrank, as_they_came(rankers)))
     direct = [
@@ -147,7 +148,7 @@ def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
 
 
 def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
-    """Whom the address or somebody here chose where no SetRank is trained yet; says so else."""
+    """Ranker chosen by address or session while no SetRank is trained; None draws a choice."""
     wanted = {st.session_state.get("ranker"), *address.says("ranker")}
     for label, ranker in labels.items():
         if wanted & {label, *proposals.texts(ranker)}:
@@ -169,7 +170,7 @@ def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
 def _list(
     data: scoring.DataDescription, labels: dict[str, TrainedRanker], default: TrainedRanker
 ) -> tuple[scoring.List, TrainedRanker]:
-    """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
+    """Draw the choices of query and ranker; the list comes from the ranker's lists."""
     query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
     usual = next(iter(selection.selected_among(labels)), default.label)
@@ -190,12 +191,12 @@ def _list(
 
 
 def _forget() -> None:
-    """Close the open cell: it belongs to the list, ranker or map before."""
+    """Close the open cell: it belongs to the previous list, ranker or map."""
     st.query_params.pop("cell", None)
 
 
 def _change() -> ListEdit:
-    """Draw the choice of the change; what the address knows or is typed in is offered too."""
+    """Draw the choice of the change; offers changes from the address or the text field too."""
     options = list(CHANGES)
     for place, held in (("address", st.query_params), ("field", st.session_state)):
         text = held.get("change")
@@ -215,7 +216,7 @@ def _change() -> ListEdit:
 
 
 def _short(text: str) -> str:
-    """A change in as few words as fit.
+    """Short name of a change.
 
     >>> _short("shuffled:1"), _short("transpositions:5:0")
     ('shown shuffled with seed 1', 'ranking: transpositions 5')
@@ -229,7 +230,7 @@ def _short(text: str) -> str:
 
 
 def _wanted(seen: Overview) -> WantedMap:
-    """The map as it was last chosen, as far as this ranker has it."""
+    """Last chosen map, as far as this ranker has it."""
     kind = _chosen_in("map", [name for name, _, _ in seen.kinds])
     blocks, heads = seen.size(kind)
     block = int(_chosen_in("block", _numbers(blocks)))
@@ -238,9 +239,9 @@ def _wanted(seen: Overview) -> WantedMap:
 
 
 def _chosen_in(name: str, options: list[str]) -> str:
-    """What is chosen under a name, in this session or in the address; else the first option.
+    """Choice under a name, from the session or the address; else the first option.
 
-    The address keeps what differs from the first. Binding a widget would put its words there.
+    The address holds a choice that differs from the first. A bound widget would write its label.
     """
     held = st.session_state.get(name, st.query_params.get(name))
     chosen = str(held) if held in options else options[0]
@@ -329,7 +330,7 @@ def _caption(query_list: scoring.List, seen: Overview, change: ListEdit, wanted:
 
 
 def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: WantedMap) -> None:
-    """The documents that get most of the weight."""
+    """Draw the table of documents with most of the weight."""
     table = looked_at(seen, weights, wanted)
     if table is None:
         return
@@ -351,7 +352,7 @@ def _is_setrank(ranker: TrainedRanker) -> bool:
 
 
 def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap) -> None:
-    """The heads side by side, and the numbers of this list."""
+    """Draw all heads in small, and their numbers for this list."""
     if len(pictures) * len(pictures[0]) > 1:
         st.subheader("Every head")
         kind = str(numbers["map"].iloc[0])

@@ -13,18 +13,18 @@ from shuffleproof.core.studies.sections import Headline
 from shuffleproof.core.words import counted
 
 MAIN = ("documents", "through", "paths")
-"""The map that says most of a ranker, whichever it has."""
+"""Main map of a ranker, whichever of these it has."""
 
 ROUNDING = 1e-5
-"""Weights lie in [0, 1]; differences below this are arithmetic in float32."""
+"""Largest difference of weights in [0, 1] that float32 rounding explains."""
 
 WEIGHTS = f"survives: no weight changes by more than rounding ({ROUNDING:g}); breaks: some do"
 READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
-"""What a ranker reads that a change touches."""
+"""Input that a ranker reads, by the part that a change touches."""
 
 
 def summary(ranker: str, heads: pd.DataFrame, documents: int) -> str:
-    """Number of documents that a ranker draws on in one list, and the mass on relevant ones.
+    """Number of documents that a ranker uses in one list, and the weight of relevant ones.
 
     Args:
         ranker: its label.
@@ -60,10 +60,10 @@ def verdict(
 
     Args:
         ranker: its label.
-        reads: what of the input it declares to read.
-        change: what happened to the list.
-        changes: (kind, block, largest change of one cell) of everything that was computed; what
-            is no distribution (single gates, parts of a score) is left to the pictures.
+        reads: parts of the input that it declares to read.
+        change: change of the list.
+        changes: (kind, block, largest change of one cell) of all maps; only distributions count
+            here, not single gates or parts of a score.
 
     >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
     ...                [("documents", 0, 3e-8)])

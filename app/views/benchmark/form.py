@@ -1,4 +1,4 @@
-"""Running a benchmark: its form and cost, its first rows, and Table 2 as pages show it."""
+"""Form and cost of a benchmark, its first rows, and Table 2 as pages show it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,12 +34,12 @@ SAID = {
 
 
 def names(data: str) -> tuple[str, ...]:
-    """What a benchmark of this data set may be run under."""
+    """Names of data under which a benchmark of this data set can run: itself, or its folds."""
     return tuple(dict.fromkeys((data, benchmarks.stem(data))))
 
 
 def partial_picture(study: RunningStudy) -> None:
-    """Draw the rows that are there."""
+    """Draw the finished rows."""
     cells = benchmark.Plan.of(study.recipe).cells()
     records = services.store().records
     done = sum(cell.digest in records for cell in cells)
@@ -56,8 +56,8 @@ def partial_picture(study: RunningStudy) -> None:
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _so_far(digest: str, done: int, _study: RunningStudy) -> pd.DataFrame | None:
-    """The table of the rows that are there; remembered until one more is."""
-    del digest, done  # the memory's key
+    """Table of the finished rows, cached until another one is finished."""
+    del digest, done  # the cache's key
     result = _study.result(services.store())
     if result is None:
         return None
@@ -84,7 +84,7 @@ def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def over_folds(data: str) -> str:
-    """Draw whether all folds are asked together; the data set, or the stem of its folds."""
+    """Draw the switch for all folds; return the data set, or the stem of its folds."""
     stem = benchmarks.stem(data)
     folds = folds_of(stem, services.store()) if stem != data else []
     together = len(folds) > 1 and st.toggle(
@@ -116,12 +116,12 @@ def printed_table(
     facts: Mapping[str, Any],
     measures: Sequence[str],
 ) -> pd.DataFrame:
-    """The table as Streamlit's Markdown, cell by cell; references are grey, names are escaped.
+    """Table as Streamlit's Markdown, cell by cell; references are grey, names are escaped.
 
     Args:
-        cells: every (ranker, measure) as it is printed.
-        labels: the rows in their order.
-        facts: of the benchmark: the group of each row, and with how many trials it was tuned.
+        cells: printed cells by (ranker, measure).
+        labels: rows, in order.
+        facts: of the benchmark: group of each row, number of tuning trials.
         measures: the columns.
     """
     names, rows, called = [], [], display_names(labels)
@@ -136,7 +136,7 @@ def printed_table(
             name = escaped(f"{called[label]} {tuned.get(label, '')}".rstrip())
             names.append(f":gray[{name}]" if grey else name)
             rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
-    columns = heads(measures)  # of a registry, nobody's text
+    columns = heads(measures)  # from the registry, not user text: no escaping
     return pd.DataFrame(rows, columns=columns, index=pd.Index(names, name="Ranker"))
 
 

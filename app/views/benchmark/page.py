@@ -1,4 +1,4 @@
-"""The page of Table 2: which ranker is best here, by how much, and is it more than chance."""
+"""The page of Table 2: best ranker of a data set, differences and their significance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,18 +46,18 @@ CHART, CLICK = "differences", chooses(ranker=str)
 
 
 UNDRAWN = ("ideal", "random")
-"""References so far away that the picture would show nothing else."""
+"""References that are left out of the picture: their distance would hide all differences."""
 
 
 @dataclass(frozen=True)
 class BenchmarkView:
-    """What is drawn of a stored benchmark.
+    """View of a stored benchmark.
 
     Attributes:
         artefact: the benchmark.
-        measure: of the picture and of the comparisons, under the conventions chosen.
-        columns: measures of the table, under the same.
-        baseline: who the picture compares with.
+        measure: of the picture and of the comparisons, with the chosen conventions.
+        columns: measures of the table, with the same conventions.
+        baseline: ranker that the picture compares with.
         test: a name of TESTS.
     """
 
@@ -69,35 +69,35 @@ class BenchmarkView:
 
     @property
     def key(self) -> str:
-        """The benchmark's key."""
+        """Key of the benchmark."""
         return str(self.artefact.key)
 
     @property
     def of_runs(self) -> bool:
-        """Whether it compares runs from files: nothing was trained, and there are no features."""
+        """True if it compares runs from files: no training, no features."""
         return is_of_runs(self.artefact.recipe)
 
     @property
     def labels(self) -> list[str]:
-        """The rows in the table's order."""
+        """Rows in the table's order."""
         return benchmarks.labels(self.key)
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """Every row against the baseline."""
+        """Comparison of every row with the baseline."""
         return compute(
             self.key, table.against_baseline, str(self.measure), self.baseline, self.test
         )
 
     @property
     def picture_rows(self) -> pd.DataFrame:
-        """The rows that the picture shows: those of rankers chosen for all pages, if any are."""
+        """Rows of the picture: rankers chosen for all pages, or all rankers if none is chosen."""
         shown = self.differences["ranker"].isin(selection.among(self.labels))
         return self.differences[shown & ~self.differences["ranker"].isin(UNDRAWN)]
 
 
 def shown_as(chosen: BenchmarkView) -> View:
-    """How the table is shown: its columns, and what its marks compare with, as far as they go."""
+    """View of the table: its columns, and the chosen baselines that are rows of it."""
     letters = st.session_state.get("letters", ())
     baselines = tuple(label for label in letters if label in chosen.labels)
     return View(chosen.columns, baselines=baselines, test=chosen.test)
@@ -121,7 +121,7 @@ def page() -> None:
     if not asked_for_runs:
         shown = choice.study_shown(of_data, benchmarks.shown_first)
         opened = not of_data and not at_work
-        # its cost takes a second where many rankers are asked for
+        # drawn only when open: the cost of many rankers takes a second to compute
         if place := parts.fold("New study", "run opened", parts.PLAY, expanded=opened):
             with place:
                 form.body(run.FORM, data, shown)
@@ -130,7 +130,7 @@ def page() -> None:
 @st.fragment
 @parts.errors_shown()  # its files may be damaged or gone
 def _study(stored: Mapping[str, Artefact]) -> None:
-    """All that is drawn of a benchmark; a control here draws nothing else of the page."""
+    """Draw a benchmark; a control redraws only this fragment."""
     wanted = st.query_params.get("study", "")
     top = choice.draw_top_row(stored, benchmarks.shown_first)
     artefact = top.artefact
@@ -168,7 +168,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
-    """The measure and the columns with their conventions, changeable where they stand."""
+    """Draw the choices of the measure, the columns and their conventions."""
     recipe = artefact.recipe
     offered = choice.offered_measures(recipe)
     asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
@@ -219,7 +219,7 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
 
 @st.fragment
 def _table(chosen: BenchmarkView) -> None:
-    """The table itself, with the choice of its marks."""
+    """Draw the table and the choice of its marks."""
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
     st.multiselect(
@@ -239,7 +239,7 @@ def _table(chosen: BenchmarkView) -> None:
 
 
 def table_files(chosen: BenchmarkView, view: View) -> list[exports.File]:
-    """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
+    """Table files: LaTeX and Markdown as printed, CSV and Parquet with all numbers."""
 
     def make(ending: str) -> bytes:
         result = study_access.result(chosen.key)
@@ -284,7 +284,7 @@ def _by_query(chosen: BenchmarkView) -> None:
 
 
 def _two(chosen: BenchmarkView) -> Pair | None:
-    """The ranker (a click on the picture sets it) and whom it is compared with."""
+    """Draw the choices of a ranker (a click on the picture sets it) and of its baseline."""
     means = compute(chosen.key, table.means, (str(chosen.measure),)).set_index("ranker")["mean"]
     ranked = means[[label for label in chosen.labels if label not in REFERENCES]]
     if not len(ranked):
@@ -336,7 +336,7 @@ def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
 
 
 def _details(chosen: BenchmarkView) -> None:
-    """Draw everything between the table and what can be taken away."""
+    """Draw everything between the table and the exports."""
     _numbers(chosen)
     _by_query(chosen)
     if place := parts.fold("All numbers in the table", "every number"):

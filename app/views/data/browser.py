@@ -1,4 +1,4 @@
-"""Queries, documents and features of a data set, one by one and by search."""
+"""Browser of a data set's queries, documents and features, with a search."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from shuffleproof.core.words import counted, number
 FIRST_FEATURES = 6
 VALUES = ("lowest", "5 %", "median", "95 %", "highest", "mean")
 BEYOND = 2**53
-"""A table of Streamlit's shows no greater number: it then stands there as text."""
+"""Largest number that Streamlit's tables show exactly; larger ones become text."""
 ANY = "any"
 AMONG = {"queries": "queries", "documents": "documents"}
 TABLE = 320
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 def show_finding(finding: Finding) -> None:
-    """Go to the queries behind a finding; a callback."""
+    """Open the queries behind a finding; a callback."""
     st.session_state["view"] = "Queries"
     st.session_state["part"] = data_sets.WORDS[finding.part or "train"]
     for name in ("find", "label"):
@@ -69,7 +69,7 @@ def queries(name: str, artefact: Artefact) -> None:
 
 
 def chosen_part() -> str:
-    """Draw the choice of a part of the data; in words."""
+    """Draw the choice of a part of the data; return its name in words."""
     return parts.segments("Part", "part", {part: part for part in data_sets.PART_OF}, "test")
 
 
@@ -109,7 +109,7 @@ def _queries_found(
 
 
 def _row(shown: pd.DataFrame, key: str) -> int | None:
-    """Draw a table; the row chosen in it."""
+    """Draw a table; return the chosen row."""
     shown, texts = captions.with_captions(shown.copy())
     chosen = st.dataframe(
         shown,
@@ -142,9 +142,9 @@ def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]
 
 
 def _open(dataset: RankingDataset, query: int) -> None:
-    """Put a query into the address: its id, and its place where the id stands for several."""
+    """Put a query into the address: its id, and its position if several queries share the id."""
     name = dataset.query_ids[query]
-    several = dataset.query_ids.count(name) > 1
+    several = dataset.query_ids.count(name) > 1  # files may repeat an id in separate blocks
     address.pin("query", name)
     address.pin("place", *([str(query)] if several else []))
 
@@ -191,7 +191,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
 
 
 def features(artefact: Artefact, examination: Examination) -> None:
-    """Draw the distribution of every feature, and one large: first one that is marked as huge."""
+    """Draw the distribution of every feature, and one in large: by default one marked as huge."""
     part = chosen_part()
     table = data_sets.feature_table(examination, data_sets.PART_OF[part])
     if table.empty:
@@ -261,7 +261,7 @@ def features(artefact: Artefact, examination: Examination) -> None:
 
 
 def _as_ranker(quality: pd.DataFrame, dataset: RankingDataset, feature: int) -> str:
-    """What a feature is worth alone, beside the best of all."""
+    """Sentence on a feature's NDCG@10 as a ranker, compared with the best feature."""
     if quality.best.isna().all():
         return "No query of this part has a relevant document: no feature can be told to rank well."
     alone, best = quality.loc[feature], quality.index.tolist()[int(quality.best.argmax())]

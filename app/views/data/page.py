@@ -1,4 +1,4 @@
-"""The page about data: what it holds, what is wrong with it, and how more of it comes in."""
+"""The page Data: facts, findings, queries and features of a data set, and its import."""
 
 import json
 import tempfile
@@ -96,7 +96,7 @@ def _examined(artefact: Artefact) -> Examination | None:
 
 
 def _examine(artefact: Artefact) -> Examination | None:
-    """Examine a set that came in by another door: here and now, or in a job if it is large."""
+    """Examine a data set without an examination: at once, or in a job if it is large."""
     if artefact.size <= data_sets.AT_ONCE:
         with st.spinner("Examining the data …", show_time=True):
             return run_to_end(examination.examine(artefact, services.store()))
@@ -139,7 +139,7 @@ def _findings(examined: Examination, notes: list[str]) -> None:
 
 
 def _advice(merged: Advice) -> None:
-    """What was found of one kind: of the part where it is gravest, what to do, the other parts."""
+    """Draw findings of one kind: the gravest part's first, the advice, then the other parts'."""
     gravest, *others = merged.findings
     _finding(gravest, f"{gravest.code} 0")
     if merged.action:
@@ -171,7 +171,7 @@ DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
 
 
 def side_by_side(names: Sequence[str], used: str) -> None:
-    """Draw the facts of several data sets; only what differs is marked."""
+    """Draw the facts of several data sets; only differing facts are marked."""
     came = sorted(names, key=lambda name: services.arrival_order(services.data_set(name)))
     others = [name for name in came if name != used]
     chosen = st.multiselect(
@@ -208,7 +208,7 @@ def side_by_side(names: Sequence[str], used: str) -> None:
 
 
 def _ordered(facts: Sequence[str]) -> list[str]:
-    """Facts as they came, those of the labels together where the first of them stands.
+    """Facts in input order, with all label facts sorted at the place of the first one.
 
     >>> _ordered(["queries", "label 0", "label 2", "size", "label 1"])
     ['queries', 'label 0', 'label 1', 'label 2', 'size']
@@ -263,7 +263,7 @@ def _export(name: str, artefact: Artefact) -> None:
 def _file(
     artefact: Artefact, part: str, ending: str, write: Callable[[RankingDataset, Path], None]
 ) -> Callable[[], bytes]:
-    """The bytes of an export, written when they are asked for."""
+    """Function that writes an export and returns its bytes, for a download on demand."""
 
     def made() -> bytes:
         dataset = getattr(services.fold(str(artefact.key)), part)
@@ -283,7 +283,7 @@ SIDE_LABELS = {
 
 
 def _side_files(name: str, artefact: Artefact) -> None:
-    """Draw what is kept beside the data set, and how more of it comes in."""
+    """Draw the stored texts of documents and queries, and their import."""
     st.subheader("Texts of documents and queries", anchor=False)
     texts, fingerprint = captions.of(name), str(artefact.facts["fingerprint"])
     if texts is None:
@@ -319,7 +319,7 @@ def _side_files(name: str, artefact: Artefact) -> None:
 
 
 def _attach(artefact: Artefact) -> None:
-    """Read what was chosen and keep it; a callback."""
+    """Read the chosen side files and store their texts; a callback."""
     draft = received_files.draft(SIDE_DRAFT)
     if draft is None:
         return
@@ -329,7 +329,7 @@ def _attach(artefact: Artefact) -> None:
             for file in draft.files(*SHAPES)
         ]
         display_texts.attach(artefact, services.store(), files)
-    except ShuffleproofError as error:  # where the files lie for now is nobody's business
+    except ShuffleproofError as error:  # users should not see the temporary path
         words = str(error)
         for kind in SHAPES:
             words = words.replace(f"{draft.folder / kind}/", "")

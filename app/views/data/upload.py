@@ -1,4 +1,4 @@
-"""Bringing data in: files are chosen, leave the session's memory at once, and a job reads them."""
+"""Import of data: chosen files leave the session's memory at once, and a job reads them."""
 
 import streamlit as st
 
@@ -38,7 +38,7 @@ WHAT = (
 )
 DRAFT = "upload"
 IMPORT = "import"
-"""Where the address keeps the job that this window handed in, so that a reload shows its end."""
+"""In addresses: the job submitted from this window, so that a reload still shows its end."""
 
 
 def section() -> None:
@@ -84,7 +84,7 @@ def section() -> None:
 
 
 def _name_fault(name: str) -> str:
-    """Why no data set can be called so; empty: it can, or nothing was typed yet."""
+    """Reason why a data set cannot have this name; empty: it can, or the field is empty."""
     try:
         if name:
             uploads.check_name(name, services.store())
@@ -94,7 +94,7 @@ def _name_fault(name: str) -> str:
 
 
 def _choose(how: tuple[str, ...]) -> bool:
-    """Draw the uploaders and what has been chosen so far; whether a file cannot be imported."""
+    """Draw the uploaders and the chosen files; True if a file cannot be imported."""
     faulty = False
     if how == PARTS:
         label = (
@@ -120,7 +120,7 @@ def _choose(how: tuple[str, ...]) -> bool:
 
 
 def _sorted_file(file: DraftFile) -> bool:
-    """One file with its part, which can be changed; whether its first lines are faulty."""
+    """Draw one file with a choice of its part; True if its first lines are faulty."""
     name, key = escaped(file.name), f"{file.part} {file.name}"
     words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
     words.markdown(f":material/description: {name} ({received_files.in_words(file.bytes)})")
@@ -145,7 +145,7 @@ def _sorted_file(file: DraftFile) -> bool:
 
 
 def _moved(file: DraftFile) -> None:
-    """Give a file to the part chosen beside it; a callback."""
+    """Move a file to its chosen part; a callback."""
     held, part = (
         received_files.draft(DRAFT),
         st.session_state.get(f"part of {file.part} {file.name}"),
@@ -203,13 +203,13 @@ def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: ReadingOptio
 
 
 def _work() -> None:
-    """Draw ingestions under way, and how those of this session ended."""
+    """Draw running ingestions, and the results of this session's ended ones."""
     mine: dict[str, str] = st.session_state.setdefault(jobs.UPLOADS, {})
     listed = [job for job in jobs.table().list() if job.kind == "ingest"]
     for job in listed:
-        if job.state == "done":  # others may be tried again
+        if job.state == "done":  # a retry of other jobs needs their files
             uploads.discard(services.store(), job)
-        if job.id in address.says(IMPORT):  # handed in before this window was loaded again
+        if job.id in address.says(IMPORT):  # submitted before this window was reloaded
             mine.setdefault(job.id, job.state if job.ended else "running")
     for job in listed:
         if not job.ended:
@@ -222,14 +222,14 @@ def _work() -> None:
 
 
 def _ended(job: Job) -> None:
-    """Empty the form when a job of this session has read its files; the sidebar tells the end."""
+    """Empty the form when a job of this session has read its files; the sidebar reports the end."""
     if job.state == "done":
         st.session_state["upload name"] = ""
         received_files.clear(DRAFT)
 
 
 def _result(job: Job) -> None:
-    """How an ingestion ended, and what can be done now."""
+    """Draw the end of an ingestion, and the actions that follow."""
     name = escaped(str(job.parameters["name"]))
     if job.state == "done":
         keys, named = set(job.result["artefacts"]), services.store().names().items()

@@ -23,7 +23,7 @@ from shuffleproof.core.words import counted, duration
 
 
 def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
-    """Draw everything that can be done with what is chosen."""
+    """Draw all actions on the chosen entries."""
     if not chosen:
         st.caption("Tick one row to open or rename it, any number to export or delete them.")
         return
@@ -123,7 +123,7 @@ def _again(entry: Entry) -> None:
 
 
 def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
-    """Draw the button that asks before anything is deleted."""
+    """Draw the delete button, which asks for confirmation."""
     removable = [entry for entry in chosen if not entry.bundled]
     if st.button(
         "Delete …", icon=":material/delete:", disabled=not removable, key="delete",
@@ -190,7 +190,7 @@ def _delete(gone: Sequence[Entry]) -> None:
 
 @contextmanager
 def noting_errors() -> Generator[None]:
-    """Keep an error until the page is drawn again, which shows it at its top."""
+    """Store an error for the next run of the page, which shows it at the top."""
     try:
         yield
     except ShuffleproofError as error:
@@ -199,11 +199,11 @@ def noting_errors() -> Generator[None]:
 
 EXPORT = "library-export"
 LARGEST = 500_000_000
-"""Bytes of an archive up to which the browser is handed it; larger ones stay where they lie."""
+"""Bytes of the largest archive that the browser downloads; a job writes larger ones to disk."""
 
 
 def _exporting(chosen: Sequence[Entry]) -> None:
-    """Draw what goes along, how large it is, and how to get it."""
+    """Draw the entries of the archive, their size, and the download."""
     whole = library.taken_along(chosen)
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
@@ -223,7 +223,7 @@ def _exporting(chosen: Sequence[Entry]) -> None:
 
 
 def _by_job(keys: list[str]) -> None:
-    """A large archive is written outside the web process."""
+    """Draw the job that writes a large archive outside the web process."""
     out = exported(services.store(), keys)
     archives = [job for job in jobs.table().list() if job.kind == EXPORT]
     job = next((job for job in archives if job.parameters["keys"] == keys), None)
@@ -240,7 +240,7 @@ def _by_job(keys: list[str]) -> None:
     if job is not None and job.state == "failed":
         st.error(refusal(f"It could not be written: {job.reason}"))
     if st.button("Write the archive", key="write archive", width="stretch"):
-        jobs.anew(EXPORT, {"keys": keys})  # its file may have been removed since
+        jobs.anew(EXPORT, {"keys": keys})  # a done job's file may be gone: run it again
         st.rerun()
 
 

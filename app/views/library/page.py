@@ -1,4 +1,4 @@
-"""The page of everything that is stored: what it is, what made it, what needs it."""
+"""The page Library: all stored entries, with their origin and their dependents."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,7 +26,7 @@ TABLE = "library"
 
 
 def page() -> None:
-    """Draw the table of the library with its filters, then what can be done with what is chosen."""
+    """Draw the table of the library with its filters, then the actions on chosen entries."""
     parts.header("Library", QUESTION)
     for error in st.session_state.pop("library errors", []):
         st.error(refusal(error))
@@ -36,7 +36,7 @@ def page() -> None:
 
 
 def _everything(every: Sequence[Entry]) -> None:
-    """Draw the table, what can be done with what is chosen in it, and the store's size."""
+    """Draw the table, the actions on chosen entries, and the store's size."""
     shown = library.filter_entries(every, _filter(every))
     if not every:
         parts.not_yet(
@@ -89,11 +89,12 @@ def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
 
 
 def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
-    """The table and, under it, what is chosen: by clicks in the table, by name, by the address."""
+    """Draw the table and the choice under it; return entries chosen by click, key or address."""
     frame = library.table(shown, every)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     keys = [str(key) for key in frame["key"]]
-    name = f"{TABLE} {abs(hash(tuple(keys)))}"  # a selection is of rows: other rows, another table
+    # A selection consists of row numbers: other rows need another key.
+    name = f"{TABLE} {abs(hash(tuple(keys)))}"
     st.dataframe(
         frame,
         hide_index=True,
@@ -129,7 +130,7 @@ def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
 
 
 def _take(table: str, keys: list[str]) -> None:
-    """What is ticked in the table is what is chosen."""
+    """Copy the ticked rows of the table into the choice; a callback."""
     rows = st.session_state[table]["selection"]["rows"]
     st.session_state["chosen"] = [keys[row] for row in rows if row < len(keys)]
 
@@ -138,7 +139,7 @@ MOST_SHOWN = 50
 
 
 def _storage() -> None:
-    """Draw what is damaged, if anything is, the store's size, and what could go."""
+    """Draw damaged entries, the store's size, and the clean-up."""
     _broken(library.damaged_entries())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
@@ -207,7 +208,7 @@ MINE = "archive handed in"
 
 
 def _importing() -> None:
-    """Draw the uploader and what became of the last archive."""
+    """Draw the uploader and the result of the last archive."""
     with st.expander(
         "Import an archive", icon=":material/unarchive:", expanded=MINE in st.session_state
     ):
@@ -228,10 +229,11 @@ def _importing() -> None:
 
 
 def _hand_in(name: str, file: uploads.Readable) -> None:
-    """Spool the file and hand it in."""
+    """Spool the file and submit its import."""
     with chosen_entries.noting_errors():
         upload = uploads.spool(services.store(), [(name, file)])
-        job = jobs.anew(IMPORT, {"upload": upload, "name": name})  # it may have been deleted since
+        # The same archive may be imported again after its entries were deleted.
+        job = jobs.anew(IMPORT, {"upload": upload, "name": name})
         st.session_state[MINE] = job.id
 
 

@@ -1,6 +1,6 @@
-"""The form of the page Train: rankers, preset, initial rankers; all else one click away.
+"""The form of the page Train: rankers, preset, initial rankers, and all settings on demand.
 
-What it will cost stands above the button; what is trained already is said and not trained again.
+The cost is shown above the button. Stored trainings are listed and not repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ from shuffleproof.core.words import counted
 
 OPENED = "settings opened"
 RUNS, DIGITS = "runs", 16
-"""In addresses: the trainings whose curves are shown, and how much of their ids."""
+"""Address key of the trainings whose curves are shown; digits of their ids there."""
 
 
 @st.fragment
 @parts.errors_shown()
 def form(data: FitSize) -> None:
-    """Draw the form; a change draws it alone, the rest of the page stays as it is."""
+    """Draw the form; a control redraws only this fragment."""
     st.subheader("New training")
     names, preset, lists = _three(data)
     if not names:
@@ -64,18 +64,18 @@ def form(data: FitSize) -> None:
 
 
 def _handed_in(parameters_of_jobs: Sequence[Mapping[str, Any]]) -> None:
-    """Hand trainings in and go to them: the address names them from now on."""
+    """Submit trainings and show them: their ids go into the address."""
     ids = []
     for parameters in parameters_of_jobs:
         job = jobs.submit("train", dict(parameters))
         st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
         ids.append(job.id[:DIGITS])
     address.pin(RUNS, *ids)
-    st.rerun()
+    st.rerun()  # the whole page: the curves are outside of this fragment
 
 
 def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -> str:
-    """Trainings that are not stored, those of the candidate lists among them."""
+    """Sentence on the trainings to run, including those of the candidate lists."""
     wanted = {plan.key: plan.seconds for plan in plans if not plan.stored}
     if not wanted:
         return "All of this is trained already."
@@ -85,7 +85,7 @@ def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -
 
 
 def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
-    """The controls that matter: rankers, preset, initial rankers."""
+    """Draw the main controls: rankers, preset, initial rankers."""
     usual, lists = proposals.for_training()
     groups = training.groups()
     offered = training.with_tuned(chain.from_iterable(groups.values()))
@@ -110,9 +110,9 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
 
 
 def _preset(names: Sequence[str], usual: str) -> str | None:
-    """The choice among the presets that all these rankers have; None where there is none.
+    """Draw the choice of a preset that all these rankers have; None if there is none.
 
-    Those that stand with a preset of their own have no part in it.
+    Rankers that name their own preset are ignored.
     """
     without = [name for name in names if not RankerName.parse(name).preset]
     if names and not without:
@@ -130,9 +130,9 @@ def _preset(names: Sequence[str], usual: str) -> str | None:
 def _settings(
     lists: ListRecipe, names: list[str], preset: str
 ) -> tuple[ListRecipe, dict[str, dict[str, str]]]:
-    """Every other field, a tab a ranker and one for the lists; values that differ, as text.
+    """Draw all other fields, one tab per ranker and one for lists; return changed values.
 
-    They are many: until somebody opens them for the first time they are not drawn.
+    The fields are many, so they are drawn only after the first opening.
     """
     changes: dict[str, dict[str, str]] = {name: {} for name in names}
     more = st.expander(
@@ -167,7 +167,7 @@ def _fields(name: str, preset: str) -> dict[str, str]:
 
 
 def _called(plan: PlannedTraining) -> str:
-    """The ranker, and its preset where it is none of those that all choose from."""
+    """Name of the ranker; with its preset, if that is not one of the common presets."""
     return plan.name if plan.preset in training.PRESETS else f"{plan.name}@{plan.preset}"
 
 

@@ -1,4 +1,4 @@
-"""The page Train: choose rankers, see what they cost, train them in the background, watch them."""
+"""The page Train: choice of rankers, cost, training in the background, progress."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ QUESTION = "Which rankers should be trained on this data set, and how is trainin
 CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
 RUNS, COMPARED = train_form.RUNS, "compared"
-"""In addresses: trainings whose curves are shown, and rankers that stand side by side."""
+"""Address keys of trainings whose curves are shown, and of rankers side by side."""
 
 DIGITS = train_form.DIGITS
 
@@ -49,9 +49,9 @@ def page() -> None:
 
 
 def _learning(data: FitSize, mine: list[Job], table: pd.DataFrame) -> None:
-    """The picture: what is being trained and what the address names; else who stands out.
+    """Draw curves of running trainings and of those in the address; else the best rankers.
 
-    Rankers that came from elsewhere have no curves; they stand side by side.
+    Imported rankers have no curves; they are shown side by side.
     """
     active, ended = [job for job in mine if not job.ended], _ended(mine)
     wanted = address.says(RUNS)
@@ -75,12 +75,12 @@ def _ended(mine: list[Job]) -> list[Job]:
 
 
 def _places(training_jobs: Iterable[Job]) -> list[str]:
-    """What addresses call trainings."""
+    """Ids of trainings in addresses."""
     return [job.id[:DIGITS] for job in training_jobs]
 
 
 def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
-    """Draw a button that shows something else: nothing but the address leads to it."""
+    """Draw a button that writes a new choice into the address."""
     st.button(
         escaped_sentence(f"{words}: {what}"), key=f"door {name}", type="tertiary",
         on_click=address.pin, icon=":material/update:", args=(name, *texts),
@@ -88,7 +88,7 @@ def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
 
 
 def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
-    """Validation NDCG@10 of those that the address names, that stand out or are best."""
+    """Draw validation NDCG@10 of the rankers in the address, of outstanding ones or of the best."""
     labels = table["key"].map(
         {ranker.key: ranker.label for ranker in proposals.trained_rankers(data.data)}
     )
@@ -109,7 +109,7 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
 
 
 def _watched(identifiers: list[str]) -> None:
-    """Curves, progress and cancel buttons of trainings, drawn anew every second."""
+    """Draw curves, progress and cancel buttons of trainings; repeated every second."""
     watched: list[tuple[Job, tuple[Step, ...]]] = []
     for identifier in identifiers:
         try:
@@ -134,7 +134,7 @@ def _watched(identifiers: list[str]) -> None:
 
 
 def _runs(watched: list[tuple[Job, tuple[Step, ...]]]) -> dict[str, pd.DataFrame]:
-    """The curves to draw, by name: as short as tells them apart."""
+    """Curves to draw, by the shortest unique name."""
     curved = [(job, jobs.curve(steps)) for job, steps in watched]
     curved = [(job, run) for job, run in curved if run[["loss", "valid"]].notna().any(axis=None)]
     rankers = [jobs.ranker(job) for job, _ in curved]
@@ -174,7 +174,7 @@ def _under_way(job: Job, how: jobs.JobProgress) -> None:
 
 
 def _unfinished(job: Job) -> None:
-    """A training that failed or was cancelled: why, and the two things to do about it."""
+    """Draw a failed or cancelled training: the reason, and buttons to retry or remove it."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.reason else ""
     words = refusal(f"{jobs.name(job)} {job.state}{reason}")
     with st.container(border=True):
@@ -185,7 +185,7 @@ def _unfinished(job: Job) -> None:
 
 
 def _trained(data: FitSize, table: pd.DataFrame) -> None:
-    """The runs table: what was trained, seeds in one row; two ticked rows can be compared."""
+    """Draw the table of trained rankers, seeds in one row; two ticked rows can be compared."""
     st.subheader("Trained on this data set")
     if table.empty:
         st.caption("None yet.")
@@ -225,7 +225,7 @@ HISTORY = (
 
 
 def _history(mine: list[Job]) -> None:
-    """What was trained from here; chosen rows are drawn above."""
+    """Draw the ended trainings; chosen rows are drawn above."""
     ended = _ended(mine)
     if not ended:
         return

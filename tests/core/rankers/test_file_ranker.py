@@ -200,7 +200,7 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
     model = (files[0] / "model.txt").read_bytes()
     (tmp_path / "model.txt").write_bytes(damaged(model))
     ranker = file_ranker.file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
-    with pytest.raises(DataError, match=f"^model.txt: .*{words}.*(LightGBM says: |save it anew)"):
+    with pytest.raises(DataError, match=f"^model.txt: .*{words}.*(LightGBM says: |save it again)"):
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
 
