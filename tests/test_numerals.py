@@ -3,23 +3,14 @@
 import numpy as np
 import pytest
 
-from shuffleproof.core.cli import data as cli_data
-from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import LetorError, ParameterError
+from shuffleproof.core.errors import LetorError
 from shuffleproof.core.numerals import is_count, number, whole
-from shuffleproof.core.parameters import parameters, with_changes
-from shuffleproof.core.perturb.levels import levels_of
-from shuffleproof.core.perturb.registry import parse as perturbation
-from shuffleproof.core.rankers import univariate
 from shuffleproof.core.rankers.outside.file_ranker import FileScores
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.question import syntax_of
-from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.training.recipe import TrainingRecipe
 
 ODD = [
     "1_0",
@@ -137,43 +128,3 @@ def test_ties_that_double_precision_makes_are_counted(tmp_path):
     scores = ["1", "1.0", "1.00000000000000000001", "1e-400", "0", "2", "3", "4", "5"]
     (sentence,) = outside_runs.uncovered_topics(compared(tmp_path, scores).facts)
     assert sentence.startswith("2 documents of t tie with another only because double precision")
-
-
-def flag(kind, name, text):
-    (field,) = (field for field in parameters(STUDIES[kind]) if field.name == name)
-    return syntax_of(field).value(field, {name: text}, "small")
-
-
-READ = {
-    "levels": lambda text: levels_of("mallows", text),
-    "family": lambda text: perturbation(f"transpositions:{text}"),
-    "field": lambda text: with_changes(TrainingRecipe(), {"epochs": text}),
-    "real field": lambda text: with_changes(TrainingRecipe(), {"learning_rate": text}),
-    "split": lambda text: cli_data._fractions(f"0.6,0.2,{text}"),
-    "budgets": lambda text: flag("worst-case", "budgets", text),
-    "shuffles": lambda text: flag("group-shuffles", "shuffles", text),
-    "sizes": lambda text: flag("set-size", "sizes", text),
-    "seed of a ranker": lambda text: univariate.spec("random", seed=text),
-}
-
-
-@pytest.mark.parametrize("place", READ)
-@pytest.mark.parametrize("text", ["1_0", "١", "nan", "9" * 400, "１"])
-def test_flags_and_fields_are_decimal_numbers(place, text):
-    with pytest.raises(ParameterError):
-        READ[place](text)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["ingest", "x", "--name", "x", "--seed", "1_0"],
-        ["ingest", "x", "--name", "x", "--fold", "١"],
-        ["certify", "random", "--permutations", "1_0"],
-        ["app", "--port", "٨٥٠١"],
-    ],
-)
-def test_counts_and_seeds_are_decimal_numbers(words, capsys):
-    with pytest.raises(SystemExit):
-        parser().parse_args(words)
-    assert words[-1] in capsys.readouterr().err

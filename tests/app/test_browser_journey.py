@@ -1,14 +1,11 @@
 """The whole journey in a real Chromium: from files to results, and back after every kill."""
 
-import os
 import re
 
 import pytest
 
 from shuffleproof.core.data.letor import write as letor_write
-from shuffleproof.core.execution.jobs import Jobs
 from tests import browser, synthetic
-from tests.job_watch import kill, until
 
 pytestmark = browser.NEEDS
 LONG = "250"
@@ -134,45 +131,3 @@ def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page.get_by_role("button", name="Play 20 shuffles").wait_for()
     visitor.drawn()
     page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
-
-
-@pytest.mark.slow
-def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server):
-    page, jobs = visitor.page, Jobs(server.home)
-    before = {job.id for job in jobs.list()}
-    visitor.go(f"train?data={DATA}&train=dlcm&preset=small")
-    page.get_by_text("All settings").click()
-    visitor.fill("Epochs (epochs)", LONG)
-    visitor.fill("Patience (epochs)", LONG)
-    visitor.press("Train 1 ranker")
-
-    def job():
-        return next(job for job in jobs.list() if job.id not in before)
-
-    def epochs():
-        told = job().progress or {}
-        return told["done"] if told.get("unit") == "epochs" else 0
-
-    until(lambda: epochs() >= 20, 90)
-    kill(server.workers())
-    reached = epochs()
-    until(lambda: job().attempts >= 2 and epochs() > reached, 30)
-    page.get_by_text("of at most 250 epochs").first.wait_for()
-    with visitor.server_down():
-        server.kill()
-        visitor.lost()
-        server.start(dict(os.environ))
-    going = page.get_by_text(f"of at most {LONG} epochs")
-    going.or_(page.get_by_text("All of this is trained already")).or_(
-        page.get_by_text("is best at epoch")
-    ).first.wait_for()  # a fast machine has ended it by now
-    until(lambda: job().ended, 120)
-    assert job().state == "done", job().reason
-    counted = [step.done for step in jobs.history(job().id) if step.unit == "epochs"]
-    assert len(counted) <= int(LONG) + 5  # it went on from a checkpoint, not from the start
-    page.get_by_text("is best at epoch").wait_for()
-    assert before <= {job.id for job in jobs.list()}
-    visitor.go(f"jobs?data={DATA}")
-    main = page.get_by_test_id("stMain")
-    main.get_by_text(re.compile("epochs.*250")).first.wait_for()
-    main.get_by_text(f"Import {DATA}").first.wait_for()

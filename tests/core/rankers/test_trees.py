@@ -17,7 +17,6 @@ from shuffleproof.core.rankers import canonical
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
 from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
-from shuffleproof.core.rankers.outside import model_files, user_rankers
 from tests.core.rankers.test_tabular import FOLD, changed, judged, scores_of
 
 QUICK = {"trees": 12, "leaves": 6, "leaf_documents": 5}
@@ -212,53 +211,6 @@ def test_what_lightgbm_would_read_as_another_number_is_refused():
     for name in ("leaf_documents", "truncation"):
         with pytest.raises(ParameterError, match="between 1 and"):
             LambdaMARTSpec(**{name: 2**32 + 1})
-
-
-@pytest.mark.filterwarnings("ignore:Ignoring params argument")
-@pytest.mark.parametrize("slot", ["1", "3"])
-def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatch, tmp_path):
-    """LightGBM and XGBoost are never left to take the machine (0, −1 or nothing said)."""
-    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
-    monkeypatch.setenv("OMP_NUM_THREADS", slot)
-    monkeypatch.setattr(machine, "cores", lambda: 4)
-    monkeypatch.setattr(trees, "SINGLE_THREAD", 0)
-    seen = []
-
-    def spied(owner, name, told):
-        real = getattr(owner, name)
-
-        def spy(*given, **named):
-            seen.append((f"{owner.__name__}.{name}", told(named, given)))
-            return real(*given, **named)
-
-        monkeypatch.setattr(owner, name, spy)
-
-    spied(lightgbm.Booster, "predict", lambda named, _: named.get("num_threads"))
-    spied(lightgbm.Dataset, "__init__", lambda named, _: named["params"].get("num_threads"))
-    spied(xgboost.DMatrix, "__init__", lambda named, _: named.get("nthread"))
-    ranker, _ = fitted(LambdaMARTSpec(**QUICK, patience=5))
-    scores_of(ranker, FOLD.test)
-    assert seen == [("Dataset.__init__", int(slot))] * 2 + [("Booster.predict", int(slot))]
-    assert "[num_threads: 0]" in ranker.text  # the same bytes whatever the slot
-
-    features = np.array(FOLD.test.features)
-    booster = lightgbm.Booster(model_str=ranker.text)
-    user_rankers.scoring_form(booster).function(features)
-    made = xgboost.train({"nthread": 1}, xgboost.DMatrix(features, FOLD.test.labels, nthread=1), 2)
-    own = user_rankers.scoring_form(made).function.func.__self__
-    assert f'"nthread":"{slot}"' in own.save_config()
-    assert '"nthread":"1"' in made.save_config()
-    booster.save_model(tmp_path / "model.txt")
-    made.save_model(tmp_path / "model.json")
-    data = model_files.GivenData(features, np.array(FOLD.test.feature_ids), rule="order")
-    model_files.model_scores("lightgbm", tmp_path / "model.txt", data)
-    model_files.model_scores("xgboost", tmp_path / "model.json", data)
-    assert [found for _, found in seen[3:]] == [int(slot), 1, 1, 1]
-
-    pytest.importorskip("sklearn")
-    named = lightgbm.LGBMRegressor(n_estimators=2, n_jobs=2, verbosity=-1)
-    user_rankers.scoring_form(named.fit(features, FOLD.test.labels)).function(features)
-    assert seen[-1] == ("Booster.predict", int(slot))
 
 
 def test_a_slot_has_the_threads_of_its_environment_and_no_more_than_its_cores(monkeypatch):
