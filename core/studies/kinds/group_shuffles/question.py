@@ -1,4 +1,4 @@
-"""What the study of GSF's shuffles is asked."""
+"""Question of the study of GSF's shuffles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What certificates are asked."""
+"""Question of the invariance study."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,5 +26,5 @@ class Invariance(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
-        """The question that a stored study has answered."""
+        """Question of a stored study."""
         return super().of({**recipe, "permutations": recipe["draws"]}, facts)

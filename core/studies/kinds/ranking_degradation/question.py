@@ -1,4 +1,4 @@
-"""What Figure 3 is asked."""
+"""Question of Figure 3."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
