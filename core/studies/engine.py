@@ -89,7 +89,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
             recipe, known_as = recipe | {FAILED: lacking}, key
             key, result = key_of("study", recipe), replace(result, recipe=recipe)
             shutil.rmtree(store.workspace(known_as), ignore_errors=True)  # it is not under way
-        elif stored is not None:  # as earlier versions stored what lacked rows
+        elif stored is not None:  # earlier versions stored incomplete results under this key
             store.remove(key)
         return store.add(key, recipe, lambda place: save(result, place), dict(result.facts))
 
@@ -275,7 +275,7 @@ def running_studies(store: Store, kind: str) -> Iterator[RunningStudy]:
             study = RunningStudy(*fields, str(head.get("job", "")))
         except FileNotFoundError:  # it has been stored meanwhile
             continue
-        except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for
+        except (ValueError, LookupError, TypeError):  # damaged: the next run starts again
             continue
         if study.recipe.get("kind") == kind:
             yield study

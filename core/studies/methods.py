@@ -51,7 +51,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """The sources of the paragraph that have a year, sorted, each once.
+    """Sources of the paragraph with a year, sorted, without repetition.
 
     >>> references({"kind": "benchmark", "rows": [{"label": "mart@small", "seeds": 1}]}, {})[0]
     'Friedman 2001'
@@ -61,7 +61,7 @@ def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]
 
 
 def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
-    """The rankers of any study as it calls them, without what is there only to compare with."""
+    """Labels of the rankers of any study, without the references."""
     labels = [str(pair[0]) for pair in recipe.get("rankers", ()) if not isinstance(pair, str)]
     labels += [str(row["label"]) for row in recipe.get("rows", ())]
     if is_of_runs(recipe):

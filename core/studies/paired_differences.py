@@ -1,8 +1,8 @@
 """Differences paired by query: mean losses of rankers, and verdicts on claims of a paper.
 
 An interval over queries of each mean says little about their difference: queries differ far more
-from each other than one query does from itself. What is tested is the loss of every query, and so
-that is what is drawn.
+from each other than one query does between two conditions. Therefore the loss of every query is
+tested and drawn.
 """
 
 from collections.abc import Mapping, Sequence

@@ -68,7 +68,7 @@ class Scope:
         lists: fields of ListRecipe that differ from its default.
         preset: preset of rankers named without one; by default `small` for the sample, else
             `paper`.
-        pinned: key of the data set, if its name may now mean another one; for folds, their keys
+        pinned: key of the data set, if its name may now mean another one; for folds, their
             keys with commas.
     """
 

@@ -400,7 +400,7 @@ def ask(  # noqa: PLR0913 (what, of what, where, and how long)
     watch: Callable[[Progress], None] | None = None,
     **lists: Any,
 ) -> StudyResult:
-    """Answer a question; what is stored is not computed again.
+    """Answer a question; stored results are not computed again.
 
     If the time limit is reached, the result covers the finished part: its facts have `stopped`.
 

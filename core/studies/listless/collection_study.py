@@ -129,7 +129,7 @@ class RetrieverPlan(CollectionPlan):
 
     Attributes:
         retrievers: their names.
-        networks: digest of what each of them learns at seed 0; empty for unlearnt ones.
+        networks: digest of what each of them learns at seed 0; empty if nothing.
     """
 
     retrievers: tuple[str, ...]

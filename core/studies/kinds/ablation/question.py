@@ -32,7 +32,7 @@ def _default_sizes(preset: str) -> str | None:
 
 @dataclass(frozen=True)
 class Ablation(Question):
-    """What does each single difference between paper and released code do?"""
+    """Effect of each single difference between paper and released code."""
 
     kind = "ablation"
     title = "Where paper and released code part ways: what does each single difference do?"

@@ -14,7 +14,7 @@ from shuffleproof.core.studies.question import Facts, Question, Scope
 
 @dataclass(frozen=True)
 class Benchmark(Question):
-    """Which ranker is best on these lists, over seeds and folds?"""
+    """Comparison of rankers on the same lists, over seeds and folds."""
 
     kind: ClassVar[str] = "benchmark"
     doing: ClassVar[str] = "Benchmark"

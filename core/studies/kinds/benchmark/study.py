@@ -1,6 +1,6 @@
 """Table 2 of SetRank: every ranker on the same unperturbed lists, over seeds and folds.
 
-A cell is one ranker, seed and fold: the ranker is trained (or loaded) and scores the fold's test
+A cell is one ranker, seed and fold. The ranker is trained (or loaded) and scores the fold's test
 lists. The cell stores every query's measures and the scores. A row of the result is one ranker
 and seed, with the queries of all folds in turn. A row that fails (its training diverges) is left
 out whole; the facts contain the reason.
@@ -117,7 +117,7 @@ def plan_benchmark(workbenches: Sequence[Workbench], question: Benchmark) -> Pla
 def run(
     workbenches: Sequence[Workbench], question: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet."""
+    """Train and measure the cells that are not stored yet."""
     plan, first = plan_benchmark(workbenches, question), workbenches[0]
     records = first.store.records
     ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]

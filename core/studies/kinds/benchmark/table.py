@@ -316,7 +316,7 @@ def with_measures(
     """Benchmark with the values of these measures; unchanged if they follow from stored ones.
 
     Raises:
-        DataError: the data is no longer stored, or lacks what a convention needs.
+        DataError: the data is no longer stored, or lacks an input of a convention.
     """
     missing = tuple(
         str(Measure.parse(text).under(empty="skip"))

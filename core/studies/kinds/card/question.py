@@ -11,7 +11,7 @@ from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope
 
 @dataclass(frozen=True)
 class Card(Question):
-    """How robust is a ranker, in the numbers that a paper would report?"""
+    """Robustness of rankers, in the numbers that a paper would report."""
 
     kind: ClassVar[str] = "card"
     title: ClassVar[str] = "How robust is a ranker, in the numbers that a paper would report?"

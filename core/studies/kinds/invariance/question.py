@@ -11,7 +11,7 @@ from shuffleproof.core.studies.question import RANKERS, Facts, Question
 
 @dataclass(frozen=True)
 class Invariance(Question):
-    """Does a ranker answer the same, in whatever order it is shown the documents?"""
+    """Invariance of rankers to the input order of the documents."""
 
     kind: ClassVar[str] = "invariance"
     title: ClassVar[str] = "Does the order in which documents are shown change a ranker's answer?"

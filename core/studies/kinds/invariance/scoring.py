@@ -200,10 +200,10 @@ Orders = list[tuple[str, Int64[np.ndarray, " candidates"]]]
 def systematic(
     base: JudgedLists, scores: Real[np.ndarray, " candidates"], several: int = 0
 ) -> Orders:
-    """Names of NAMES and the candidate at each place, for every order but the lists as they are.
+    """Names of NAMES and the candidate at each place, for every order except the input order.
 
     Args:
-        base: the lists as they are.
+        base: the lists in their own order.
         scores: the ranker's.
         several: orders of each list near its own, and as many sorted by features. Features take
             turns over the lists, each from its largest and from its smallest value.

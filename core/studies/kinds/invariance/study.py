@@ -244,7 +244,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
 def _additional_lists(
     workbench: Workbench, queries: int | None, lists: Collection[str], seed: int
 ) -> Generator[Progress, None, dict[str, JudgedLists]]:
-    """The lists that are examined beside, by what their queries' names end in."""
+    """Additional lists to examine, by the suffix of their query names."""
     additional, base = {}, workbench.test_lists(queries)
     if "whole" in lists:
         recipe = replace(workbench.recipe, depth=None)

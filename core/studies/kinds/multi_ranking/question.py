@@ -12,7 +12,7 @@ from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, S
 
 @dataclass(frozen=True)
 class MultiRanking(Question):
-    """What do several initial rankings add, and what if one is missing or wrong?"""
+    """Gain by several initial rankings, and loss if one is missing or wrong."""
 
     kind = "initial-rankings"
     doing = "Vary the initial rankings of"

@@ -39,7 +39,7 @@ SHOWN: Mapping[str, tuple[int | float, ...]] = {
 
 @dataclass(frozen=True)
 class Perturbations(Question):
-    """What can go wrong with an input, and which rankers survive it?"""
+    """Losses of rankers under perturbations of any part of the input."""
 
     kind: ClassVar[str] = "perturbations"
     title: ClassVar[str] = "What can go wrong with an input, and which rankers survive it?"

@@ -50,7 +50,7 @@ from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_
 
 Pairs = Sequence[tuple[str, int | float]]
 PLAIN = ("transpositions", "shuffle-shown")
-"""Families whose unchanged level stands for the unperturbed lists, if the study has none."""
+"""Families whose unchanged level gives the unperturbed lists, if the study has none."""
 
 
 def run(workbench: Workbench, question: Perturbations) -> Generator[Progress, None, Artefact]:

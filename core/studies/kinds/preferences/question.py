@@ -14,7 +14,7 @@ from shuffleproof.core.studies.question import Scope
 
 @dataclass(frozen=True)
 class PreferenceAggregation(ListlessQuestion):
-    """What is left of an order when preferences contradict themselves, err, or are few?"""
+    """Quality of aggregated orders if preferences are cyclic, noisy or few."""
 
     of_what: ClassVar[str] = "preferences have"
     stored_as: ClassVar[tuple[str, ...]] = ("preferences", "data")

@@ -92,7 +92,7 @@ class RetrieverQuestion(CollectionQuestion):
 
 @dataclass(frozen=True)
 class Retrieval(RetrieverQuestion):
-    """Which retriever finds what answers a query, and what does it read for that?"""
+    """Effectiveness of retrievers, and the postings that they read."""
 
     kind = "retrieval"
     title = "Which retriever finds what answers a query, and what does it read?"
@@ -111,7 +111,7 @@ class Retrieval(RetrieverQuestion):
 
 @dataclass(frozen=True)
 class Growth(RetrieverQuestion):
-    """Are documents found that came after a retriever had learnt?"""
+    """Recall of documents that were added after a retriever's training."""
 
     kind = "growth"
     vary = "documents"
@@ -151,7 +151,7 @@ class Growth(RetrieverQuestion):
 
 @dataclass(frozen=True)
 class QueryNoise(RetrieverQuestion):
-    """What do typing errors, words left out, repeated or shuffled cost a retriever?"""
+    """Losses of retrievers by typing errors, and by omitted, repeated or shuffled words."""
 
     kind = "query-noise"
     vary = "queries"
@@ -186,7 +186,7 @@ class QueryNoise(RetrieverQuestion):
 
 @dataclass(frozen=True)
 class Sparsity(CollectionQuestion):
-    """What makes a learnt index sparse, and what does that cost in effectiveness?"""
+    """Sparsity of learnt indexes, and its cost in effectiveness."""
 
     kind = "sparsity"
     vary = "sparsity"

@@ -15,7 +15,7 @@ USUAL_DEPTH = 40
 
 @dataclass(frozen=True)
 class SetSize(Question):
-    """What happens to rankers that were trained on lists of N0 on lists of N1?"""
+    """Change of rankers trained on lists of N0 when they score lists of N1."""
 
     kind = "set-size"
     doing = "Vary the set size of"

@@ -75,7 +75,7 @@ def changed_fields(search: Mapping[str, Any]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class WorstCase(Question):
-    """Which order within a budget hurts a ranker most?"""
+    """Most harmful order for a ranker within a budget."""
 
     kind = "worst-case"
     title = "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
