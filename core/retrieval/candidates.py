@@ -148,6 +148,7 @@ def _data_set(
         pool = np.sort(retrievers[0].search(text, depth).documents)
         columns = []
         for retriever in retrievers:
+            # All documents, since a candidate may be far down another retriever's list
             ranked = retriever.search(text, len(collection))
             scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
             scores[ranked.documents] = ranked.scores

@@ -108,6 +108,7 @@ def save(collection: Collection, folder: Path) -> None:
     }
     of = {}
     for name, column in columns.items():
+        # Columns that share a blob (ids, titles and texts of one import) store it once
         of[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
         arrays[of[name]] = column.blob
         arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends

@@ -143,6 +143,7 @@ def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
         graded = collection.judgments(query).items()
         rows = [(grade, scores.get(document, 0.0)) for document, grade in graded if grade > 0]
         table = np.array(rows).reshape(-1, 2)
+        # Signs over all pairs of documents, each pair twice: halved below
         steps = np.sign(np.subtract.outer(table[:, 0], table[:, 0]))
         sides = steps * np.sign(np.subtract.outer(table[:, 1], table[:, 1]))
         agree, against = agree + int((sides > 0).sum()) // 2, against + int((sides < 0).sum()) // 2

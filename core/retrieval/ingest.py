@@ -197,6 +197,7 @@ def _judged(
         if query not in at:
             lost.add(query)
             continue
+        # Reversal maps 1 … most to most … 1; grades of 0 and below stay not relevant
         value = max(most + 1 - grade, 0) if small and grade > 0 else max(grade, 0)
         judged[at[query]][document] = value
     if grades and len(lost) == len({query for query, _ in grades}):

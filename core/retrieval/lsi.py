@@ -85,6 +85,7 @@ def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
         if artefact is None:
             table = weighted_counts(tokens.documents, tokens)
             norms = np.sqrt(table.multiply(table).sum(axis=1))
+            # Rows of length 1 before the decomposition: long documents must not dominate it
             table.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(table.indptr))
             _, _, directions = leading_vectors(table, rank)
             arrays = {

@@ -43,6 +43,7 @@ def _repeated(words: Words, changed: np.ndarray, _draws: np.random.Generator) ->
 def _shuffled(words: Words, changed: np.ndarray, draws: np.random.Generator) -> Words:
     order = np.argsort(draws.random(len(words)), kind="stable")
     places = np.arange(len(words))
+    # The changed places receive each other's words, in a random order; the rest stay
     places[changed] = order[changed[order]]
     return [words[place] for place in places]
 

@@ -229,6 +229,7 @@ class FusedRetriever:
         documents = np.unique(np.concatenate([documents for documents, _ in rankings]))
         total = np.zeros(len(documents))
         for part, (ranked, scores) in enumerate(rankings):
+            # `documents` is sorted, so a binary search finds the place of each ranked document
             total[np.searchsorted(documents, ranked)] += self._values(part, scores)
         best = np.argsort(-total, kind="stable")[:k]
         return documents[best], total[best]

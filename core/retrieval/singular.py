@@ -35,5 +35,6 @@ def leading_vectors(
         left, values, right = np.linalg.svd(table.toarray().astype(np.float64), full_matrices=False)
         best: Any = slice(rank - 1, None, -1)
         return left[:, best], values[best], right[best]
+    # A fixed start vector: ARPACK's default is random
     decomposition: Any = svds(table, k=rank, v0=np.ones(side), solver="arpack")
     return decomposition[0], decomposition[1], decomposition[2]

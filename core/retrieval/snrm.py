@@ -170,6 +170,8 @@ class Trainer(WeakTrainer):
         """Set initial weights from the collection, scaled to the labeller's score spread."""
         config, tokens = self.recipe.model, self.tokens
         embeddings, weights = self.first_embeddings()
+        # Frequent terms make good latent dimensions, but terms in more than a quarter of the
+        # documents would give dense ones: these come last
         order = np.argsort(-tokens.collection_frequency, kind="stable")
         common = tokens.document_frequency[order] > max(1.0, 0.25 * len(tokens.documents))
         order = np.concatenate([order[~common], order[common]])
@@ -181,6 +183,7 @@ class Trainer(WeakTrainer):
         spread = float((vectors[0] @ vectors[1].T).std(-1).mean())
         wanted = float(labels.std(-1).mean()) / self.recipe.training.temperature
         if spread > 0:
+            # A score is a product of two vectors, so each is scaled by the square root
             network.start_from(embeddings, weights, atoms, (wanted / spread) ** 0.5)
 
     def advance(self) -> dict[str, float]:
@@ -199,6 +202,7 @@ class Trainer(WeakTrainer):
         self.descend(whole)
         with torch.no_grad():
             share = (documents > 0).float().mean(0)
+            # Moving average over steps: one batch is too small for document frequencies
             self.used.mul_(MEMORY).add_(share, alpha=1 - MEMORY)
             nonzeros = [
                 float((vectors > 0).sum(-1).float().mean()) for vectors in (queries, documents)
@@ -432,6 +436,7 @@ class Latent:
         table = self._encoded(texts, recipe.model.document_length)
         new = prune(table, recipe.training.keep_document)
         early = np.setdiff1d(np.arange(len(collection)), late)
+        # Inverse permutation: the index has early rows first, the collection mixes them
         order = np.argsort(np.concatenate([early, late]), kind="stable")
         every = vstack([self.index.vectors.matrix, new], format="csr")[order]
         index = SparseIndex.of(SparseVectors.of(every))

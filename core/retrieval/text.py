@@ -132,6 +132,7 @@ def tokenise(
     documents = yield from _encoding(collection.documents(), len(collection), analysis, growing)
     fixed = _Places(analysis, terms, growing=False)
     queries = yield from _encoding(collection.queries, 0, analysis, fixed)
+    # One number per (document, term) pair, so that a single `unique` counts documents
     owned = segment_ids(documents.offsets) * len(terms) + documents.tokens
     once = np.unique(owned) % max(len(terms), 1)  # each term of a document once
     in_documents = np.bincount(once, minlength=len(terms)).astype(np.int32)

@@ -224,11 +224,13 @@ def ppmi_embeddings(
     for away in range(1, reach + 1):
         near = owners[away:] == owners[:-away]
         left, right = encoded.tokens[:-away][near], encoded.tokens[away:][near]
+        # Near terms count more: the weight falls linearly with the distance
         weight = np.full(len(left), 1 - (away - 1) / reach)
         counts = counts + csr_array((weight, (left, right)), shape=(terms, terms))
     both = (counts + counts.T).tocoo()
     left, right = both.coords
     sums: np.ndarray = np.bincount(left, both.data, minlength=terms)
+    # PMI = ln p(a, b) / (p(a) p(b)), with probabilities from weighted counts
     information = np.log(both.data * sums.sum() / (sums[left] * sums[right]))
     positive = information > 0
     table = csr_array(

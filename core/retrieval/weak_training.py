@@ -130,6 +130,8 @@ class WeakTrainer:
         if training.loss == "listwise":
             chosen = draw.integers(0, len(weak), training.batch_queries)
             starts, lengths = weak.lists.offsets[chosen], np.diff(weak.lists.offsets)[chosen]
+            # One document from the top 10 and one from the whole list per query: in-batch
+            # documents of the other queries are the negatives
             near = weak.lists.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
             any_ = weak.lists.documents[starts + draw.integers(0, lengths)]
             documents = np.unique(np.concatenate([near, any_]))

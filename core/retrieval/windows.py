@@ -71,11 +71,13 @@ class Windows:
         places = starts[:, None] - before + np.arange(n)
         inside = (places >= 0) & (places < lengths[owners][:, None])
         tokens = np.append(texts.tokens, self.padding).astype(np.int64)
+        # Positions outside the text point to the padding token appended at the end
         at = np.where(inside, texts.offsets[:-1][owners][:, None] + places, len(texts.tokens))
         words = tokens[at]
         words = np.where(self.unread[words], self.padding, words)
         scale = 1.0 / np.maximum(chosen, 1)
         if self.padded:
+            # Padded pooling divides by the fixed length; the factor corrects for drawn windows
             scale = counts / np.maximum(chosen, 1) / length
         return words, owners, scale.astype(np.float32)
 

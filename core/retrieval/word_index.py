@@ -35,6 +35,7 @@ class WordIndex:
     def of(cls, tokens: TokenisedCollection) -> "WordIndex":
         """Index of a collection's terms."""
         encoded = tokens.documents
+        # A stable sort by term keeps positions, and so documents, in rising order per term
         places = np.argsort(encoded.tokens, kind="stable").astype(np.int64)
         terms = encoded.tokens[places]
         owners = segment_ids(encoded.offsets)[places].astype(np.int32)

@@ -64,6 +64,7 @@ class Bm25(_OverWords):
         """Compute the value of every posting."""
         df = index.tokens.document_frequency.astype(np.float64)
         lengths = index.lengths
+        # Lucene's form: 1 + … inside the logarithm keeps idf positive for very frequent terms
         idf = np.log1p((len(lengths) - df + 0.5) / (df + 0.5))
         of_length = 1 - B + B * lengths / max(float(lengths.mean()), 1e-12)
         tf = index.counts.astype(np.float64)
@@ -87,6 +88,8 @@ class QueryLikelihood(_OverWords):
     def __init__(self, index: WordIndex, mu: float) -> None:
         """Compute the value of every posting: the gain over a document without the term."""
         self.index, self.mu = index, mu
+        # ln((tf + μp)/(length + μ)) = ln(1 + tf/μp) + ln μp − ln(length + μ): only the first
+        # part depends on term and document, so only matching documents have postings
         self._prior = mu * index.probability
         self.values: Float32[np.ndarray, " postings"] = np.log1p(
             index.counts / self._prior[index.terms]
@@ -112,6 +115,7 @@ class QueryLikelihood(_OverWords):
             constant[query] = float(query_weights @ np.log(self._prior[tokens[start:end]]))
         postings = self.index.postings(self.values)
         ranked = postings.search(tokens, bounds, weights, k, self.biases, sums)
+        # Σ ln μp is the same for all documents: adding it last gives the exact likelihood
         shift = np.repeat(constant, np.diff(ranked.offsets))
         return replace(ranked, scores=(ranked.scores + shift).astype(np.float32))
 
@@ -148,6 +152,7 @@ class SequentialDependence(_OverWords):
             for width, ordered, weight in ((2, True, ORDERED), (WINDOW, False, UNORDERED)):
                 matches, counts = index.pair(left, right, width, ordered=ordered)
                 if len(matches):
+                    # p of a pair is its share of all positions in the collection
                     prior = mu * counts.sum() / len(index.places)
                     documents.append(matches)
                     values.append(np.log1p(counts / prior).astype(np.float32))
@@ -221,6 +226,7 @@ class RelevanceFeedback(_OverWords):
         chosen = sorted(new, key=lambda term: (-round(new[term], 9), term))[:FEEDBACK_TERMS]
         total = sum(new[term] for term in chosen)
         for term in chosen:
+            # RM3: α · p(t | query) + (1 − α) · p(t | feedback), with the second renormalised
             weight[term] = weight.get(term, 0.0) + (1 - share) * new[term] / total
         return weight
 
