@@ -97,6 +97,7 @@ def run_cells(  # noqa: PLR0913, PLR0917 (the plan, where results go, and what d
     """  # fmt: skip
     met = dict[str, ShuffleproofError]() if failed is None else failed
     if isinstance(records, Records):
+        # Workers store what they compute; the loop below then finds it in the records
         met |= yield from _by_workers(cells, records, compute, together)
     by_digest: dict[str, CellResult] = {}
     for at, cell in enumerate(cells):

@@ -331,6 +331,7 @@ class DryWorkbench(Workbench):
         recipe = plan.recipe()
         rankers = len(recipe.get("rankers") or recipe.get("rows") or "1")
         missing = (len(digests) - self.dry.stored_trials) // rankers
+        # Without a plan's own number, each missing trial scores every list once per ranker
         orders = getattr(plan, "orders_per_list", missing)
         self.dry.calls = dict.fromkeys(self.dry.call_seconds, orders * len(query_ids))
         return _placeholder(key)

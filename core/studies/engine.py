@@ -189,6 +189,7 @@ class RunningStudy:
         """
         place = (str(store.root), key_of("study", self.recipe).digest)
         last = _LAST.get(place) or _Last(plan_of(self.recipe).digests(len(self.query_ids)))
+        # Counting is cheap, reading all records is not
         count = sum(digest in store.records for digest in last.digests)
         if last.count != count:
             plan = plan_of(self.recipe)

@@ -123,6 +123,7 @@ def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> Reso
         raise UsageError(
             f"{label}: its members were trained on lists of {sizes}: name members of one size"
         )
+    # Shuffling removes the dependence on the input order
     is_shuffled = isinstance(RankerName.parse(label).options, ShuffleOptions)
     return ResolvedRanker(
         label,

@@ -281,6 +281,7 @@ def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str
     defined = values[~np.isnan(values)].astype(np.float64)
     mean = mean_of(Measure.parse(measure), values) if is_measure(measure) else known_mean(values)
     low = high = mean
+    # A bootstrap of equal values has no spread, and BCa divides by it
     if len(defined) > 1 and np.ptp(defined) > 0:
         low, high = bootstrap_interval(
             defined, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
@@ -340,6 +341,7 @@ def change_by_query(
         Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
         draw with the lowest value); queries without a value are left out.
     """
+    # `nanargmin` would fail for queries without any value
     worst = np.where(np.isnan(draws), np.inf, draws).argmin(axis=0)
     mean = draws.mean(axis=0, dtype=np.float64)
     return by_query(

@@ -41,7 +41,7 @@ def measured_by(measures: Sequence[Measure], answers: Answers | None = None) -> 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        """Values [measures, queries] of each variant, and facts on carried-over scores."""
         key = (id(ranker), id(base))
         if key not in known:
             carrier = ScoreCache(ranker, base)
@@ -201,6 +201,7 @@ def _measured_trials(
     measured: MeasureTrial,
 ) -> Iterator[tuple[Trial, dict[str, Any], np.ndarray]]:
     """Missing trials of a ranker at a point, scored in one batch if they share a data set."""
+    # Variants with their own data set are scored one at a time, to save memory
     for trials in [[trial] for trial in missing] if point.alone else [missing]:
         start = time.perf_counter()
         variants = [point.variant(trial.draw) for trial in trials]

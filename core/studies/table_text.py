@@ -160,6 +160,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
     text = print_table(table, digits, names=False)
     heads, rows, numeric = text.heads, [list(map(str, row)) for row in text.rows], text.numeric
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    # Transposing helps only if there are fewer rows than columns
     if sum(widths) + 2 * len(widths) > (width() or WIDTH) and len(rows) < len(widths):
         heads, *rows = map(list, zip(heads, *rows, strict=True))
         if all(numeric[1:]):  # levels, which the head of the names does not name

@@ -290,6 +290,7 @@ def evaluate_run(
     values = np.empty((len(measures), len(lists)), dtype=np.float32)
     order = ragged.order_within(lists.offsets, -scores, np.arange(len(scores)))
     lines = np.empty(len(scores), dtype=np.float32)
+    # Unique scores in the order of score, then line: evaluation then has no ties
     lines[order] = -ragged.places_of(lists.offsets)
     for chosen, ranked in ((by_line, lines), (~by_line, as_ranked(lists, scores))):
         kept = [measure for measure, wanted in zip(measures, chosen, strict=True) if wanted]

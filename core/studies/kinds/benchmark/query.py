@@ -108,6 +108,7 @@ def positions_of(
     [3, 1, 2]
     """
     positions = np.empty(len(rows), dtype=np.int64)
+    # `lexsort` sorts by its last key first: score, then row
     positions[np.lexsort((rows, -scores))] = np.arange(1, len(rows) + 1)
     return positions
 

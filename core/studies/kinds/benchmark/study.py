@@ -5,8 +5,8 @@ lists. The cell stores every query's measures and the scores. A row of the resul
 and seed, with the queries of all folds in turn. A row that fails (its training diverges) is left
 out whole; the facts contain the reason.
 
-A row that reads more initial rankings than the lists carry (setrank-imsab-multi-init: four) has
-its own lists: the same candidates in the same order, with LambdaMART, MART, RankSVM and
+A row that reads more initial rankings than the lists have (setrank-imsab-multi-init: four) has its
+own lists. They have the same candidates in the same order, with LambdaMART, MART, RankSVM and
 RankBoost as further columns, as in the paper's Table 4. All other rows use the common lists.
 """
 
@@ -129,6 +129,7 @@ def run(
         )
         order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
         if failed:
+            # A table of only references answers nothing, so the first error is reported
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
             facts |= {FAILED: {label: str(error) for label, error in failed.items()}}

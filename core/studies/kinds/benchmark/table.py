@@ -235,6 +235,7 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
     if not rows:
         return frame.rename(columns={"letter": "marks"})
     raw = pd.Series(_p_values(np.stack(differences), view.test))
+    # One family of hypotheses per baseline: all rankers and measures compared with it
     p = raw.groupby(frame["letter"]).transform(lambda values: holm(values.to_numpy(np.float64)))
     above = np.nansum(differences, axis=1) > 0
     texts = np.where(above, frame["letter"], "(" + frame["letter"] + ")")

@@ -120,6 +120,7 @@ def resampled_shares(
     >>> percentiles(kept["a"]), percentiles(area["a"])
     ((0.5, 0.5), (0.75, 0.75))
     """
+    # All rankers and levels in one array, so that each resample uses the same queries
     every_curve = np.concatenate(list(values.values()))
     means = resampled_means(every_curve, draws, resamples)
     curves = means.reshape(-1, len(values), len(distance))

@@ -1,8 +1,8 @@
 """Robustness card: all effects of a worse initial ranking on a ranker, in one study.
 
-In addition to the measures, every trial stores changes of the ranking itself: whether the top
-document changed, how many of the first ten changed, and how far documents of each grade moved.
-All of them are relative to the ranker's own ranking of the unperturbed lists.
+In addition to the measures, every trial stores changes of the ranking itself. These are a change
+of the top document, the number of changes among the first ten, and the movement of documents of
+each grade. All of them are relative to the ranker's own ranking of the unperturbed lists.
 """
 
 import time
@@ -165,6 +165,7 @@ def answer_changes(
     """
     lists, offsets = base.lists, base.lists.offsets
     carried = np.empty_like(after)
+    # Scores of the variant in the order of the base lists, to compare positions
     carried[source_of(lists, variant.lists)] = after
     old = positions(offsets, before, lists.rows)
     new = positions(offsets, carried, lists.rows)
@@ -180,6 +181,7 @@ def answer_changes(
     wholes = np.stack(
         [np.minimum(lists.lengths, depth) for depth in FLIPS.values()] + [*map(summed, of_grade)]
     )
+    # Lists shorter than the depth count relative to their own length
     shares = np.divide(parts, wholes, out=np.full_like(parts, np.nan), where=wholes > 0)
     return shares.astype(np.float32)
 

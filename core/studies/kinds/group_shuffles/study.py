@@ -215,6 +215,7 @@ def changes(
         draws = generator(seed, "group-shuffles", "order", at)
         order = ragged.order_within(lists.offsets, draws.random(len(before)))
         after = np.empty_like(before)
+        # Back to the original order, so that `after` and `before` match by document
         after[order] = model.score(base.dataset, lists.shown_as(order))
         squares += _means(lists, (after - before) ** 2)
         taus += kendall_tau(lists.offsets, before, after)

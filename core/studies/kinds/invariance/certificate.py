@@ -389,6 +389,7 @@ def _loss(facts: pd.DataFrame) -> dict[str, float] | None:
         float(facts[f"loss_{name}"].iloc[0]) for name in ("before", "sum", "squares")
     )
     mean = lost / lists
+    # Sample variance from sums, since blocks of lists only add up sums
     deviation = max(squares / lists - mean**2, 0.0) * lists / (lists - 1)
     half = float(scipy.special.stdtrit(lists - 1, 0.975)) * (deviation / lists) ** 0.5
     return {"before": before / lists, "mean": mean, "low": mean - half, "high": mean + half}

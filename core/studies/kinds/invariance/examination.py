@@ -51,9 +51,9 @@ MEASURES = (
     "documents-in-doubt", "pairs-within-floor", "order-seen-first",
 )  # fmt: skip
 """Measures per list and order: largest change of a score; documents that surely passed another;
-Kendall τ of the two rankings; smallest gap of two scores; largest change as a multiple of the floor
-(above 1 it is an effect); documents that passed another by more than rounding; share of pairs
-closer than the floor; and 1 if the list was not shown in this order before.
+Kendall τ of the two rankings; smallest gap of two scores. Then the largest change as a multiple of
+the floor (above 1 it is an effect), and documents that passed another by more than rounding. Last,
+the share of pairs closer than the floor, and 1 if the list was not shown in this order before.
 """
 
 REPEATS = 4
@@ -104,22 +104,22 @@ def examine(
             default the lists in that order.
 
     Returns:
-        The values, and these facts: `numeric_floor` (largest floor of any score), `largest_score`,
-        `unstable` (lists whose scores differ without a change), `repeat_change` (the
-        largest difference of two scores of one document in one order; 0 of our rankers), `company`
-        (lists whose scores depend on the lists scored with them), `padding` (those whose scores
-        depend on their padding; None if the ranker never sees any), `state` (lists that a
-        fresh process scores differently), `noise_p` (paired t over lists: do other orders change
-        more than the same order; None if nothing is unstable), `noise_more` (they change more),
-        `noise_lists` (lists that they clearly change more), `exact_change` (change of
-        float64 scores by an order, as a share of the list's largest; None without such scores),
-        `own_rounding` (lists whose changes the ranker's own rounding may explain), `systematic`
-        (see `order_facts`), `scorings` (of each list, in this process), `lists_scored` (in all),
-        `fresh_processes`, `ours` (one of our rankers), `no_memory`
-        (reason why memory between calls was not examined; else empty), `places` (places by
-        `outside.audit.KINDS`; None: it has no processes), `training_mode` (a torch module was in
-        it), `precision` (of its scores, as a type's name), `half_steps` (the largest change in
-        steps of a half-precision type), and those of `_place_signs`, `_loss` and `_coverage`.
+        The values, and these facts. Sizes: `numeric_floor` (largest floor of any score),
+        `largest_score`, `precision` (smallest type that holds the scores), `half_steps` (largest
+        change in steps of a half-precision type), `exact_change` (change of float64 scores by an
+        order, as a share of the list's largest; None without such scores).
+        Numbers of lists: `unstable` (scores differ without a change), `company` (scores depend on
+        the lists scored with them), `padding` (scores depend on the padding; None without any),
+        `state` (a fresh process scores differently), `own_rounding` (the ranker's own rounding may
+        explain the changes), `noise_lists` (other orders clearly change more).
+        Noise: `repeat_change` (largest difference of a document's scores in one order; 0 for our
+        rankers), `noise_p` (paired t over lists: other orders change more than the same order; None
+        if nothing is unstable), `noise_more` (they change more).
+        Work: `scorings` (of each list, in this process), `lists_scored` (in all),
+        `fresh_processes`, `systematic` (see `order_facts`).
+        Ranker: `ours`, `no_memory` (reason why memory between calls was not examined; else empty),
+        `places` (by `outside.audit.KINDS`; None without processes), `training_mode` (a torch module
+        was in it). Then those of `_place_signs`, `_loss` and `_coverage`.
 
     Raises:
         DataError: a score is NaN.
@@ -146,6 +146,7 @@ def examine(
         if not unstable.any():
             state = _lists_beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
         compared[: len(fresh)] = fresh
+    # Another process must give the same scores, else the function depends on its state
     if asking.scores_here is not None and not unstable.any():
         state |= _lists_beyond(lists, [difference(asking.scores_here, as_is.scores)], floor)
     several = -(-len(variants) // 2)
@@ -514,6 +515,7 @@ def _noise(
     )
     of_repeats, of_orders = np.maximum(of_repeats, 0.0), np.maximum(of_orders, 0.0)
     median = np.median(of_orders, axis=0)
+    # Logarithms, since changes of scores range over many orders of magnitude
     test = paired_t(np.log1p(median), np.log1p(np.median(of_repeats, axis=0)))
     clear = (median > CLEARLY * np.maximum(of_repeats.max(axis=0), 1.0)) & (lists.lengths > 1)
     p = None if np.isnan(test.p_value) else test.p_value

@@ -255,6 +255,7 @@ def _by_features(base: JudgedLists, several: int) -> Iterator[Int64[np.ndarray, 
     lists, width = base.lists, base.dataset.features.shape[1]
     owner = ragged.segment_ids(lists.offsets)
     for turn in range(min(several, 2 * width)):
+        # Consecutive turns of one list use consecutive features; lists start at different ones
         way = (np.arange(len(lists)) * several + turn) % (2 * width)  # of each list
         values = base.dataset.features[lists.rows, way[owner] % width]
         sign = np.where(way[owner] < width, -1, 1)

@@ -146,6 +146,7 @@ def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
     """Lists in `number` blocks, each twice as long as the last; fewer if there are few lists."""
     if number == 1:
         return [lists]
+    # Sizes 1, 2, 4, …: a small first block gives an early certificate
     shares = (2.0 ** np.arange(1, number + 1) - 1) / (2**number - 1)
     bounds = np.unique(np.ceil(len(lists.lists) * shares).astype(np.int64))
     return [

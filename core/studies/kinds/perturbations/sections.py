@@ -313,6 +313,7 @@ def at_step(frame: pd.DataFrame, share: float) -> pd.DataFrame:
     chosen = set()
     for family, of in frame.groupby("family", sort=False):
         levels = list(dict.fromkeys(of["level"]))
+        # EXACT keeps a share such as 1/3 from being rounded up to the next level
         chosen.add((family, levels[ceil(share * (len(levels) - 1) - EXACT)]))
     pairs = zip(frame["family"], frame["level"], strict=True)
     return frame[[pair in chosen for pair in pairs]].reset_index(drop=True)
@@ -363,6 +364,7 @@ def most_changed(result: StudyResult) -> str:
     values = derive_values(measure, result.stored_measures, result.values).astype(np.float64)
     start = {name: as_is(result, name, measure) for name in result.trials["ranker"].unique()}
     lost = np.stack([start[name] for name in result.trials["ranker"]]) - values
+    # The initial ranking always follows its own perturbation
     lost[(result.trials["ranker"] == INITIAL).to_numpy()] = np.nan
     lost[~_of_same_documents(result.trials["family"])] = np.nan
     worst = np.nan_to_num(lost, nan=-np.inf).max(axis=0)

@@ -305,6 +305,7 @@ class Trials:
             for progress in work:
                 yield replace(progress, done=before + progress.done, total=total)
         except ShuffleproofError as error:
+            # The batch does not say which ranker failed, so each one is tried alone
             if len(part.rankers) > 1:
                 for ranker in part.rankers:
                     yield from self._part(replace(part, rankers=(ranker,)), step, armed, place)

@@ -51,7 +51,7 @@ def measured_by(measures: Sequence[Measure]) -> MeasureTrial:
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        """Values [measures, queries] of each variant, and facts on carried-over scores."""
         carrier = carriers.setdefault((id(ranker), id(base)), ScoreCache(ranker, base))
         if all(variant is base for variant in variants):
             scored, carried, deviation = [carrier.scores] * len(variants), True, 0.0

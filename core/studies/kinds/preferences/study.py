@@ -60,9 +60,9 @@ CALLS, SHARE, LOSS, LABEL_LOSS, BEST, SECONDS = (
     "calls", "agreement of best", "loss of least", "errors of preferences", "best agreement",
     "seconds",
 )  # fmt: skip
-"""Further values per query: calls (pairs read). Relative to the aggregator's input: its agreement
-as a share of the best order's, its loss as a multiple of the least, and its errors on pairs of
-unequal grade as a multiple of the preferences'. Then the best possible agreement, and seconds."""
+"""Further values per query: calls (pairs read). Relative to the aggregator's input: agreement as a
+share of the best order's, loss as a multiple of the least. Errors on pairs of unequal grade are a
+multiple of the preferences' errors. Then the best possible agreement, and seconds."""
 
 STORED = (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, SHARE, LOSS, LABEL_LOSS, BEST, SECONDS)
 SCALE = "items"
@@ -310,6 +310,7 @@ class _Work:
             stored_values[[STORED.index(CALLS), STORED.index(SECONDS)]] = _calls_and_seconds(row)
             return stored_values
         entry = DISTURBANCES.get(row.family)
+        # Cells of one disturbance follow each other, so only the last inputs stay in memory
         at = row.family, row.level, row.draw if entry is None or entry.drawn else 0
         if self.at != at:
             self.at = at
@@ -452,6 +453,7 @@ class ShownPairs:
             return np.nan
         item_grades = grades[self.variant.items]
         better = item_grades[:, None] > item_grades[None, :]
+        # Weight of the preferences for the item of the lower grade
         wrong = float(self.variant.pairs.values.T[better].sum())
         _, inverted = _falling_and_rising(grades[order])
         return float(inverted / wrong) if wrong > NEAR else np.nan
@@ -469,6 +471,7 @@ def nearness(order: Order, best: Order) -> float:
     place = np.empty(items, np.int64)
     place[best] = np.arange(items)
     discordant, _ = _falling_and_rising(place[order].astype(np.float64))
+    # τ = 1 − 2 · discordant / pairs, with n (n − 1) / 2 pairs
     return 1.0 - 4.0 * discordant / (items * (items - 1))
 
 

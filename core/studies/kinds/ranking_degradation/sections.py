@@ -253,6 +253,7 @@ def marks(
             for point, reference in zip(points, references, strict=True)
         ]
         compared = [NO_TEST if pair is None else paired_t(*pair) for pair in pairs]
+        # One family of hypotheses per question: all rows of the table
         p = holm(np.array([comparison.p_value for comparison in compared]))
         difference = np.array([comparison.difference for comparison in compared])
         frame[name], frame[f"{name}_p"] = difference, p

@@ -112,6 +112,7 @@ def frequency_curve(
     [[1.0, 2.0, 3.0], [5.0, 3.0, 1.0]]
     """
     falling = np.sort(frequencies[frequencies > 0])[::-1]
+    # Even steps of the logarithm, since the curve is drawn on a logarithmic axis
     ranks = np.unique(np.geomspace(1, max(1, len(falling)), POINTS).round().astype(np.int64))
     ranks = ranks[ranks <= len(falling)]
     return np.stack([ranks, falling[ranks - 1]]).astype(np.float32)

@@ -60,6 +60,7 @@ def changes(points: Iterable[tuple[Point, Draws, Draws]]) -> pd.DataFrame:
     for group in by_measure.values():
         rows, differences = [], []
         for point, baseline, varied in group:
+            # A running study may have more seeds of one condition than of the other
             seeds = min(len(baseline), len(varied))
             if seeds:
                 pair = [values[:seeds].astype(np.float64) for values in (baseline, varied)]

@@ -186,6 +186,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
         alike = [label for label in ends if _is_without_ordinals(label, name)]
         if not alike:
             return {}
+        # `False` sorts first: the variant `-without-init` is preferred
         by_words[words] = min(alike, key=lambda label: RankerName.of(label).base == name)
     verdict = rising_verdict(
         [(label, _loss(result, label, *ends[label], measure)) for label in by_words.values()]

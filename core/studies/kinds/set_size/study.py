@@ -269,6 +269,7 @@ def stabilities(
         other_scores = after[start:stop].astype(np.float64)
         spread = home_scores.std()
         if spread:
+            # A common shift of all scores does not change a ranking, so it is removed
             change = (other_scores - other_scores.mean()) - (home_scores - home_scores.mean())
             stability[1, at] = np.sqrt((change**2).mean()) / spread
     return stability

@@ -118,6 +118,7 @@ class Attack:
             )
             for index in range(PERMUTED)
         ]
+        # Inverse permutation: from a candidate to its place in the target
         place = np.argsort(self.holders)
         examined = examine(
             self.ranker, self.base, [self.rearranged(order) for order in orders],
@@ -150,6 +151,7 @@ class Attack:
 
     def _guide(self, lists: CandidateLists, scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
         owner, lengths = ragged.segment_ids(lists.offsets), np.maximum(lists.lengths, 1)
+        # Gains of NDCG, 2^label − 1
         gains = np.exp2(np.maximum(self.base.dataset.labels[lists.rows], 0)) - 1
         exact = np.nan_to_num(scores.astype(np.float64), posinf=LARGEST, neginf=-LARGEST)
         centred = exact - (np.bincount(owner, exact, len(lengths)) / lengths)[owner]

@@ -275,4 +275,5 @@ def _tau(
     """Kendall τ of each order with the first one; 1 for lists of fewer than two documents."""
     lengths = np.diff(offsets)
     pairs = np.maximum(lengths * (lengths - 1) / 2, 1)
+    # τ = 1 − 2 · inversions / pairs
     return 1 - 2 * inversions(orders, offsets) / pairs
