@@ -3,7 +3,6 @@
 import http.client
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -98,11 +97,6 @@ class Server:
             return asked.getresponse().status == 200
         return False
 
-    def kill(self):
-        """Kill the server alone, as a power cut does; its jobs live on."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
     def workers(self):
         """Process ids of the jobs of its store."""
         return processes(self.home, PROGRAM)
@@ -192,19 +186,6 @@ class Visitor:
         own = (self.url, self.url.replace("http", "ws", 1), "data:", "blob:")
         if not address.startswith(own):
             self.wrong.append(f"request: {address}")
-
-    @contextmanager
-    def server_down(self):
-        """While in here, and until the page is connected again, failed connections must be."""
-        self.cut = True
-        yield
-        self.page.locator(f"{APP}[data-test-connection-state=CONNECTED]").wait_for(timeout=60_000)
-        self.page.wait_for_timeout(1000)
-        self.cut = False
-
-    def lost(self):
-        """Wait until the page knows that its server is gone."""
-        self.page.locator(f"{APP}:not([data-test-connection-state=CONNECTED])").wait_for()
 
     def go(self, place):
         """Open a page of the dashboard by its address and wait until it is drawn."""

@@ -1,1 +1,1 @@
-"""Text collections: documents, queries and judgments, and what finds the one for the other."""
+"""Text collections (documents, queries and judgments) and retrievers."""

@@ -1,8 +1,8 @@
-"""A learning-to-rank data set out of a text collection: candidates, features, judgments.
+"""Learning-to-rank data sets from text collections: candidates, features, judgments.
 
-The candidates of a query are BM25's best. Their first features are the scores of the retrievers,
-so that `feature:1` … are initial rankings; documents stand in the collection's order, which says
-nothing of relevance.
+The candidates of a query are BM25's best documents. Their first features are the scores of the
+retrievers, so that `feature:1` … are initial rankings. Documents are in the collection's order,
+which is independent of relevance.
 """
 
 from collections.abc import Generator, Sequence
@@ -27,7 +27,7 @@ from shuffleproof.core.store.manifest import Artefact
 
 BY = ("bm25", "ql", "lsi")
 OF_WORDS = ("document length", "query words matched", "their share", "tf sum", "idf sum", "title")
-"""The features behind the retrievers' scores; `title`: query words that stand in the title."""
+"""Features after the retrievers' scores; `title`: number of query words in the title."""
 
 
 def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
@@ -39,19 +39,19 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
     *,
     words: bool = True,
 ) -> Generator[Progress, None, Artefact]:
-    """Make the data set of a collection, or find it; yields how many queries are done.
+    """Make the data set of a collection, or load it; yields the number of finished queries.
 
     Args:
         indexed: the collection.
-        depth: candidates a query: the first retriever's best.
-        name: what to call the data set; None: it is found by its key.
-        by: the retrievers whose scores are the first features.
+        depth: number of candidates per query: the first retriever's best.
+        name: name of the data set; None: only its key.
+        by: retrievers whose scores are the first features.
         seed: of the split of queries into training, validation and test.
-        words: whether OF_WORDS are features too.
+        words: True to add the features OF_WORDS.
 
     Raises:
-        UnknownNameError: a retriever that there is not.
-        DataError: fewer than three queries are judged.
+        UnknownNameError: an unknown retriever.
+        DataError: fewer than three judged queries.
     """
     store, collection = indexed.store, indexed.collection
     entries = [retriever_entry(retriever) for retriever in by]
@@ -90,7 +90,7 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
 
 
 def _called(collection: Collection, data: Artefact) -> list[SideFile]:
-    """What pages call the documents and the queries of a data set."""
+    """Side files with display texts of the documents and queries of a data set."""
     fold = mapped_file.open_fold(data.path)
     parts = (fold.train, fold.valid, fold.test)
     doc_ids = {doc_id for part in parts for doc_id in part.doc_ids or ()}
@@ -119,7 +119,10 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
 def _data_set(
     indexed: IndexedCollection, retrievers: Sequence[Retriever], depth: int, *, words: bool
 ) -> Generator[Progress, None, RankingDataset]:
-    """The candidates of every judged query with their features; yields how many are done."""
+    """Candidates of every judged query with their features; yields the number of finished queries.
+
+    A document that a retriever does not find has the lowest score of that retriever's list.
+    """
     collection = indexed.collection
     queries = [q for q in range(len(collection.queries)) if collection.relevant(q)]
     pools, tables = [], []
@@ -129,6 +132,7 @@ def _data_set(
         pool = np.sort(retrievers[0].search(text, depth).documents)
         columns = []
         for retriever in retrievers:
+            # All documents, since a candidate may be far down another retriever's list
             ranked = retriever.search(text, len(collection))
             scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
             scores[ranked.documents] = ranked.scores
@@ -145,7 +149,7 @@ def _judged(
     pools: Sequence[np.ndarray],
     tables: Sequence[np.ndarray],
 ) -> RankingDataset:
-    """The queries that found anything, with labels, ids and texts."""
+    """Data set of the queries with candidates: labels, ids and texts."""
     full = [at for at, pool in enumerate(pools) if len(pool)]
     if len(full) < 3:
         remedy = "A data set has at least three judged queries that find something."
@@ -168,7 +172,7 @@ def _judged(
 
 
 def _of_words(indexed: IndexedCollection, query: int, pool: np.ndarray) -> np.ndarray:
-    """Documents × OF_WORDS."""
+    """Features of shape documents × OF_WORDS."""
     tokens = indexed.tokens
     query_terms = np.unique(tokens.queries.of(query))
     idf = np.log(len(tokens.documents) / tokens.document_frequency[query_terms])

@@ -1,7 +1,7 @@
-"""A text collection: documents, queries, judgments; memory-mapped, so that opening copies nothing.
+"""Text collection: documents, queries and judgments, memory-mapped.
 
-Whatever files it came from (`core.retrieval.reading`), a document is an id, a title and a text, and
-a higher grade is better.
+For every file format (`core.retrieval.reading`), a document is an id, a title and a text, and a
+higher grade is better.
 """
 
 import hashlib
@@ -21,30 +21,30 @@ from shuffleproof.core.retrieval.recipe import Analysis
 FORMAT = "shuffleproof-collection-1"
 FILE = "collection.safetensors"
 SNIPPET = 200
-"""Letters of a text that are shown at most."""
+"""Maximum number of letters in a displayed snippet."""
 
 MISSING = -1
-"""In place of a document that is judged and not there."""
+"""Index of a judged document that the collection lacks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Documents, queries, and how relevant the judged documents of each query are.
+    """Documents, queries, and the grades of the judged documents of each query.
 
     Attributes:
-        name: what its files were called.
-        doc_ids: one id a document.
-        titles: one a document; empty where its source has none.
-        texts: one a document, the title left out.
-        query_ids: one id a query.
-        queries: what each query says.
+        name: of its files.
+        doc_ids: one id per document.
+        titles: one per document; empty if the source has none.
+        texts: one per document, without the title.
+        query_ids: one id per query.
+        queries: text of each query.
         judged_offsets: judgments of query q are `judged_offsets[q] … judged_offsets[q + 1] − 1`.
         judged_ids: the id of each judged document.
-        judged: the document of each judgment, `MISSING` where the collection has none of its id.
+        judged: index of the document of each judgment; `MISSING` if the collection lacks it.
         grades: of each judgment; above 0 is relevant, higher is better.
-        notes: what reading decided or left out, in sentences.
-        digest: of all of the above but name and notes.
-        analysis: how its texts become terms.
+        notes: decisions and omissions of the import, in sentences.
+        digest: hash of all fields above except name and notes.
+        analysis: conversion of its texts to terms.
     """
 
     name: str
@@ -62,33 +62,33 @@ class Collection:
     analysis: Analysis = field(default_factory=Analysis)
 
     def __len__(self) -> int:
-        """The number of documents."""
+        """Number of documents."""
         return len(self.doc_ids)
 
     def document(self, place: int) -> str:
-        """What is indexed of a document: its title, and its text unless that begins with it."""
+        """Indexed text of a document: its title, and its text unless that begins with the title."""
         title, text = self.titles[place], self.texts[place]
         if not title or " ".join(text[: 2 * len(title)].split()).startswith(title):
             return text
         return f"{title}\n{text}"
 
     def snippet(self, place: int) -> str:
-        """How a document's text begins, without its title."""
+        """Beginning of a document's text, without its title."""
         text = " ".join(self.texts[place].split()).removeprefix(self.titles[place]).strip()
         return text if len(text) <= SNIPPET else f"{text[:SNIPPET].rpartition(' ')[0]} …"
 
     def documents(self) -> Iterator[str]:
-        """What is indexed of every document, in order."""
+        """Indexed texts of all documents, in order."""
         return (self.document(place) for place in range(len(self)))
 
     def judgments(self, query: int) -> dict[int, int]:
-        """The grade of each judged document of a query that is there."""
+        """Grades of a query by document, without documents that the collection lacks."""
         span = slice(self.judged_offsets[query], self.judged_offsets[query + 1])
         pairs = zip(self.judged[span].tolist(), self.grades[span].tolist(), strict=True)
         return {document: grade for document, grade in pairs if document != MISSING}
 
     def relevant(self, query: int) -> int:
-        """How many documents of a query are relevant, those that are not there among them."""
+        """Number of relevant documents of a query, including those that the collection lacks."""
         span = slice(self.judged_offsets[query], self.judged_offsets[query + 1])
         return int((self.grades[span] > 0).sum())
 
@@ -108,6 +108,7 @@ def save(collection: Collection, folder: Path) -> None:
     }
     of = {}
     for name, column in columns.items():
+        # Columns that share a blob (ids, titles and texts of one import) store it once
         of[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
         arrays[of[name]] = column.blob
         arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
@@ -120,10 +121,10 @@ def save(collection: Collection, folder: Path) -> None:
 
 
 def open_(folder: Path) -> Collection:
-    """The collection that `save` wrote; its texts are the file's pages, read when touched.
+    """Open a collection written by `save`; its texts are read from the file on access.
 
     Raises:
-        DataError: there is no such file, or it is damaged.
+        DataError: the file is missing or damaged.
     """
     arrays, about = mapped_file.open_mapped(folder / FILE, FORMAT)
     try:
@@ -151,7 +152,7 @@ def open_(folder: Path) -> Collection:
 
 
 def digest_of(collection: Collection) -> str:
-    """The digest of what a collection holds: alike for alike content, whatever its files were."""
+    """Digest of the content of a collection; its files and name do not matter."""
     digest = hashlib.sha256()
     judged = (collection.judged_ids,)
     for column in (collection.doc_ids, collection.titles, collection.texts, *judged):

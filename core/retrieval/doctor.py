@@ -1,4 +1,4 @@
-"""What a text collection hides: query numbers, duplicates, empty texts, judgments that mislead."""
+"""Checks of a text collection: query numbers, duplicates, empty texts, misleading judgments."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from shuffleproof.core.words import counted
 
 FIRST, SHOWN = 50, 5
 LEAST_PAIRS = 100
-"""Pairs of grades of one query before their direction is told."""
+"""Minimum number of graded pairs within queries for a check of their direction."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that spoils what is measured on a collection, or only is good to know.
+    """Finding that affects measures on a collection, or is only informative.
 
     Attributes:
-        code: what kind of thing.
+        code: kind of finding.
         severity: problem, warning or info.
-        message: what was found, with the first few ids.
-        action: what to do about it.
+        message: the finding, with the first few ids.
+        action: recommended remedy.
     """
 
     code: str
@@ -33,7 +33,7 @@ class Finding:
 
 
 def examine_collection(indexed: IndexedCollection) -> list[Finding]:
-    """All that is found, problems first."""
+    """All findings, problems first."""
     order = ("problem", "warning", "info")
     findings = [
         *(Finding("reading", "info", note) for note in indexed.collection.notes),
@@ -79,9 +79,9 @@ def _queries(indexed: IndexedCollection) -> Iterator[Finding]:
 
 
 def _not_their_words(indexed: IndexedCollection) -> Finding | None:
-    """Whether relevant documents share fewer words with their query than with its neighbour.
+    """Finding if relevant documents match the query of a neighbour better than their own.
 
-    As where judgments name queries by position and were read as ids, or the other way round.
+    This happens if judgments name queries by position but were read as ids, or vice versa.
     """
     collection = indexed.collection
     if len(collection.query_ids) < 4 or not len(collection.judged):
@@ -98,6 +98,7 @@ def _not_their_words(indexed: IndexedCollection) -> Finding | None:
         shift: sum(len(tops[(at - shift) % len(tops)] & good) for at, good in enumerate(relevant))
         for shift in (-2, -1, 1, 2)
     }
+    # Swapped numbering shifts all judgments, so the neighbours' top documents match more often
     largest = max(others, key=lambda shift: others[shift])
     expected = sum(depth * len(good) for good in relevant) / len(collection)
     if hits >= max(2 * expected, others[largest]):
@@ -129,7 +130,11 @@ def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
 
 
 def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
-    """Whether better grades go with fewer of the query's words."""
+    """Finding if better grades go with lower BM25 scores.
+
+    Without a relation, `against − agree` has a standard deviation of about √pairs; two of them
+    are the bound.
+    """
     collection = indexed.collection
     ranked = Bm25(indexed.words).search(collection.queries, len(collection))
     agree = against = 0
@@ -138,6 +143,7 @@ def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
         graded = collection.judgments(query).items()
         rows = [(grade, scores.get(document, 0.0)) for document, grade in graded if grade > 0]
         table = np.array(rows).reshape(-1, 2)
+        # Signs over all pairs of documents, each pair twice: halved below
         steps = np.sign(np.subtract.outer(table[:, 0], table[:, 0]))
         sides = steps * np.sign(np.subtract.outer(table[:, 1], table[:, 1]))
         agree, against = agree + int((sides > 0).sum()) // 2, against + int((sides < 0).sum()) // 2
@@ -152,7 +158,7 @@ def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
 
 
 def _bare(name: str) -> str:
-    """An id without the zeros that fill its numbers, in small letters."""
+    """Id in lower case, without leading zeros of its numbers."""
     parts = name.lower().split("-")
     return "-".join(part.lstrip("0") if part.isdigit() else part for part in parts)
 

@@ -1,4 +1,4 @@
-"""How well what a retriever found answers its queries, under any measure of the program."""
+"""Effectiveness of retrieved documents, under any measure of the program."""
 
 from collections.abc import Sequence
 
@@ -21,22 +21,23 @@ def measure_queries(
     ranked: RankedDocuments,
     measures: Sequence[Measure],
 ) -> Float32[np.ndarray, "measures queries"]:
-    """The value of every measure for every query.
+    """Values of every measure for every query.
 
-    All judged documents of a query count as to be found, those that the collection lacks among
-    them; unjudged ones have grade −1, and a query that nothing matched has an empty list.
+    All judged documents of a query are in its ideal ranking, including those that the collection
+    lacks. Unjudged documents have grade −1. A query without matches has an empty list.
 
     Args:
         collection: the judgments.
-        queries: their places, in the order of `ranked`.
-        ranked: documents of each.
-        measures: what is measured.
+        queries: their indices, in the order of `ranked`.
+        ranked: documents of each query.
+        measures: to compute.
     """
     labels, rows, counts, lengths, start = [], [], [], [], 0
     for at, query in enumerate(queries):
         span = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
         judged = collection.judged[span].astype(np.int64)
         missing = judged < 0
+        # Judged documents that the collection lacks get unique negative numbers
         judged[missing] = -1 - np.arange(missing.sum())
         documents = ranked.of(at)[0].astype(np.int64)
         every = np.union1d(judged, documents)

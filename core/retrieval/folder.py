@@ -1,4 +1,4 @@
-"""The files of a folder, those inside its archives among them, told apart by what they are for."""
+"""Files of a folder, including members of its archives, with their roles."""
 
 import io
 import re
@@ -21,7 +21,7 @@ from shuffleproof.core.errors import DataError, LetorError
 
 LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 38)
 MOST_MEMBER = 1 << 31
-"""Bytes of one file in an archive."""
+"""Maximum bytes of one file in an archive."""
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz")
 BESIDE = re.compile(r"readme|manifest|licen|\.run$|\.md$|\.sha256$|\.md5$", re.IGNORECASE)
@@ -29,10 +29,10 @@ JUDGMENTS = re.compile(r"qrel|\.rel$|rlv-ass|judg", re.IGNORECASE)
 QUERIES = re.compile(r"quer|\.qry|topic", re.IGNORECASE)
 TABLES = (".parquet", ".arrow", ".feather")
 FOLDERS = {"corpus": "documents", "queries": "queries"}
-"""Folders of tables as MTEB's collections have them, by the role of their files; others judge."""
+"""Roles of files by folder, as in MTEB's collections; tables elsewhere are judgments."""
 
 BOMB = 250
-"""Bytes in an archive to those of the archive at most, once they are BOMB_LEAST."""
+"""Maximum ratio of unpacked to packed bytes, above BOMB_LEAST unpacked bytes."""
 BOMB_LEAST = 1 << 28
 
 RETURNS = re.compile(r"\r(?!\n)")
@@ -40,11 +40,11 @@ RETURNS = re.compile(r"\r(?!\n)")
 
 @dataclass(frozen=True)
 class File:
-    """A file of text: in a folder, or a member of an archive in it.
+    """Text file: in a folder, or a member of an archive in it.
 
     Attributes:
         path: of the file, or of the archive.
-        archive: the archive, opened, where it is a member of one.
+        archive: the opened archive of a member.
         member: its entry there.
     """
 
@@ -53,12 +53,12 @@ class File:
     member: tarfile.TarInfo | None = None
 
     def __str__(self) -> str:
-        """What messages call it."""
+        """Path for messages."""
         return str(self.path) if self.member is None else f"{self.path}/{self.member.name}"
 
     @property
     def name(self) -> str:
-        """Its name, without what says how it is packed."""
+        """Name without the suffix of its compression."""
         name = self.path.name if self.member is None else Path(self.member.name).name
         for ending in PACKED:
             name = name.removesuffix(ending)
@@ -66,7 +66,7 @@ class File:
 
     @property
     def role(self) -> str:
-        """What its name says it holds: documents, queries, judgments, or nothing of these."""
+        """Role by name: documents, queries, judgments, or empty."""
         if BESIDE.search(self.name):
             return ""
         if self.is_table and not (JUDGMENTS.search(self.name) or QUERIES.search(self.name)):
@@ -82,10 +82,10 @@ class File:
         return self.member is None and self.path.suffix in TABLES
 
     def rows(self, wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, object]]]:
-        """Every row of a table with its number, from 1 on: those of the wanted columns it has.
+        """Rows of a table with their numbers, from 1; only the wanted columns that it has.
 
         Raises:
-            DataError: no table, damaged, or beyond bounds.
+            DataError: not a table, damaged, or beyond the limits.
         """
         at = 0
         for batch, _ in tables.batches(self.path, str(self), list(wanted)):
@@ -97,11 +97,11 @@ class File:
                 yield at, dict(zip(batch, row, strict=True))
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Every line with its number, from 1 on; what is no UTF-8 is read as Latin-1.
+        """Lines with their numbers, from 1; invalid UTF-8 is read as Latin-1.
 
         Raises:
-            DataError: damaged, too large, or no text.
-            LetorError: a line that is too long, or a lone carriage return.
+            DataError: damaged, too large, or not text.
+            LetorError: a line that is too long, or a single carriage return.
         """
         for block in blocks(self._source(), str(self), LIMITS):
             raw = block.text
@@ -115,12 +115,12 @@ class File:
                 yield number, line.removesuffix("\r")
 
     def first_line(self) -> str:
-        """Its first line that is not blank, with a tab at its end; empty: none, or no text."""
+        """First line that is not blank, with its final tab; empty without one, or if not text."""
         try:
             return next((line.lstrip().rstrip(" ") for _, line in self.lines() if line.strip()), "")
         except LetorError:
             raise
-        except DataError:  # no text: neither documents nor queries
+        except DataError:  # not text: neither documents nor queries
             return ""
 
     def _source(self) -> Source:
@@ -134,10 +134,10 @@ class File:
 
 @contextmanager
 def open_files(folder: Path) -> Iterator[Sequence[File]]:
-    """Every file below a folder, or of one archive, by name; archives stay open meanwhile.
+    """Files below a folder, or of one archive, by name; archives stay open in the context.
 
     Raises:
-        DataError: there is nothing there, or a damaged archive.
+        DataError: the path does not exist, or an archive is damaged.
     """
     if not folder.exists():
         raise DataError(str(folder), "no such folder", "Check the path.")
@@ -158,7 +158,7 @@ def _members(path: Path, stack: ExitStack) -> list[File]:
     try:
         archive = stack.enter_context(tarfile.open(path))  # noqa: SIM115 (so it is)
         members, size, most = [], 0, max(BOMB_LEAST, BOMB * path.stat().st_size)
-        for member in archive:  # the next one is found by unpacking this one
+        for member in archive:  # reading the next header unpacks this member
             size += member.size
             if member.size > MOST_MEMBER or size > most:
                 finding = f"an archive of {size >> 20:,} MiB and more, as a decompression bomb is"
@@ -166,7 +166,7 @@ def _members(path: Path, stack: ExitStack) -> list[File]:
             if member.isfile():
                 members.append(member)
     except (tarfile.TarError, *BROKEN, ValueError) as error:
-        why = str(error).partition(":\n")[0]  # not what each way of unpacking met
+        why = str(error).partition(":\n")[0]  # without the errors of each compression method
         remedy = "Fetch it again or unpack it elsewhere."
         raise DataError(str(path), f"a damaged archive ({why})", remedy) from error
     return [File(path, archive, member) for member in members]

@@ -1,9 +1,9 @@
 """Sparsity checks of a learnt index, calibrated on the collection's inverted index of words.
 
-A share of zeros says little: an index whose queries read every document, through dimensions that
-every document has, is a dense one whatever the share. An index of words is the reference: what it
-costs on a collection fails no check there. Literature: Zamani et al., CIKM 2018 (SNRM), whose
-collections' smallest document frequencies are not published; the bounds are ours.
+A share of zeros means little: an index is dense if its queries read every document through
+dimensions that all documents have. The index of words is the reference: at its own cost, no check
+fails on a collection. Literature: Zamani et al., CIKM 2018 (SNRM), who do not publish the smallest
+document frequencies of their collections; the bounds are ours.
 """
 
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ from shuffleproof.core.retrieval.registry import (
 from shuffleproof.core.words import percent
 
 POSTINGS, FREQUENCY, MATCHED, EMPTY = 2.0, 0.5, 0.9, 0.01
-"""Bounds of a sparse index: postings a query over the number of documents, share of documents with
-the commonest dimension, share of documents matched, and share of empty texts. Where the index of
-words costs more, its cost is the bound."""
+"""Bounds of a sparse index: postings per query over the number of documents, share of documents
+with the most frequent dimension, share of matched documents, and share of empty texts. If the index
+of words has a higher value, that value is the bound."""
 
 
 @dataclass(frozen=True)
 class Gates:
-    """What an index costs, and whether it is sparse.
+    """Costs of an index, for the sparsity checks.
 
     Attributes:
-        postings_per_query_over_n: postings that a query reads, mean, over the number of documents.
-        largest_document_frequency: the share of documents that the commonest dimension has.
-        matched_share: the share of documents that a query finds, mean.
-        empty_share: of documents or of queries without any dimension, whichever is larger.
-        nonzeros_document: dimensions of a document, mean.
-        nonzeros_query: dimensions of a query, mean.
+        postings_per_query_over_n: mean postings read per query, over the number of documents.
+        largest_document_frequency: share of documents with the most frequent dimension.
+        matched_share: mean share of documents that match a query.
+        empty_share: share of documents or queries without any dimension, the larger one.
+        nonzeros_document: mean dimensions of a document.
+        nonzeros_query: mean dimensions of a query.
     """
 
     postings_per_query_over_n: float
@@ -49,12 +49,12 @@ class Gates:
     def of(
         cls, retriever: InvertedRetriever, query_texts: Sequence[str], documents: int
     ) -> "Gates":
-        """The gates of a retriever's index under these queries.
+        """Gates of a retriever's index under these queries.
 
         Args:
-            retriever: of all documents.
+            retriever: with an index of all documents.
             query_texts: the queries.
-            documents: how many documents there are.
+            documents: number of documents.
         """
         searched: Any = retriever
         frequencies, terms = searched.frequencies, searched.document_terms
@@ -72,15 +72,15 @@ class Gates:
 
     @classmethod
     def of_words(cls, indexed: IndexedCollection, query_texts: Sequence[str]) -> "Gates":
-        """The same of the collection's inverted index of words, the reference."""
+        """Gates of the collection's inverted index of words, the reference."""
         words: Any = retriever_entry("bm25").build(indexed)
         return cls.of(words, query_texts, len(indexed.collection))
 
     def failures(self, words: "Gates | None" = None) -> tuple[str, ...]:
-        """The failed checks, in words.
+        """Failed checks, in words.
 
         Args:
-            words: the same of the collection's index of words; None: not known.
+            words: gates of the collection's index of words; None: unknown.
 
         >>> gates = Gates(3.0, 0.6, 0.5, 0.0, 10.0, 4.0)
         >>> gates.failures()

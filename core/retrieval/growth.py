@@ -1,9 +1,9 @@
-"""A collection that grew: some documents came when all that is learnt had been learnt.
+"""Growing collection: some documents are added after all training.
 
-What is learnt (a network, its vocabulary, singular vectors with their weights of terms) is learnt
-from the documents that were there. Those that come later are encoded with it and added to the
-index; words that no earlier document has stay unknown. Counts of words are taken anew, as an
-inverted index of words takes them.
+All training (a network, its vocabulary, singular vectors with their weights of terms) uses the
+earlier documents. Later documents are encoded with it and added to the index; words that no
+earlier document has remain unknown. Counts of words are computed again, as an inverted index of
+words does.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ Places = Int64[np.ndarray, " some"]
 
 
 def later_documents(documents: int, share: float, seed: int) -> Places:
-    """The documents that come later, in rising order; those of a smaller share among them.
+    """Documents that are added later, in rising order; smaller shares are subsets of larger ones.
 
     >>> few, many = later_documents(10, 0.2, 0), later_documents(10, 0.5, 0)
     >>> len(few), len(many), set(few.tolist()) <= set(many.tolist())
@@ -40,13 +40,13 @@ def later_documents(documents: int, share: float, seed: int) -> Places:
 
 
 def part_of(collection: Collection, places: Places) -> Collection:
-    """Some documents of a collection, with all its queries.
+    """Collection of some of the documents, with all queries.
 
     Args:
         collection: the whole.
-        places: of the documents, in rising order.
+        places: indices of the documents, in rising order.
     """
-    place = np.full(len(collection) + 1, MISSING, np.int32)  # the last one for those not there
+    place = np.full(len(collection) + 1, MISSING, np.int32)  # index −1 (missing) reads the last
     place[places] = np.arange(len(places), dtype=np.int32)
     part = replace(
         collection,
@@ -61,7 +61,7 @@ def part_of(collection: Collection, places: Places) -> Collection:
 
 @dataclass(frozen=True, eq=False)
 class _KnownWords(IndexedCollection):
-    """A collection whose vocabulary is that of some of its documents."""
+    """Collection whose vocabulary comes from some of its documents."""
 
     known: Places = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -73,12 +73,12 @@ class _KnownWords(IndexedCollection):
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """A collection before and after documents came.
+    """Collection before and after documents were added.
 
     Attributes:
-        before: the documents that were there; all is learnt from them.
-        after: all documents, in the vocabulary of those.
-        late: places of those that came later, in rising order.
+        before: the earlier documents, which are used for all training.
+        after: all documents, in the vocabulary of the earlier ones.
+        late: indices of the later documents, in rising order.
     """
 
     before: IndexedCollection
@@ -87,10 +87,10 @@ class Growth:
 
     @classmethod
     def of(cls, indexed: IndexedCollection, share: float) -> "Growth":
-        """A share of the documents, drawn by the seed, came later.
+        """Growth by a share of the documents, drawn by the seed.
 
         Raises:
-            UsageError: none would be there before.
+            UsageError: no document is left for training.
         """
         size = len(indexed.collection)
         late = later_documents(size, share, indexed.seed)
@@ -108,16 +108,16 @@ class Growth:
 
     @cached_property
     def unknown(self) -> float:
-        """The share of the words of later documents that no earlier one has."""
+        """Share of the words of later documents that no earlier document has."""
         documents = self.after.tokens.documents
         known, unknown = documents.lengths[self.late].sum(), documents.unknown[self.late].sum()
         return float(unknown / max(1, known + unknown))
 
     def retriever(self, entry: RetrieverEntry) -> Retriever:
-        """The retriever of all documents, by what was learnt before.
+        """Retriever of all documents, with the training on the earlier ones.
 
         Raises:
-            UsageError: one that only reorders what another found.
+            UsageError: a reranker.
         """
         if entry.fusion:
             return FusedRetriever(entry.fusion, [self.retriever(one) for one in entry.members])
@@ -134,10 +134,10 @@ class Growth:
 
 
 def refuse_rerankers(entry: RetrieverEntry) -> None:
-    """Refuse what has no index that could grow.
+    """Refuse retrievers without an index that could grow.
 
     Raises:
-        UsageError: a retriever that only reorders what another found.
+        UsageError: a reranker.
     """
     for member in entry.members:
         if member.reranks:

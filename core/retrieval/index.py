@@ -1,7 +1,7 @@
-"""An exact inverted index over learnt sparse vectors.
+"""Exact inverted index over learnt sparse vectors.
 
-The score of a document is the dot product of its vector with the query's. Every posting of the
-query's dimensions is read and nothing is approximated, so scores are those of the dense product.
+The score of a document is the dot product of its vector with the query's. All postings of the
+query's dimensions are read, without approximation, so scores equal those of the dense product.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ FILE = "index.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class SparseIndex:
-    """Postings by dimension, beside the vectors that they are made of.
+    """Postings by dimension, and the vectors that they come from.
 
     Attributes:
         vectors: of the documents.
-        postings: the same by dimension.
+        postings: the same weights by dimension.
 
     >>> index = SparseIndex.of(SparseVectors.of(np.array([[1, 0], [2, 3]], np.float32)))
     >>> ranked = index.search(SparseVectors.of(np.array([[1, 1], [0, 0]], np.float32)), 10)
@@ -40,21 +40,21 @@ class SparseIndex:
 
     @classmethod
     def of(cls, vectors: SparseVectors) -> "SparseIndex":
-        """The index of documents."""
+        """Index of documents."""
         columns = vectors.matrix.tocsc()
         starts, documents = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
         return cls(vectors, Postings(starts, documents, columns.data, len(vectors)))
 
     @cached_property
     def document_frequency(self) -> Int64[np.ndarray, " dimensions"]:
-        """How many documents have each dimension."""
+        """Number of documents with each dimension."""
         return np.diff(self.postings.starts)
 
     def search(self, queries: SparseVectors, k: int) -> RankedDocuments:
-        """At most k documents for each query: those that share a dimension with it, ties by place.
+        """At most k documents for each query that share a dimension with it, ties by index.
 
         Raises:
-            DataError: the queries have another number of dimensions.
+            DataError: the queries have a different number of dimensions.
         """
         if queries.width != self.vectors.width:
             finding = f"{queries.width} dimensions, the index has {self.vectors.width}"
@@ -63,11 +63,11 @@ class SparseIndex:
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)
 
     def explain(self, query: SparseVectors, document: int) -> list[tuple[int, float]]:
-        """What each dimension that query and document share adds to the score, the most first.
+        """Contributions of the shared dimensions to the score, the largest first.
 
         Args:
             query: one query.
-            document: its place.
+            document: its index.
         """
         query_weights, document_weights = query.text(0), self.vectors.text(document)
         shared = query_weights.keys() & document_weights.keys()
@@ -75,7 +75,7 @@ class SparseIndex:
         return sorted(added, key=lambda pair: (-pair[1], pair[0]))
 
     def save(self, path: Path) -> None:
-        """Write it to a file; whole or not at all."""
+        """Write the index to a file, atomically."""
         arrays = {
             "offsets": self.vectors.offsets, "dimensions": self.vectors.dimensions,
             "weights": self.vectors.weights, "starts": self.postings.starts,
@@ -85,10 +85,10 @@ class SparseIndex:
 
     @classmethod
     def open(cls, path: Path) -> "SparseIndex":
-        """Open what `save` wrote, memory-mapped.
+        """Open a file written by `save`, memory-mapped.
 
         Raises:
-            DataError: there is no such file, or it is damaged.
+            DataError: the file is missing or damaged.
         """
         arrays, about = mapped_file.open_mapped(path, FORMAT)
         vectors = SparseVectors(

@@ -1,4 +1,4 @@
-"""Collections in the store: filed under the digest of their files and of how they were read."""
+"""Collections in the store, with keys from the digests of their files and their format."""
 
 from array import array
 from collections.abc import Generator, Iterable, Sequence
@@ -34,14 +34,14 @@ def ingest(
     how: CollectionFormat | None = None,
     analysis: Analysis | None = None,
 ) -> Generator[Progress, None, Artefact]:
-    """Read a collection into the store and give it a name; yields how many documents are read.
+    """Import a collection into the store; yields progress in bytes.
 
     Args:
         folder: of its files, or one archive.
-        name: what to call it; None: it is found by its key.
-        store: where it is kept.
-        how: how it is read.
-        analysis: how its texts become terms, wherever it is searched.
+        name: name of the collection; None: only its key.
+        store: the target.
+        how: format of the files.
+        analysis: conversion of its texts to terms, for every retriever.
 
     Raises:
         LetorError, DataError: malformed or missing files; nothing is stored.
@@ -51,7 +51,7 @@ def ingest(
         form = "" if how.format == AUTO else how.format
         chosen, notes = reading.find_files(files, str(folder), form)
         recipe = asdict(how) | {"format": chosen.format}
-        if analysis != Analysis():  # collections without have the keys that they always had
+        if analysis != Analysis():  # the default adds nothing, so older keys stay valid
             recipe["analysis"] = asdict(analysis)
             notes = (*notes, analysis.in_words)
         key = key_of(KIND, recipe, _digests(chosen))
@@ -71,10 +71,10 @@ def ingest(
 
 
 def find(text: str, store: Store) -> Collection:
-    """The collection that a name, a key, or a folder of files means; `sample`: the shipped one.
+    """Collection of a name, a key, or a folder of files; `sample`: the built-in one.
 
     Raises:
-        ArtefactError: nothing of that name, or what is stored is damaged.
+        ArtefactError: an unknown name, or a damaged stored collection.
         LetorError, DataError: malformed files.
     """
     if text == planted.NAME:
@@ -91,7 +91,7 @@ def find(text: str, store: Store) -> Collection:
 
 
 def _digests(files: Files) -> list[str]:
-    """Of the files by what they hold; of an archive once."""
+    """Digests of the files by content, each archive once."""
     digests = {}
     for role in ("documents", "queries", "judgments"):
         for file in getattr(files, role):
@@ -110,7 +110,7 @@ def _facts(read: Collection) -> dict[str, object]:
 def _read(
     files: Files, how: CollectionFormat, spool: BinaryIO
 ) -> Generator[Progress, None, Collection]:
-    """All files together; texts of documents go to the spool, not to memory."""
+    """Read all files; texts of documents go to the spool file, not to memory."""
     places: dict[str, int] = {}
     bounds = array("q", [0])
     total = sum({file.path: file.path.stat().st_size for file in files.documents}.values())
@@ -128,6 +128,7 @@ def _read(
     spool.flush()
     blob = np.memmap(spool, np.uint8, "r") if written else np.zeros(0, np.uint8)
     ends = np.frombuffer(bounds, np.int64)
+    # Bounds are written per document as id, title, text: every third entry belongs to one part
     ids, titles, texts = (
         TextColumn(blob, ends[part:-1:3], ends[part + 1 :: 3]) for part in range(3)
     )
@@ -152,7 +153,7 @@ def _read(
 
 
 def _new(text: Text, known: dict[str, int] | dict[str, str], file: File) -> None:
-    """Note an id that is new."""
+    """Register an id."""
     if not text.id or text.id in known:
         finding = f"the id {text.id!r} a second time" if text.id else "an empty id"
         raise LetorError(str(file), text.line, text.id, finding, "Give each text an id of its own.")
@@ -162,7 +163,7 @@ def _new(text: Text, known: dict[str, int] | dict[str, str], file: File) -> None
 def _judged(
     files: Files, how: CollectionFormat, queries: Sequence[str]
 ) -> tuple[list[dict[str, int]], tuple[str, ...]]:
-    """Grades by document for each query, and what was decided, in sentences."""
+    """Grades by document for each query, and notes on decisions, in sentences."""
     plain = reading.number_of if files.format == "smart" else str
     grades: dict[tuple[str, str], int] = {}
     notes = []
@@ -189,6 +190,7 @@ def _judged(
         if query not in at:
             lost.add(query)
             continue
+        # Reversal maps 1 … most to most … 1; grades of 0 and below stay not relevant
         value = most + 1 - grade if small and grade > 0 else max(grade, 0)
         judged[at[query]][document] = value
     if grades and len(lost) == len({query for query, _ in grades}):
@@ -204,7 +206,7 @@ def _judged(
 def _places_of(
     judged: Iterable[str], queries: Sequence[str], numbers: str
 ) -> tuple[dict[str, int], list[str]]:
-    """The query that each name in the judgments means, and what was decided."""
+    """Index of the query for each name in the judgments, and notes on decisions."""
     ids = {query: place for place, query in enumerate(queries)}
     positions = {str(place): place - 1 for place in range(1, len(queries) + 1)}
     names = set(judged)

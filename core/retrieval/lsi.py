@@ -20,12 +20,12 @@ FORMAT = "shuffleproof-lsi-1"
 FILE = "lsi.safetensors"
 DIMENSIONS = 200
 BLOCK = 200_000
-"""Numbers of documents that are multiplied at once: few enough for one thread, since waiting for
-others takes OpenBLAS longer than the product."""
+"""Block size in numbers of a product with the documents. It is small enough for one thread:
+synchronising more threads takes OpenBLAS longer than the product."""
 
 
 class LatentSemanticIndex:
-    """Cosines between a query and the documents, in as many dimensions as there are directions."""
+    """Cosines between a query and the documents, in the space of the singular directions."""
 
     def __init__(
         self,
@@ -33,19 +33,19 @@ class LatentSemanticIndex:
         directions: Float32[np.ndarray, "terms dimensions"],
         documents: Float32[np.ndarray, "documents dimensions"],
     ) -> None:
-        """Keep the directions of terms, and documents of length 1."""
+        """Store the directions of terms, and documents of length 1."""
         self._tokens, self._directions = tokens, directions
         rows = max(1, BLOCK // max(1, documents.shape[1]))
         starts = range(0, max(1, len(documents)), rows)
         self._blocks = [documents[start : start + rows] for start in starts]
 
     def over(self, texts: Iterable[str]) -> "LatentSemanticIndex":
-        """The same directions over other documents, folded in."""
+        """Index of other documents in the same directions (folding in)."""
         rows = weighted_counts(self._tokens.encode(texts), self._tokens) @ self._directions
         return LatentSemanticIndex(self._tokens, self._directions, _of_length_one(rows))
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query that has a known word."""
+        """At most k documents for each query with a known word."""
         encoded = self._tokens.encode(query_texts)
         places = _of_length_one(weighted_counts(encoded, self._tokens) @ self._directions)
         return RankedDocuments.of_queries([self._search_one(place, k) for place in places])
@@ -59,7 +59,7 @@ class LatentSemanticIndex:
 
 
 def weighted_counts(encoded: EncodedTexts, tokens: TokenisedCollection) -> csr_array:
-    """Texts × terms: (1 + ln tf) · ln(N / df)."""
+    """Matrix texts × terms: (1 + ln tf) · ln(N / df)."""
     shape = (len(encoded), len(tokens.terms))
     ones = np.ones(len(encoded.tokens))
     counts = csr_array((ones, encoded.tokens.copy(), encoded.offsets.copy()), shape=shape)
@@ -75,7 +75,7 @@ def _of_length_one(rows: np.ndarray) -> np.ndarray:
 
 
 def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
-    """The index of a collection, from the store or made and kept there."""
+    """Index of a collection, computed or loaded from the store."""
     tokens = indexed.tokens
     rank = max(1, min(DIMENSIONS, len(tokens.documents) - 1, len(tokens.terms) - 1))
     recipe = {"dimensions": rank, "analysis": repr(indexed.collection.analysis)}
@@ -85,6 +85,7 @@ def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
         if artefact is None:
             table = weighted_counts(tokens.documents, tokens)
             norms = np.sqrt(table.multiply(table).sum(axis=1))
+            # Rows of length 1 before the decomposition: long documents must not dominate it
             table.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(table.indptr))
             _, _, directions = leading_vectors(table, rank)
             arrays = {

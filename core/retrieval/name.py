@@ -1,4 +1,4 @@
-"""Names of retrievers, the presets behind them, and combinations of several."""
+"""Names of retrievers, their presets, and combinations."""
 
 import re
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ _FUSED = re.compile(
     r"(?P<method>rrf|interpolated)(?:-(?P<number>[0-9]{1,4}))?:(?P<parts>[^:]+)", re.IGNORECASE
 )
 USUAL = {"rrf": 60, "interpolated": 50}
-"""What `rrf` and `interpolated` mean without a number."""
+"""Default numbers of `rrf` and `interpolated`."""
 
 
 @dataclass(frozen=True)
 class FusedName:
-    """The name of retrievers made one, in the grammar of rankers: `rrf:bm25+snrm`.
+    """Name of a combination of retrievers, in the grammar of rankers: `rrf:bm25+snrm`.
 
     Attributes:
-        method: rrf, or interpolated: a weighted mean of scores between 0 and 1.
-        number: k of reciprocal rank fusion; of interpolated the first one's weight in percent.
-        parts: names.
+        method: rrf, or interpolated: a weighted mean of scores scaled to 0 … 1.
+        number: k of reciprocal rank fusion, or the first retriever's weight in percent.
+        parts: names of the retrievers.
     """
 
     method: str
@@ -27,22 +27,22 @@ class FusedName:
     parts: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The name as it is kept."""
+        """Canonical name."""
         return f"{self.prefix}:{'+'.join(self.parts)}"
 
     @property
     def prefix(self) -> str:
-        """The method and its number, where that is not the usual."""
+        """Method, and its number unless it is the default."""
         usual = self.number == USUAL[self.method]
         return self.method if usual else f"{self.method}-{self.number}"
 
 
 TRAINED = ("snrm", "snrm-prf", "fnrm", "cnrm")
-"""Those that `train` makes; the registry says how."""
+"""Retrievers with a training; the registry has their learners."""
 
 
 def parse_name(text: str) -> tuple[str, str]:
-    """A retriever's name and its preset, empty where none is named.
+    """Name and preset of a retriever; the preset is empty by default.
 
     >>> parse_name("snrm@small"), parse_name(" BM25 ")
     (('snrm', 'small'), ('bm25', ''))
@@ -52,7 +52,7 @@ def parse_name(text: str) -> tuple[str, str]:
 
 
 def parse_fusion(text: str) -> FusedName | None:
-    """The combination that a name says; None: it is of one retriever.
+    """Combination of a name; None: a single retriever.
 
     >>> str(parse_fusion("RRF-60:bm25 + snrm@small")), parse_fusion("bm25")
     ('rrf:bm25+snrm@small', None)
@@ -60,7 +60,7 @@ def parse_fusion(text: str) -> FusedName | None:
     FusedName(method='interpolated', number=70, parts=('bm25', 'lsi'))
 
     Raises:
-        UsageError: a combination of fewer than two, of one twice, or a weight above 100 percent.
+        UsageError: fewer than two retrievers, a repeated one, or a weight above 100 percent.
     """
     match = _FUSED.fullmatch(text.strip())
     if match is None:
@@ -79,7 +79,7 @@ def parse_fusion(text: str) -> FusedName | None:
 
 
 def is_trained(text: str) -> bool:
-    """Whether `train` makes the retriever of this name.
+    """True if `train` makes the retriever of this name.
 
     >>> is_trained("fnrm@paper"), is_trained("bm25")
     (True, False)

@@ -1,7 +1,7 @@
-"""The text collection that ships with the program: generated, so that nobody's rights are touched.
+"""Built-in text collection, generated so that it has no copyright restrictions.
 
-Every subject is written about in two vocabularies. A query uses one of them, and documents in the
-other answer it too: words alone miss these, which retrieval by latent dimensions may find.
+Each subject has two vocabularies. A query uses one of them, but documents in the other one are
+relevant too. Word matching misses these; retrieval by latent dimensions may find them.
 """
 
 from functools import cache
@@ -16,10 +16,10 @@ from shuffleproof.core.seeds import generator
 
 NAME = "sample"
 DOCUMENTS = 20
-"""Of each subject."""
+"""Number of documents per subject."""
 
 QUERIES = 2
-"""Of each subject: one in either vocabulary."""
+"""Number of queries per subject: one in each vocabulary."""
 
 SUBJECTS = """\
 energy|heat pumps|compressor evaporator refrigerant radiator insulation|boiler warmth exchanger \
@@ -57,7 +57,7 @@ cooking|bread|yeast dough oven crust flour|loaf sourdough kneading baking gluten
 cooking|cheese|rennet curd whey ripening rind|dairy milk cheddar maturing culture
 cooking|coffee|roast espresso grinder bean crema|brew barista filter caffeine arabica
 """
-"""An area, a subject of it, and the two vocabularies that it is written about in."""
+"""Area, subject, and the two vocabularies of the subject, per line."""
 
 COMMON = """report study method result measure year cost problem change part test use standard
 design practice case group material effect quality time work system model value""".split()  # noqa: SIM905 (a list of words)
@@ -72,9 +72,9 @@ SENTENCES = (
 
 @cache
 def planted_collection(seed: int = 0) -> Collection:
-    """The collection: 480 documents on 24 subjects, 48 queries, grades 2 (own subject) and 1.
+    """Collection of 480 documents on 24 subjects, 48 queries, grades 2 (own subject) and 1.
 
-    Documents of another subject that mention the query's have grade 1; all others are not judged.
+    Documents of another subject that mention the query's have grade 1; the others are unjudged.
 
     >>> collection = planted_collection()
     >>> len(collection), len(collection.queries), collection.titles[0]

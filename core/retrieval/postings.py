@@ -1,6 +1,6 @@
-"""Postings, summed by document, and the best documents of each query.
+"""Postings summed by document, and the best documents of each query.
 
-Scores are exact: every posting of a query's terms is read, and sums are kept in double precision.
+Scores are exact: all postings of a query's terms are read, and sums are in double precision.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from shuffleproof.core.retrieval.registry import RankedDocuments
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """What each term adds to the documents that have it.
+    """Contributions of each term to the documents that contain it.
 
     Attributes:
         starts: postings of term t are `starts[t] … starts[t + 1] − 1`.
         documents: of each posting, rising within a term.
-        values: what it adds.
-        size: the number of documents.
+        values: contribution of each posting.
+        size: number of documents.
     """
 
     starts: Int64[np.ndarray, " bounds"]
@@ -38,15 +38,15 @@ class Postings:
         biases: Float64[np.ndarray, " documents"] | None = None,
         bias: Float64[np.ndarray, " queries"] | None = None,
     ) -> RankedDocuments:
-        """The k best documents of each query, among those that have one of its terms.
+        """Best k documents of each query, among those with at least one of its terms.
 
         Args:
-            terms: of all queries; a term that stands there twice counts twice.
-            bounds: those of query q are `bounds[q] … bounds[q + 1] − 1`.
+            terms: of all queries, concatenated; a repeated term counts twice.
+            bounds: terms of query q are `bounds[q] … bounds[q + 1] − 1`.
             weights: of each term of a query.
-            k: the most documents of a query; ties by place.
+            k: maximum number of documents per query; ties by index.
             biases: of each document (default: 0).
-            bias: what each query multiplies them by.
+            bias: factor of the biases for each query.
         """
         total, seen = np.zeros(self.size), np.zeros(self.size, dtype=np.bool_)
         rankings = []
@@ -68,7 +68,7 @@ class Postings:
 
 
 def _best(scores: Float64[np.ndarray, " found"], k: int) -> Int64[np.ndarray, " best"]:
-    """Places of the k highest scores, the highest first, ties by place."""
+    """Indices of the k highest scores, highest first, ties by index."""
     places = np.arange(len(scores))
     rank = k // 4 + 8
     if rank < len(scores) // 8:  # a bound from every eighth score leaves few to partition
@@ -76,6 +76,7 @@ def _best(scores: Float64[np.ndarray, " found"], k: int) -> Int64[np.ndarray, " 
         places = above if len(above) >= k else places
     if 0 < k < len(places):
         chosen = scores[places]
+        # Keep all ties with the k-th score: the stable sort below then breaks them by index
         places = places[chosen >= np.partition(chosen, -k)[-k]]
     return places[np.argsort(-scores[places], kind="stable")][:k]
 
@@ -91,16 +92,16 @@ def _add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
     total: np.ndarray,
     seen: np.ndarray,
 ) -> None:
-    """Add up the chosen postings by document.
+    """Sum the chosen postings by document.
 
     Args:
         documents: of all postings.
-        values: what a posting adds to its document.
+        values: contribution of each posting to its document.
         starts: bounds of each list of postings.
-        chosen: the lists.
-        weights: what each of them is multiplied by.
-        total: a sum a document, 0 before; changed.
-        seen: whether each document has one of the postings; changed.
+        chosen: indices of the lists.
+        weights: factor of each list.
+        total: sum per document, initially 0; changed in place.
+        seen: True for each document with a posting; changed in place.
     """
     for place in range(len(chosen)):
         weight = weights[place]

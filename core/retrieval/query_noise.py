@@ -1,8 +1,8 @@
-"""What people do to queries: typing errors, words left out, repeated, in another order.
+"""Noise in queries: typing errors, and words left out, repeated or shuffled.
 
-A word is what stands between blanks. Each has a number from 0 to 1 of its own, drawn for the query,
-the kind of noise and the seed, and is changed where that is below the level: so what a low level
-changes a high one changes too, and every retriever reads the same texts.
+Words are separated by blanks. Each word has a random number from 0 to 1, drawn by query, kind of
+noise and seed. It is changed if the number is below the level. A higher level therefore changes all
+words of a lower one, and every retriever reads the same texts.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ from shuffleproof.core.seeds import generator
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 Words = list[str]
 Noise = Callable[[Words, np.ndarray, np.random.Generator], Words]
-"""The words of a query, which of them are changed, draws: the words afterwards."""
+"""Function of the words of a query, a mask of the changed ones, and draws: the new words."""
 
 
 def _typed(word: str, draws: np.random.Generator) -> str:
-    """A word with one typing error: neighbours exchanged, a letter lost, doubled or wrong."""
+    """Word with one typing error: swapped neighbours, or a letter lost, doubled or replaced."""
     how, at = int(draws.integers(4)), int(draws.integers(len(word)))
     wrong = LETTERS[int(draws.integers(len(LETTERS)))]
     at = min(at, len(word) - 2) if how == 0 else at
@@ -43,6 +43,7 @@ def _repeated(words: Words, changed: np.ndarray, _draws: np.random.Generator) ->
 def _shuffled(words: Words, changed: np.ndarray, draws: np.random.Generator) -> Words:
     order = np.argsort(draws.random(len(words)), kind="stable")
     places = np.arange(len(words))
+    # The changed places receive each other's words, in a random order; the rest stay
     places[changed] = order[changed[order]]
     return [words[place] for place in places]
 
@@ -53,11 +54,11 @@ KINDS: Mapping[str, tuple[Noise, str]] = {
     "repeat": (_repeated, "words said twice"),
     "shuffle": (_shuffled, "words put in each other's places"),
 }
-"""Of every kind what it does, and what its level is a share of."""
+"""Function of each kind, and the description of its level."""
 
 
 def noisy(text: str, kind: str, level: float, seed: int) -> str:
-    """A query's text after noise; the same text, kind, level and seed give the same.
+    """Noisy text of a query; deterministic for the same text, kind, level and seed.
 
     >>> noisy("laminar flow past a plate", "repeat", 1.0, 0)
     'laminar laminar flow flow past past a a plate plate'
@@ -67,11 +68,11 @@ def noisy(text: str, kind: str, level: float, seed: int) -> str:
     Args:
         text: of the query.
         kind: of `KINDS`.
-        level: the share of its words that are changed, as a probability, from 0 to 1.
+        level: probability from 0 to 1 that a word is changed.
         seed: of the draw.
 
     Raises:
-        UnknownNameError: there is no such kind.
+            UnknownNameError: an unknown kind.
     """
     if kind not in KINDS:
         raise UnknownNameError("noise", kind, KINDS)

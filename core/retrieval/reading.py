@@ -1,4 +1,4 @@
-"""Documents, queries and judgments out of the files that collections are published as.
+"""Readers of documents, queries and judgments in the published formats of collections.
 
     smart    `.I 1`, `.T`, `.W` … (Cranfield, CACM, CISI); NPL's numbered texts that end in `/`
     trec     <DOC><DOCNO>, one or many a file, or an HTML page a document; <top><num><title>
@@ -7,8 +7,8 @@
     jsonl    JSON lines or tables (id, text) or (id, title, text), and judgments of any kind
 
 Judgments: `query document grade`, TREC's `query 0 document grade`, BEIR's table, the same as JSON
-lines, Parquet or Arrow, or lists of documents behind each query. Files of text may be compressed,
-or lie in a tar archive.
+lines, Parquet or Arrow, or lists of documents after each query. Text files may be compressed or in
+a tar archive.
 """
 
 import html
@@ -27,7 +27,7 @@ from shuffleproof.core.retrieval.recipe import FORMATS
 from shuffleproof.core.words import counted
 
 LONG_ENTITY = re.compile(r"&#[0-9]{8,};?")
-"""References to characters that there are none of, with more digits than Python reads."""
+"""References to invalid characters, with more digits than Python can parse."""
 
 TAG = re.compile(r"<[^<>]{0,200}>")
 CITATIONS = re.compile(r"\d+\t\d+\t\d+$")
@@ -41,7 +41,7 @@ DIGITS = re.compile(r"[0-9]+")
 
 
 class Text(NamedTuple):
-    """A document or a query, and the line of its file that it begins on."""
+    """Document or query, and the number of its first line in the file."""
 
     id: str
     title: str
@@ -50,7 +50,7 @@ class Text(NamedTuple):
 
 
 class Judgment(NamedTuple):
-    """How relevant a document is to a query, as written."""
+    """Grade of a document for a query, as written."""
 
     query: str
     document: str
@@ -60,7 +60,7 @@ class Judgment(NamedTuple):
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one format, by what they hold."""
+    """Files of one format, by role."""
 
     format: str
     documents: Sequence[File]
@@ -69,15 +69,15 @@ class Files:
 
 
 def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
-    """The files of a collection among those of a folder, and what was decided, in sentences.
+    """Files of a collection in a folder, and notes on decisions, in sentences.
 
     Args:
         files: those of the folder.
         place: the folder, for errors.
-        form: one of FORMATS; empty: the first of them that there are documents and queries of.
+        form: one of FORMATS; empty: the first one with documents and queries.
 
     Raises:
-        DataError: there is no collection of that form, or a file that should be of one is no text.
+        DataError: no collection of that format, or a file of it is not text.
     """
     kinds: dict[str, list[File]] = {name: [] for name in ("", *FORMATS)}
     for file in files:
@@ -112,7 +112,7 @@ def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files
 
 
 def _refuse_unknown(files: Sequence[File], unknown: Sequence[File], known: set[str]) -> None:
-    """Say why a file is none of documents or queries, where a role lacks a file."""
+    """Refuse a file of unknown format, if documents or queries are missing."""
     named = any(file.role == "queries" for file in files)
     for file in unknown:
         if file.role in known or not (named or not file.first_line()):
@@ -127,7 +127,7 @@ def _refuse_unknown(files: Sequence[File], unknown: Sequence[File], known: set[s
 
 
 def _judgments_beside(judged: list[File], text_files: list[File], form: str) -> list[File]:
-    """The judgments in the same archive or folder as the documents, else those of TREC for TREC."""
+    """Judgments in the same archive or folder as the documents, else those of TREC for TREC."""
     if len(judged) < 2:
         return judged
     beside = [file for file in judged if file.archive and file.archive is text_files[0].archive]
@@ -138,7 +138,7 @@ def _judgments_beside(judged: list[File], text_files: list[File], form: str) -> 
 
 
 def _form_of(file: File) -> str:
-    """The format of a file of documents or queries, by its first line; empty: none of ours."""
+    """Format of a file of documents or queries, by its first line; empty: unknown."""
     if file.is_table:
         return "beir"
     line = file.first_line()
@@ -154,11 +154,11 @@ def _form_of(file: File) -> str:
 
 
 def texts(file: File, form: str) -> Iterator[Text]:
-    """The documents or queries of a file, as they stand in it.
+    """Documents or queries of a file, in its order.
 
     Raises:
-        LetorError: a line that is not of the form.
-        DataError: no document or query in it.
+        LetorError: a malformed line.
+        DataError: no document or query in the file.
     """
     reader: dict[str, Callable[[File], Iterator[Text]]] = {
         "smart": _smart, "trec": _trec, "beir": _records, "jsonl": _records,
@@ -171,12 +171,12 @@ def texts(file: File, form: str) -> Iterator[Text]:
 
 
 def _encodable(text: str) -> str:
-    """Text whose lone surrogates, which UTF-8 cannot hold, are escaped."""
+    """Text with lone surrogates escaped, since UTF-8 cannot encode them."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _mark(line: str) -> tuple[str, str]:
-    """The letter of a mark such as `.W`, and what stands behind it; empty: no mark.
+    """Letter of a mark such as `.W`, and the text after it; empty: no mark.
 
     >>> _mark(".I 12 "), _mark(".W"), _mark(".45 of it")
     (('I', '12'), ('W', ''), ('', ''))
@@ -187,7 +187,7 @@ def _mark(line: str) -> tuple[str, str]:
 
 
 def _smart(file: File) -> Iterator[Text]:
-    """`.I id` begins a text, `.T` its title, `.W` what it says; other fields are left out."""
+    """Texts of SMART files: `.I id`, `.T` title, `.W` text; other fields are skipped."""
     if not file.first_line().startswith("."):
         yield from _numbered(file)
         return
@@ -203,7 +203,7 @@ def _smart(file: File) -> Iterator[Text]:
 
 
 def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
-    """One text: its `.I` line and its fields."""
+    """Text of an `.I` line and its fields."""
     start, head = lines[0]
     opening = _mark(head)
     if opening[0] != "I" or not opening[1]:
@@ -224,7 +224,7 @@ def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
 
 
 def _numbered(file: File) -> Iterator[Text]:
-    """NPL's form: a line with the number, lines of text, a line with `/`."""
+    """Texts of NPL's format: a line with the number, lines of text, a line with `/`."""
     name, start, lines = "", 0, list[str]()
     for number, line in file.lines():
         content = line.strip()
@@ -244,12 +244,12 @@ def _numbered(file: File) -> Iterator[Text]:
 
 
 def number_of(text: str) -> str:
-    """A number without leading zeros; another id as it is."""
+    """Number without leading zeros; other ids do not change."""
     return (text.lstrip("0") or "0") if DIGITS.fullmatch(text) else text
 
 
 def _trec(file: File) -> Iterator[Text]:
-    """<DOC> or <top> blocks; a page without any is a document called as its file."""
+    """<DOC> or <top> blocks; an HTML page without any is one document with the file's name."""
     if file.name.endswith((".html", ".htm")):
         lines = [line for _, line in file.lines()]
         yield _page(file.name.rpartition(".")[0], lines)
@@ -279,7 +279,7 @@ def _unended(file: File, start: int, kind: str, number: int) -> LetorError:
 
 
 def _block(text: str, kind: str, file: File, start: int) -> Text:
-    """A document or topic between its tags."""
+    """Document or topic between its tags."""
     if kind == "<top>":
         identifier = _id_behind("<num>", text)
         fields = (_between(text, "title"), _between(text, "desc"))
@@ -298,7 +298,7 @@ def _block(text: str, kind: str, file: File, start: int) -> Text:
 
 
 def _id_behind(tag: str, text: str) -> str:
-    """The word behind a tag, or behind `Number:` there; empty: none.
+    """Word after a tag, or after `Number:` there; empty: none.
 
     >>> _id_behind("<num>", "<num> Number: 301 <title> x"), _id_behind("<num>", "<num><title>")
     ('301', '')
@@ -312,7 +312,7 @@ def _id_behind(tag: str, text: str) -> str:
 
 
 def _between(text: str, tag: str) -> str:
-    """What stands behind a tag, up to its end or to the next tag of a topic; empty: no tag."""
+    """Content of a tag, up to its end or to the next tag of a topic; empty: no tag."""
     shape = rf"<{tag}>(.*?)(?:</{tag}>|<(?:num|title|desc|narr)>|\Z)"
     place = re.search(shape, text, re.IGNORECASE | re.DOTALL)
     if place is None:
@@ -322,12 +322,12 @@ def _between(text: str, tag: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without tags and entities, its lines trimmed at the ends."""
+    """Text without tags and entities, with trimmed ends."""
     return html.unescape(LONG_ENTITY.sub("\ufffd", TAG.sub(" ", text))).strip()
 
 
 def _page(name: str, lines: Sequence[str]) -> Text:
-    """A page of HTML; its first paragraph is its title, tables of citations are left out."""
+    """Document of an HTML page: the first paragraph is the title, citation tables are skipped."""
     prose = [line for line in lines if not CITATIONS.match(line.strip())]
     text = _plain("\n".join(prose))
     title, _, rest = text.partition("\n\n")
@@ -335,7 +335,7 @@ def _page(name: str, lines: Sequence[str]) -> Text:
 
 
 def _records(file: File) -> Iterator[Text]:
-    """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
+    """Texts of JSON lines with an id, or of a table of (id, text) or (id, title, text)."""
     if _has_names(file):
         for number, line, names in _objects(file, (*ID_NAMES, *TEXT_NAMES, "title"), RECORD_FORM):
             yield _record(file, number, line, names)
@@ -366,7 +366,7 @@ def _has_names(file: File) -> bool:
 def _objects(
     file: File, wanted: Sequence[str], form: str
 ) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """(number, line, values by name) of every row or line; of JSON that is no object no values."""
+    """(number, line, values by name) of every row or line; no values for other JSON than objects."""
     if file.is_table:
         for number, row in file.rows(wanted):
             yield number, str(row)[:200], row
@@ -383,7 +383,7 @@ def _objects(
 
 
 def _record(file: File, number: int, line: str, names: Mapping[str, Any]) -> Text:
-    """The text of an object or of a row; a missing title is empty."""
+    """Text of a JSON object or a row; a missing title is empty."""
     id_name = next((name for name in ID_NAMES if name in names), None)
     text_name = next((name for name in TEXT_NAMES if name in names), None)
     if id_name is None or text_name is None:
@@ -400,11 +400,11 @@ def _record(file: File, number: int, line: str, names: Mapping[str, Any]) -> Tex
 
 
 def judgments(file: File) -> Iterator[Judgment]:
-    """The judgments of a file, as written.
+    """Judgments of a file, as written.
 
     Raises:
-        LetorError: a line of another form, or a grade that is no whole number.
-        DataError: no judgment in it.
+        LetorError: a malformed line, or a grade that is not a whole number.
+        DataError: no judgment in the file.
     """
     judgment = None
     for judgment in _judgments_in(file):
@@ -430,7 +430,7 @@ def _judgments_in(file: File) -> Iterator[Judgment]:
 
 
 def _columns(line: str) -> list[str]:
-    r"""The columns of judgments: by tabs, or by blanks, as between the ids of CISI.
+    r"""Columns of judgments: by tabs, or by blanks, as between the ids of CISI.
 
     >>> _columns("     1     28\t0\t0.000000"), _columns("q 1\td\t1")
     (['1', '28', '0', '0.000000'], ['q 1', 'd', '1'])
@@ -442,7 +442,7 @@ def _columns(line: str) -> list[str]:
 
 
 def _judgment_of(file: File, number: int, line: str, fields: Mapping[str, Any]) -> Judgment:
-    """The judgment of an object or of a row."""
+    """Judgment of a JSON object or a row."""
     found = []
     for names in (QUERY_NAMES, DOCUMENT_NAMES, GRADE_NAMES):
         name = next((name for name in names if name in fields), None)
@@ -459,7 +459,7 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
         query, document, grade = columns
     elif len(columns) == 4 and columns[1] in {"0", "Q0"}:
         query, _, document, grade = columns
-    elif len(columns) == 4:  # CACM's and CISI's: two columns that say nothing
+    elif len(columns) == 4:  # CACM's and CISI's: the last two columns have no meaning
         query, document, grade = *columns[:2], "1"
     else:
         finding = f"{counted(len(columns), 'column')} where 3 or 4 are due"
@@ -474,7 +474,7 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
 
 
 def _lists(file: File, rows: Iterable[tuple[int, str]]) -> Iterator[Judgment]:
-    """NPL's form: a line with the query, lines of documents, a line with `/`."""
+    """Judgments of NPL's format: a line with the query, lines of documents, a line with `/`."""
     query = ""
     for number, line in rows:
         for word in line.split():

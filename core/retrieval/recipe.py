@@ -1,4 +1,4 @@
-"""How files become a collection, and its texts terms: each a declared choice."""
+"""Declared options for reading files of a collection, and for converting texts to terms."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ FORMATS = ("smart", "trec", "beir", "jsonl")
 
 @dataclass(frozen=True)
 class CollectionFormat:
-    """How files become a collection."""
+    """Options for reading the files of a collection."""
 
     format: str = parameter(
         AUTO, "what the files are; auto: told by their names and first lines",
@@ -35,7 +35,7 @@ class CollectionFormat:
         """Check the choices.
 
         Raises:
-            ParameterError: one that there is not.
+            ParameterError: an unknown choice.
         """
         check(self)
 
@@ -44,7 +44,7 @@ LUCENE = """
 a an and are as at be but by for if in into is it no not of on or such that the their then
 there these they this to was will with
 """
-"""The 33 of Lucene's StandardAnalyzer."""
+"""The 33 stop words of Lucene's StandardAnalyzer."""
 
 SNOWBALL = """
 i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she
@@ -59,11 +59,11 @@ after above below to from up down in out on off over under again further then on
 when where why how all any both each few more most other some such no nor not only own same so
 than too very
 """
-"""The 174 of the Snowball project (snowballstem.org/algorithms/english/stop.txt)."""
+"""The 174 stop words of the Snowball project (snowballstem.org/algorithms/english/stop.txt)."""
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a list, contractions whole and as tokenisers split them."""
+    """Words of a list, with contractions whole and split as by tokenisers."""
     words = text.split()
     return frozenset(words) | {
         part for word in words if "'" in word for part in re.split("'", word)
@@ -71,7 +71,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 STOP_WORDS = {"none": frozenset[str](), "lucene": _words(LUCENE), "snowball": _words(SNOWBALL)}
-"""By name: words that say nothing of what a text is about, as two well-known lists have them."""
+"""Stop words by name: words without topical meaning, from two well-known lists."""
 
 TOKENISERS = {
     "words": re.compile(r"[^\W_]+"),
@@ -82,7 +82,7 @@ TOKENISERS = {
 
 @dataclass(frozen=True)
 class Analysis:
-    """How a text becomes terms.
+    """Conversion of a text to terms.
 
     >>> Analysis().terms("The flows of heated gases")
     ['flow', 'heat', 'gase']
@@ -109,18 +109,18 @@ class Analysis:
         """Check the choices.
 
         Raises:
-            ParameterError: one that there is not.
+            ParameterError: an unknown choice.
         """
         check(self)
 
     def terms(self, text: str) -> list[str]:
-        """The terms of a text, in order, stop words left out."""
+        """Terms of a text in order, without stop words."""
         term_of = self.term_of()
         words = TOKENISERS[self.tokeniser].findall(text.lower())
         return [term for term in map(term_of, words) if term]
 
     def term_of(self) -> Callable[[str], str]:
-        """What makes a term of a word in lower case, and the empty text of a stop word."""
+        """Function from a word in lower case to its term, or to "" for a stop word."""
         left_out = STOP_WORDS[self.stop_words]
         if self.stemmer == "none":
             return lambda word: "" if word in left_out else word
@@ -131,7 +131,7 @@ class Analysis:
 
     @property
     def in_words(self) -> str:
-        """What it does, in a sentence."""
+        """Description in one sentence."""
         return (
             f"How texts become terms: tokeniser {self.tokeniser}, stop words {self.stop_words}, "
             f"stemmer {self.stemmer}."

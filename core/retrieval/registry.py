@@ -1,4 +1,4 @@
-"""The retrievers: what finds documents for a query, by name, and what makes each."""
+"""Registry of retrievers: names, descriptions, and builders."""
 
 import importlib
 from collections.abc import Generator, Mapping, Sequence
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from shuffleproof.core.retrieval.word_index import WordIndex
 
 DEPTH = 1000
-"""Documents of each retriever that are made one; more where more are asked for."""
+"""Minimum number of documents per retriever in a fusion."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedDocuments:
-    """Documents found for several queries, each query's best first.
+    """Ranked documents of several queries, best first.
 
     Attributes:
-        documents: their places in the collection; ties by place.
+        documents: their indices in the collection; ties by index.
         scores: higher is better.
-        offsets: those of query q are `offsets[q] … offsets[q + 1] − 1`; none where nothing matched.
+        offsets: documents of query q are `offsets[q] … offsets[q + 1] − 1`; empty without matches.
     """
 
     documents: Int32[np.ndarray, " ranked"]
@@ -41,7 +41,7 @@ class RankedDocuments:
 
     @classmethod
     def of_queries(cls, rankings: Sequence[tuple[np.ndarray, np.ndarray]]) -> "RankedDocuments":
-        """(documents, scores) of each query as one."""
+        """Concatenate (documents, scores) of each query."""
         offsets = np.cumsum([0, *(len(documents) for documents, _ in rankings)]).astype(np.int64)
         documents = np.concatenate(
             [np.zeros(0, np.int32), *(documents for documents, _ in rankings)]
@@ -57,42 +57,42 @@ class RankedDocuments:
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Finds documents of one collection."""
+    """Protocol: finds documents of one collection."""
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that match it at all."""
+        """At most k documents for each query, only matching ones."""
         ...
 
 
 @runtime_checkable
 class InvertedRetriever(Protocol):
-    """A retriever that reads the postings of a query's dimensions: words, or learnt ones."""
+    """Retriever that reads the postings of a query's dimensions: words, or learnt ones."""
 
     @property
     def frequencies(self) -> Int32[np.ndarray, " dimensions"] | Int64[np.ndarray, " dimensions"]:
-        """In how many documents each dimension is not zero."""
+        """Number of documents in which each dimension is not zero."""
         ...
 
     @property
     def document_terms(self) -> Int64[np.ndarray, " documents"]:
-        """How many dimensions each document has, each counted once."""
+        """Number of different dimensions of each document."""
         ...
 
     def dimensions(self, query_texts: Sequence[str]) -> Sequence[Int32[np.ndarray, " read"]]:
-        """The dimensions whose postings each query reads; one that is read twice stands twice."""
+        """Dimensions whose postings each query reads; repeated if they are read twice."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedCollection:
-    """A collection, its terms, and the store that keeps what is made of it.
+    """Collection, its terms, and the store of derived data.
 
     Attributes:
         collection: documents, queries, judgments.
-        store: where indexes and trained networks are kept.
-        training: the queries whose judgments a retriever may be fitted to; None: none. Never
-            those that it is measured on.
-        seed: of what a retriever learns.
+        store: of indexes and trained networks.
+        training: queries whose judgments may be used to fit a retriever; None: none. They never
+            include the queries that measure it.
+        seed: of a retriever's training.
     """
 
     collection: Collection
@@ -101,17 +101,17 @@ class IndexedCollection:
     seed: int = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: its terms are opened from the store where they are needed."""
+        """State to pickle: without the terms, which are opened from the store when needed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def tokens(self) -> TokenisedCollection:
-        """The collection as terms."""
+        """Terms of the collection."""
         return text.stored_tokens(self.collection, self.store)
 
     @cached_property
     def words(self) -> "WordIndex":
-        """Where each term occurs."""
+        """Inverted index of the terms."""
         from shuffleproof.core.retrieval.word_index import WordIndex  # noqa: PLC0415 (names a cycle)
 
         return WordIndex.of(self.tokens)
@@ -119,21 +119,21 @@ class IndexedCollection:
 
 @dataclass(frozen=True)
 class RetrieverEntry:
-    """What is known of a retriever without loading it.
+    """Description of a retriever that is available without loading it.
 
     Attributes:
-        name: as commands say it.
-        label: as people read it.
-        summary: what it does, in a sentence.
-        source: whom it is from.
-        place: `module:function` below `core.retrieval`, which makes it of what it learnt, or of
-            an `IndexedCollection` where it learns nothing; empty: it is what was learnt.
-        sparse: whether the sparsity gates are about it: it searches learnt dimensions.
-        reranks: whether it only orders what another found.
-        learns: `module:value` of the `Learner` of what it searches with; empty: it learns nothing.
-        presets: of what it learnt; `name@preset` says which, `name` alone the first.
-        preset: the one that is meant.
-        fusion: how several retrievers are made one; None: it is one.
+        name: in commands.
+        label: for display.
+        summary: its method, in a sentence.
+        source: its publication.
+        place: `module:function` below `core.retrieval` that builds it from its training, or from
+            an `IndexedCollection` if it learns nothing; empty: the training is the retriever.
+        sparse: True if it searches learnt dimensions, so that the sparsity checks apply.
+        reranks: True if it only reorders another retriever's documents.
+        learns: `module:value` of its `Learner`; empty: it learns nothing.
+        presets: of its training, as in `name@preset`; `name` alone means the first one.
+        preset: the selected preset; empty: the first one.
+        fusion: options of a combination; None: a single retriever.
     """
 
     name: str
@@ -149,7 +149,7 @@ class RetrieverEntry:
     fusion: FusedName | None = None
 
     def build(self, indexed: IndexedCollection) -> Retriever:
-        """The retriever of a collection."""
+        """Build the retriever of a collection."""
         if self.fusion:
             return FusedRetriever(self.fusion, [one.build(indexed) for one in self.members])
         if not self.learns:
@@ -157,18 +157,18 @@ class RetrieverEntry:
         return self.made_of(self.learner.at(indexed, self.trained_preset))
 
     def made_of(self, source: Any) -> Retriever:
-        """The retriever, of what it learnt or else of an indexed collection."""
+        """Retriever built from its training, or else from an indexed collection."""
         retriever: Retriever = _resolve(self.place)(source) if self.place else source
         return retriever
 
     @property
     def trained_preset(self) -> str:
-        """The preset that is meant, the first where none is named."""
+        """Selected preset, by default the first one."""
         return self.preset or self.presets[0]
 
     @property
     def learner(self) -> "Learner[Any, Any]":
-        """What trains it.
+        """Learner of its training.
 
         Raises:
             UsageError: it learns nothing.
@@ -179,42 +179,42 @@ class RetrieverEntry:
         return learner
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
-        """Train what its members need, or find it trained."""
+        """Train the members that learn, or load their trainings."""
         for one in self.members:
             if one.learns:
                 yield from one.learner.learning(indexed, one.trained_preset)
 
     def network(self, indexed: IndexedCollection) -> str:
-        """Digests of what its members learn on a collection; empty where none learns anything."""
+        """Digests of the members' trainings on a collection; empty if none learns anything."""
         learning = (one for one in self.members if one.learns)
         return "+".join(one.learner.network(indexed, one.trained_preset) for one in learning)
 
     @property
     def members(self) -> "tuple[RetrieverEntry, ...]":
-        """The retrievers that it is made of; itself, unless it is a combination."""
+        """Retrievers of a combination; otherwise the retriever itself."""
         return tuple(map(retriever_entry, self.fusion.parts)) if self.fusion else (self,)
 
 
 def _resolve(place: str) -> Any:
-    """What `module:name` below `core.retrieval` is."""
+    """Value of `module:name` below `core.retrieval`."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(f"shuffleproof.core.retrieval.{module}"), name)
 
 
 class FusedRetriever:
-    """Σ 1 / (k + rank), or a weighted mean of scores between 0 and 1, over what each finds.
+    """Σ 1 / (k + rank), or a weighted mean of scores scaled to 0 … 1, over the retrievers.
 
-    A document that a retriever does not find gets nothing from it. Literature: Cormack, Clarke &
-    Büttcher, SIGIR 2009 (reciprocal rank fusion); Fox & Shaw, TREC 1994 (sums of scores brought to
+    A document that a retriever does not find gets 0 from it. Literature: Cormack, Clarke &
+    Büttcher, SIGIR 2009 (reciprocal rank fusion); Fox & Shaw, TREC 1994 (sums of scores scaled to
     0 … 1).
     """
 
     def __init__(self, name: FusedName, parts: Sequence[Retriever]) -> None:
-        """Keep the retrievers."""
+        """Store the retrievers."""
         self._name, self._parts = name, parts
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that any of them finds; ties by place."""
+        """At most k documents for each query, found by any of the retrievers; ties by index."""
         rankings = [part.search(query_texts, max(k, DEPTH)) for part in self._parts]
         return RankedDocuments.of_queries(
             [
@@ -229,12 +229,13 @@ class FusedRetriever:
         documents = np.unique(np.concatenate([documents for documents, _ in rankings]))
         total = np.zeros(len(documents))
         for part, (ranked, scores) in enumerate(rankings):
+            # `documents` is sorted, so a binary search finds the place of each ranked document
             total[np.searchsorted(documents, ranked)] += self._values(part, scores)
         best = np.argsort(-total, kind="stable")[:k]
         return documents[best], total[best]
 
     def _values(self, part: int, scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
-        """What each document of one retriever's list gets, best first."""
+        """Contribution of one retriever to each document of its list, best first."""
         if self._name.method == "rrf":
             return 1.0 / (self._name.number + np.arange(1, len(scores) + 1))
         share = self._name.number / 100
@@ -242,7 +243,7 @@ class FusedRetriever:
 
 
 def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
-    """Scores between 0, the list's lowest, and 1, its highest; all 1 where they are alike.
+    """Scores scaled to 0 (the list's lowest) … 1 (its highest); all 1 if they are equal.
 
     >>> _unit(np.array([3.0, 2.0, 1.0])).tolist(), _unit(np.array([5.0])).tolist()
     ([1.0, 0.5, 0.0], [1.0])
@@ -255,7 +256,7 @@ def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
 
 
 def _fused_entry(fusion: FusedName) -> RetrieverEntry:
-    """The entry of a combination."""
+    """Entry of a combination."""
     labels = ", ".join(retriever_entry(part).label for part in fusion.parts)
     rrf = fusion.method == "rrf"
     prefix = fusion.prefix.replace("rrf", "RRF").replace("interp", "Interp")
@@ -322,7 +323,7 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = {entry.name: entry for entry in _ENTR
 
 
 def retriever_entry(name: str) -> RetrieverEntry:
-    """The entry of a name, at a preset maybe, or of a combination.
+    """Entry of a name, optionally with a preset, or of a combination.
 
     >>> (retriever_entry("snrm@small").name, retriever_entry("snrm@small").preset,
     ...     retriever_entry("bm25").preset)
@@ -331,8 +332,8 @@ def retriever_entry(name: str) -> RetrieverEntry:
     'RRF(BM25, SNRM small)'
 
     Raises:
-        UnknownNameError: no retriever, or no preset of it, is called so.
-        UsageError: a combination that cannot be.
+        UnknownNameError: an unknown retriever or preset.
+        UsageError: an invalid combination.
     """
     combination = parse_fusion(name)
     if combination is not None:

@@ -1,8 +1,8 @@
 """FNRM and CNRM on a collection: recipes, weakly supervised training, and reranking.
 
-Query likelihood finds; the network, which learnt from query likelihood's own order of weak queries,
+Query likelihood retrieves. The network, trained on query likelihood's ranking of weak queries,
 reorders the first `first_stage_depth` documents. Literature: Dehghani et al., SIGIR 2017; Zamani et
-al., CIKM 2018. `tuned` and `small` are ours: what trains on a processor in minutes.
+al., CIKM 2018. `tuned` and `small` are ours: they train on a CPU in minutes.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -42,7 +42,7 @@ FILE = "reranker.safetensors"
 
 @dataclass(frozen=True)
 class RerankerTraining(WeakTraining):
-    """How a reranker learns, and how far down it reorders."""
+    """Training options of a reranker, and its reranking depth."""
 
     first_stage_depth: int = parameter(
         1000, "documents of query likelihood that are reordered (k)", low=1
@@ -100,12 +100,12 @@ CNRM_PRESETS: Mapping[str, RerankerRecipe] = {
 
 
 class Trainer(WeakTrainer):
-    """A reranker on its way."""
+    """Trainer of a reranker."""
 
     network: Reranker
 
     def __init__(self, indexed: IndexedCollection, recipe: RerankerRecipe) -> None:
-        """Draw weak queries and first weights."""
+        """Draw weak queries and initial weights."""
         self.kind = "cnrm" if isinstance(recipe.model, CNRMConfig) else "fnrm"
         super().__init__(indexed, recipe)
         network = _network(recipe.model, len(self.tokens.terms), self.draws)
@@ -115,7 +115,7 @@ class Trainer(WeakTrainer):
         self.learn(network)
 
     def advance(self) -> dict[str, float]:
-        """One step; its loss, and the share of pairs in the labeller's order."""
+        """Run one step; returns its loss, and the share of pairs in the labeller's order."""
         query_windows, document_windows, labels = self._batch(self.step)
         loss, agreement = self.loss_and_accuracy(query_windows, document_windows, labels)
         self.descend(loss)
@@ -127,7 +127,7 @@ class Trainer(WeakTrainer):
         document_windows: tuple[Tensor, ...],
         labels: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """The loss of a batch, and the share of its pairs that stand as the labeller has them."""
+        """Loss of a batch, and the share of its pairs in the labeller's order."""
         queries, documents = (
             self.network.vectors(windows, owners, len(scale))
             for windows, owners, scale in (query_windows, document_windows)
@@ -151,7 +151,7 @@ class Trainer(WeakTrainer):
         return loss, right / (wanted != 0).sum().clamp_min(1)
 
     def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
-        """The network, and the vectors of the documents."""
+        """Network, and vectors of the documents."""
         documents = yield from vectors_of(self.network, self.windows, indexed.tokens.documents)
         arrays = arrays_of(self.network) | {"documents": documents}
 
@@ -164,7 +164,7 @@ class Trainer(WeakTrainer):
 def vectors_of(
     network: Reranker, windows: Windows, texts: EncodedTexts
 ) -> Generator[Progress, None, Float32[np.ndarray, "texts width"]]:
-    """The vectors of texts; yields how many are done."""
+    """Vectors of texts; yields the number of finished texts."""
     vectors = np.zeros((len(texts), network.config.width), np.float32)
     where = network.embedding.weight.device
     for first, last in batch_bounds(texts):
@@ -177,10 +177,10 @@ def vectors_of(
 
 
 class RerankedRetriever:
-    """Query likelihood's documents, the first of them in the order of a network's scores.
+    """Documents of query likelihood, the first ones reordered by a network's scores.
 
-    The others follow in query likelihood's order, with scores below. A query of whose words the
-    network reads none stays as it was found.
+    The others follow in query likelihood's order, with lower scores. If the network reads no word
+    of a query, the ranking does not change.
     """
 
     def __init__(
@@ -191,13 +191,13 @@ class RerankedRetriever:
         recipe: RerankerRecipe,
         documents: Float32[np.ndarray, "documents width"],
     ) -> None:
-        """Keep what finds, and what orders."""
+        """Store the first stage and the network."""
         self.first_stage, self.tokens, self.network = first_stage, tokens, network
         self.depth, self.documents = recipe.training.first_stage_depth, documents
         self._windows = _windows(tokens, recipe)
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that have a word of it."""
+        """At most k documents for each query that have a word of it."""
         ranked = self.first_stage.search(query_texts, max(k, self.depth))
         texts = self.tokens.encode(query_texts)
         ordered = [self._ordered(texts.of(query), *ranked.of(query)) for query in range(len(texts))]
@@ -208,7 +208,7 @@ class RerankedRetriever:
     def _ordered(
         self, words: np.ndarray, documents: np.ndarray, scores: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """One query's documents in their new order."""
+        """Documents of one query in their new order."""
         if not len(documents) or self._windows.unread[words].all():
             return documents, scores
         encoded = EncodedTexts(words, np.array([0, len(words)]), np.zeros(1, np.int32))
@@ -220,6 +220,7 @@ class RerankedRetriever:
                 query.expand(len(head), -1), torch.from_numpy(self.documents[head])
             ).numpy()
         order = np.lexsort((head, -given))
+        # Scores below the head that keep the differences of the first stage
         below = given.min() - 1 - (scores[len(head) - 1] - rest)
         return (
             np.concatenate([head[order], documents[self.depth :]]),
@@ -242,7 +243,7 @@ def _windows(tokens: TokenisedCollection, recipe: RerankerRecipe) -> Windows:
 def load(
     indexed: IndexedCollection, artefact: Artefact, recipe: RerankerRecipe
 ) -> RerankedRetriever:
-    """A stored training, ready to rerank.
+    """Load a stored training as a reranker.
 
     Raises:
         DataError: its file is damaged.

@@ -1,4 +1,4 @@
-"""The leading singular vectors of a sparse matrix: by LAPACK where it is small, else by ARPACK."""
+"""Leading singular vectors of a sparse matrix: by LAPACK if it is small, else by ARPACK."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from jaxtyping import Float64
 from scipy.sparse import csr_array
 
 SMALL = 4
-"""A matrix whose smaller side has at most so many times the vectors wanted: ARPACK, which builds
-them up one by one, may not converge there, and takes as long."""
+"""Maximum ratio of a matrix's smaller side to the rank for LAPACK. There ARPACK, which computes the
+vectors one by one, may not converge and is not faster."""
 
 
 def leading_vectors(
@@ -18,11 +18,11 @@ def leading_vectors(
     Float64[np.ndarray, " rank"],
     Float64[np.ndarray, "rank columns"],
 ]:
-    """The largest singular values, rising, with their vectors on both sides.
+    """Largest singular values, rising, with their vectors on both sides.
 
     Args:
         table: sparse.
-        rank: how many, fewer than either side of the table has.
+        rank: number of values, smaller than either side of the table.
 
     >>> _, values, _ = leading_vectors(csr_array(np.diag([3.0, 1.0, 2.0])), 2)
     >>> values.round(6).tolist()
@@ -35,5 +35,6 @@ def leading_vectors(
         left, values, right = np.linalg.svd(table.toarray().astype(np.float64), full_matrices=False)
         best: Any = slice(rank - 1, None, -1)
         return left[:, best], values[best], right[best]
+    # A fixed start vector: ARPACK's default is random
     decomposition: Any = svds(table, k=rank, v0=np.ones(side), solver="arpack")
     return decomposition[0], decomposition[1], decomposition[2]

@@ -1,7 +1,7 @@
 """SNRM on a collection: recipes, weakly supervised training, and retrieval in latent dimensions.
 
-Literature: Zamani et al., CIKM 2018. What its preset `released` says differs in the published code;
-`tuned` is ours: what trains on a processor in minutes, on a collection of a few thousand texts.
+Literature: Zamani et al., CIKM 2018. The preset `released` has the values of the published code;
+`tuned` is ours: it trains on a CPU in minutes, on a collection of a few thousand texts.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -55,15 +55,15 @@ KIND = "snrm"
 FORMAT = "shuffleproof-snrm-1"
 FILE = "snrm.safetensors"
 MEMORY = 0.98
-"""What the running share of texts that use a dimension keeps of itself at a step."""
+"""Decay per step of the running share of texts that use a dimension."""
 MOST_TERMS = 20_000
-"""Terms by which dimensions are described."""
+"""Number of candidate terms for descriptions of dimensions."""
 DEAD, STOP = 1e-3, 0.5
 
 
 @dataclass(frozen=True)
 class SNRMTraining(WeakTraining):
-    """How the network learns, and what is left of its vectors; the defaults are the paper's."""
+    """Training and pruning options of SNRM; the defaults are the paper's."""
 
     loss: str = parameter(
         "hinge",
@@ -147,14 +147,14 @@ PRESETS: Mapping[str, SNRMRecipe] = {
 
 
 class Trainer(WeakTrainer):
-    """SNRM on its way: beside the loss, how sparse its vectors are, and what that costs."""
+    """Trainer of SNRM, which also reports the sparsity of its vectors."""
 
     kind = KIND
     network: SNRM
     recipe: SNRMRecipe
 
     def __init__(self, indexed: IndexedCollection, recipe: SNRMRecipe) -> None:
-        """Draw weak queries and first weights."""
+        """Draw weak queries and initial weights."""
         super().__init__(indexed, recipe)
         model, training = recipe.model, recipe.training
         network = SNRM(model, len(self.tokens.terms), self.draws)
@@ -167,9 +167,11 @@ class Trainer(WeakTrainer):
         self.strengths = [training.strength, training.strength]
 
     def _start(self, network: SNRM) -> None:
-        """First weights of the collection, as large as the labeller's scores differ."""
+        """Set initial weights from the collection, scaled to the labeller's score spread."""
         config, tokens = self.recipe.model, self.tokens
         embeddings, weights = self.first_embeddings()
+        # Frequent terms make good latent dimensions, but terms in more than a quarter of the
+        # documents would give dense ones: these come last
         order = np.argsort(-tokens.collection_frequency, kind="stable")
         common = tokens.document_frequency[order] > max(1.0, 0.25 * len(tokens.documents))
         order = np.concatenate([order[~common], order[common]])
@@ -181,10 +183,11 @@ class Trainer(WeakTrainer):
         spread = float((vectors[0] @ vectors[1].T).std(-1).mean())
         wanted = float(labels.std(-1).mean()) / self.recipe.training.temperature
         if spread > 0:
+            # A score is a product of two vectors, so each is scaled by the square root
             network.start_from(embeddings, weights, atoms, (wanted / spread) ** 0.5)
 
     def advance(self) -> dict[str, float]:
-        """One step; what it measured."""
+        """Run one step; returns its measurements."""
         training = self.recipe.training
         query_windows, document_windows, labels = self._batch(self.step)
         seed = derived_seed(training.seed, "snrm", "dropout", self.step)
@@ -199,10 +202,12 @@ class Trainer(WeakTrainer):
         self.descend(whole)
         with torch.no_grad():
             share = (documents > 0).float().mean(0)
+            # Moving average over steps: one batch is too small for document frequencies
             self.used.mul_(MEMORY).add_(share, alpha=1 - MEMORY)
             nonzeros = [
                 float((vectors > 0).sum(-1).float().mean()) for vectors in (queries, documents)
             ]
+        # Steer λ by the logarithm of the ratio to the target, so both directions are symmetric
         targets = (training.query_target, training.document_target)
         for place, (count, target) in enumerate(zip(nonzeros, targets, strict=True)):
             if target:
@@ -224,7 +229,7 @@ class Trainer(WeakTrainer):
         return self.hinge(first_scores, second_scores, labels)
 
     def _penalties(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
-        """Of queries, and of documents: of triples the sum of first and second ones."""
+        """Penalties of queries and of documents; for triples both documents are summed."""
         training = self.recipe.training
         halves = (documents,) if training.loss == "listwise" else documents.chunk(2)
         if training.penalty == "l1":
@@ -233,16 +238,16 @@ class Trainer(WeakTrainer):
         return flops(queries, weights), torch.stack([flops(half, weights) for half in halves]).sum()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """How often each dimension was used of late, and both λ."""
+        """Running use of each dimension, and both λ."""
         return {"used": self.used}, {"strengths": self.strengths}
 
     def take(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
-        """What `state` gave."""
+        """Restore the values of `state`."""
         self.used = tensors["used"].to(self.device)
         self.strengths = list(plain["strengths"])
 
     def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
-        """The network, the index of the documents, and its gates."""
+        """Network, index of the documents, and its gates."""
         training = self.recipe.training
         table = yield from encode_texts(
             self.network, self.windows, indexed.tokens.documents,
@@ -270,7 +275,7 @@ class Trainer(WeakTrainer):
 
 
 def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
-    """The windows of a collection's texts, words that are too rare left unread."""
+    """Windows of a collection's texts, without words that are too rare."""
     padded = recipe.model.pooling == "padded"
     rare = recipe.training.minimum_frequency
     return Windows.over(tokens, recipe.model.window, rare, padded=padded)
@@ -279,11 +284,11 @@ def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
 def encode_texts(
     network: SNRM, windows: Windows, texts: EncodedTexts, length: int, seed: int = 0
 ) -> Generator[Progress, None, csr_array]:
-    """The vectors of texts as a sparse table; yields how many texts are done.
+    """Vectors of texts as a sparse table; yields the number of finished texts.
 
     Args:
         network: on its device.
-        windows: how texts are read.
+        windows: reader of the texts.
         texts: their terms.
         length: of padded pooling.
         seed: of dropout at inference.
@@ -308,12 +313,12 @@ def encode_texts(
 
 
 def prune(table: csr_array, keep: int, share: float = 1.0) -> csr_array:
-    """The largest values of each row, then of each column; ties by place.
+    """Largest values of each row, then of each column; ties by index.
 
     Args:
         table: values that are not negative.
-        keep: most values of a row; 0: all.
-        share: most values of a column, as a share of the rows, rounded down.
+        keep: maximum number of values per row; 0: all.
+        share: maximum number of values per column, as a share of the rows, rounded down.
 
     >>> table = csr_array(np.array([[3.0, 1.0, 2.0], [1.0, 0.0, 5.0]]))
     >>> prune(table, 2).toarray().tolist(), prune(table, 0, 0.5).toarray().tolist()
@@ -336,7 +341,7 @@ def _largest(table: csr_array, keep: int) -> csr_array:
 
 
 class Latent:
-    """Documents by the inner product of their sparse vectors with the query's."""
+    """Retriever by the inner product of sparse document and query vectors."""
 
     def __init__(
         self,
@@ -345,42 +350,42 @@ class Latent:
         recipe: SNRMRecipe,
         index: SparseIndex,
     ) -> None:
-        """Keep the network, and the index of the documents."""
+        """Store the network, and the index of the documents."""
         self.tokens, self.network, self.recipe, self.index = tokens, network, recipe, index
         self.facts: Mapping[str, Any] = {}
         self._windows = windows_of(tokens, recipe)
 
     def vectors(self, query_texts: Sequence[str]) -> SparseVectors:
-        """The vectors of queries, pruned as the recipe says."""
+        """Vectors of queries, pruned by the recipe."""
         table = self._encoded(self.tokens.encode(query_texts), self.recipe.model.query_length)
         return SparseVectors.of(prune(table, self.recipe.training.keep_query))
 
     def _encoded(self, texts: EncodedTexts, length: int) -> csr_array:
-        """The vectors of texts, nothing pruned."""
+        """Vectors of texts, without pruning."""
         seed = self.recipe.training.seed
         return run_to_end(encode_texts(self.network, self._windows, texts, length, seed))
 
     @property
     def frequencies(self) -> Int64[np.ndarray, " dimensions"]:
-        """In how many documents each dimension is not zero."""
+        """Number of documents in which each dimension is not zero."""
         return self.index.document_frequency
 
     @property
     def document_terms(self) -> Int64[np.ndarray, " documents"]:
-        """How many dimensions each document has."""
+        """Number of dimensions of each document."""
         return self.index.vectors.nonzeros
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
-        """The dimensions of each query."""
+        """Dimensions of each query."""
         vectors = self.vectors(query_texts)
         return [vectors.dimensions[start:end] for start, end in pairwise(vectors.offsets.tolist())]
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that share a dimension with it."""
+        """At most k documents for each query that share a dimension with it."""
         return self.of_vectors(self.vectors(query_texts), k)
 
     def of_vectors(self, vectors: SparseVectors, k: int) -> RankedDocuments:
-        """The same of vectors."""
+        """Search with vectors instead of texts."""
         if self.recipe.training.order == "best-first":
             return self.index.search(vectors, k)
         every = self.index.search(vectors, len(self.index.vectors))
@@ -390,14 +395,14 @@ class Latent:
         )
 
     def terms_of(self, dimension: int, count: int = 3) -> list[str]:
-        """The terms that bring most to a dimension over the collection, those in it at all.
+        """Terms with the largest contribution to a dimension over the collection.
 
-        That is a term's own value times the documents that have it: by the value alone, words of a
-        single document would stand for every dimension.
+        The contribution is a term's own value times the number of documents with the term. By the
+        value alone, words of a single document would describe every dimension.
 
         Args:
-            dimension: which.
-            count: terms at most; of the `MOST_TERMS` commonest ones.
+            dimension: index of the dimension.
+            count: maximum number of terms, from the `MOST_TERMS` most frequent ones.
         """
         column = self._of_terms[:, [dimension]].tocoo()
         places = self._common[column.coords[0]]
@@ -412,7 +417,7 @@ class Latent:
 
     @cached_property
     def _of_terms(self) -> csc_array:
-        """The vectors of common terms, each a text of its own."""
+        """Vectors of frequent terms, each encoded as a text."""
         alone = EncodedTexts(
             self._common.astype(np.int32), np.arange(len(self._common) + 1),
             np.zeros(len(self._common), np.int32),
@@ -420,17 +425,18 @@ class Latent:
         return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
     def with_documents(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
-        """The same network over all documents: those that came later are encoded and added.
+        """Retriever of all documents with the same network; later documents are added.
 
         Args:
             collection: all documents.
-            late: places of those that the index lacks, in rising order; the others are there.
+            late: indices of the documents that the index lacks, in rising order.
         """
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)
         new = prune(table, recipe.training.keep_document)
         early = np.setdiff1d(np.arange(len(collection)), late)
+        # Inverse permutation: the index has early rows first, the collection mixes them
         order = np.argsort(np.concatenate([early, late]), kind="stable")
         every = vstack([self.index.vectors.matrix, new], format="csr")[order]
         index = SparseIndex.of(SparseVectors.of(every))
@@ -443,22 +449,22 @@ class Latent:
 
 
 class LatentFeedback:
-    """Latent pseudo-relevance feedback: the query's vector and those of the documents first found.
+    """Latent pseudo-relevance feedback: the query's vector mixed with those of the top documents.
 
     Source: Zamani et al., CIKM 2018, section 3.6, after Lavrenko & Croft, SIGIR 2001.
     """
 
     def __init__(self, latent: Latent) -> None:
-        """Keep what finds the first documents."""
+        """Store the retriever of the first documents."""
         self._latent = latent
         self.frequencies, self.document_terms = latent.frequencies, latent.document_terms
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, by its vector and that of the first documents."""
+        """At most k documents for each query, by its vector mixed with the top documents."""
         return self._latent.of_vectors(self._mixed(self._latent.vectors(query_texts)), k)
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
-        """The dimensions of each query, read first, and those of its mixed vector."""
+        """Dimensions of each query's first search, and of its mixed vector."""
         original = self._latent.vectors(query_texts)
         every = [
             np.split(vectors.dimensions, vectors.offsets[1:-1])
@@ -467,7 +473,7 @@ class LatentFeedback:
         return [np.append(*both) for both in zip(*every, strict=True)]
 
     def _mixed(self, vectors: SparseVectors) -> SparseVectors:
-        """Vectors of queries, with those of the documents that each finds first."""
+        """Vectors of queries, mixed with those of their top documents."""
         latent = self._latent
         ranked = latent.of_vectors(vectors, FEEDBACK_DOCUMENTS)
         query_table, document_table = vectors.matrix, latent.index.vectors.matrix
@@ -484,13 +490,13 @@ class LatentFeedback:
 
 
 def _shares(row: csr_array) -> csr_array:
-    """A row whose values sum to 1; an empty one as it is."""
+    """Row whose values sum to 1; an empty row does not change."""
     table: csr_array = row.multiply(1 / max(float(row.sum()), 1e-12)).tocsr()
     return table
 
 
 def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> Latent:
-    """A stored training, ready to search.
+    """Load a stored training as a retriever.
 
     Raises:
         DataError: its file is damaged.

@@ -1,4 +1,4 @@
-"""Learnt sparse vectors: of documents, and of queries."""
+"""Learnt sparse vectors of documents and queries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +14,13 @@ KEEP = "Keep what is above 0: a dimension that says nothing of a text has no ent
 
 @dataclass(frozen=True, eq=False)
 class SparseVectors:
-    """A vector a text, of weights above 0.
+    """Vector per text, with weights above 0.
 
     Attributes:
         offsets: entries of text t are `offsets[t] … offsets[t + 1] − 1`.
         dimensions: of each entry, rising within a text.
         weights: of each entry.
-        width: the number of dimensions there are.
+        width: number of dimensions.
 
     >>> vectors = SparseVectors.of(np.array([[0, 0.5, 0], [0, 0, 0]], np.float32))
     >>> vectors.dimensions.tolist(), vectors.weights.tolist(), vectors.nonzeros.tolist()
@@ -34,13 +34,13 @@ class SparseVectors:
 
     @classmethod
     def of(cls, rows: Any) -> "SparseVectors":
-        """The vectors of a matrix, texts × dimensions; entries of 0 are left out.
+        """Vectors of a matrix texts × dimensions; entries of 0 are left out.
 
         Args:
             rows: a NumPy array or a SciPy matrix.
 
         Raises:
-            DataError: an entry below 0, infinite or not a number.
+            DataError: an entry that is negative, infinite or NaN.
         """
         table: Any = csr_array(rows).astype(np.float32)
         table.sum_duplicates()
@@ -55,21 +55,21 @@ class SparseVectors:
         return cls(offsets, table.indices.astype(np.int32), table.data, width)
 
     def __len__(self) -> int:
-        """The number of texts."""
+        """Number of texts."""
         return len(self.offsets) - 1
 
     @property
     def nonzeros(self) -> Int64[np.ndarray, " texts"]:
-        """How many dimensions each text has."""
+        """Number of dimensions of each text."""
         return np.diff(self.offsets)
 
     @property
     def matrix(self) -> csr_array:
-        """Texts × dimensions."""
+        """Matrix texts × dimensions."""
         parts = (self.weights.copy(), self.dimensions.copy(), self.offsets.copy())
         return csr_array(parts, shape=(len(self), self.width))
 
     def text(self, place: int) -> dict[int, float]:
-        """The vector of one text, weight by dimension."""
+        """Vector of one text: weight by dimension."""
         span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
         return dict(zip(self.dimensions[span].tolist(), self.weights[span].tolist(), strict=True))

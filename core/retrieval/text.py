@@ -1,4 +1,4 @@
-"""From text to terms, as the collection's analysis says; kept in the store."""
+"""Conversion of texts to terms by the collection's analysis, cached in the store."""
 
 from array import array
 from collections.abc import Generator, Iterable
@@ -22,11 +22,11 @@ KIND = "tokens"
 FORMAT = "shuffleproof-tokens-1"
 FILE = "tokens.safetensors"
 UNKNOWN = -1
-"""In place of a word that the vocabulary lacks; of none that is left out as a stop word."""
+"""Place of a word whose term the vocabulary lacks; stop words are LEFT_OUT instead."""
 
 
 class _Places(dict[str, int]):
-    """The place of each word's term in a growing vocabulary, worked out once a word."""
+    """Places of words in a growing vocabulary, computed once per word."""
 
     def __init__(self, analysis: Analysis, terms: dict[str, int], *, growing: bool) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class EncodedTexts:
     """Texts as places in a vocabulary.
 
     Attributes:
-        tokens: of all texts, one after the other; words that the vocabulary lacks are left out.
+        tokens: of all texts, concatenated, without words that the vocabulary lacks.
         offsets: tokens of text t are `offsets[t] … offsets[t + 1] − 1`.
-        unknown: how many words of each text the vocabulary lacks.
+        unknown: number of words of each text that the vocabulary lacks.
     """
 
     tokens: Int32[np.ndarray, " total"]
@@ -63,36 +63,36 @@ class EncodedTexts:
     unknown: Int32[np.ndarray, " texts"]
 
     def __len__(self) -> int:
-        """The number of texts."""
+        """Number of texts."""
         return len(self.unknown)
 
     def of(self, text: int) -> Int32[np.ndarray, " tokens"]:
-        """The tokens of one text."""
+        """Tokens of one text."""
         return self.tokens[self.offsets[text] : self.offsets[text + 1]]
 
     @property
     def lengths(self) -> Int64[np.ndarray, " texts"]:
-        """How many tokens each text has."""
+        """Number of tokens of each text."""
         return np.diff(self.offsets)
 
     @property
     def in_order(self) -> "EncodedTexts":
-        """The same, the tokens of each text rising: sums over them are the same to the last bit."""
+        """Copy with the tokens of each text sorted, so that sums are equal to the last bit."""
         order = np.lexsort((self.tokens, segment_ids(self.offsets)))
         return replace(self, tokens=self.tokens[order])
 
 
 @dataclass(frozen=True, eq=False)
 class TokenisedCollection:
-    """A collection as terms.
+    """Collection as terms.
 
     Attributes:
-        analysis: how its texts became terms.
+        analysis: conversion of its texts to terms.
         terms: the vocabulary, in the order of first occurrence.
-        document_frequency: in how many documents each term occurs.
-        collection_frequency: how often each term occurs.
-        documents: the documents' tokens.
-        queries: the queries' tokens.
+        document_frequency: number of documents with each term.
+        collection_frequency: number of occurrences of each term.
+        documents: tokens of the documents.
+        queries: tokens of the queries.
     """
 
     analysis: Analysis
@@ -115,12 +115,12 @@ class TokenisedCollection:
 def tokenise(
     collection: Collection, vocabulary_of: Int64[np.ndarray, " chosen"] | None = None
 ) -> Generator[Progress, None, TokenisedCollection]:
-    """Make terms of a collection; yields how many documents are read.
+    """Convert a collection to terms; yields the number of finished documents.
 
     Args:
-        collection: what is read, by its own analysis.
+        collection: to convert, by its own analysis.
         vocabulary_of: documents whose words are the vocabulary, in rising order; None: all. Words
-            that others alone have are unknown.
+            of other documents alone are unknown.
     """
     analysis = collection.analysis
     terms: dict[str, int] = {}
@@ -132,6 +132,7 @@ def tokenise(
     documents = yield from _encoding(collection.documents(), len(collection), analysis, growing)
     fixed = _Places(analysis, terms, growing=False)
     queries = yield from _encoding(collection.queries, 0, analysis, fixed)
+    # One number per (document, term) pair, so that a single `unique` counts documents
     owned = segment_ids(documents.offsets) * len(terms) + documents.tokens
     once = np.unique(owned) % max(len(terms), 1)  # each term of a document once
     in_documents = np.bincount(once, minlength=len(terms)).astype(np.int32)
@@ -140,7 +141,7 @@ def tokenise(
 
 
 def stored_tokens(collection: Collection, store: Store) -> TokenisedCollection:
-    """A collection as terms, from the store or made and kept there."""
+    """Terms of a collection, computed or loaded from the store."""
     recipe = asdict(collection.analysis)
     key = key_of(KIND, recipe, [collection.digest])
     with store.found_or_locked(key) as found:
@@ -167,10 +168,10 @@ def save(tokens: TokenisedCollection, path: Path) -> None:
 
 
 def open_(path: Path) -> TokenisedCollection:
-    """What `save` wrote, memory-mapped.
+    """Open a file written by `save`, memory-mapped.
 
     Raises:
-        DataError: there is no such file, or it is damaged.
+        DataError: the file is missing or damaged.
     """
     arrays, about = mapped_file.open_mapped(path, FORMAT)
     del about["format"]
@@ -188,7 +189,7 @@ def open_(path: Path) -> TokenisedCollection:
 def _encoding(
     texts: Iterable[str], total: int, analysis: Analysis, places: _Places
 ) -> Generator[Progress, None, EncodedTexts]:
-    """Texts as places; yields every 8,192 of `total`."""
+    """Encode texts as places; yields progress every 8,192 of `total` texts."""
     split = TOKENISERS[analysis.tokeniser].findall
     tokens, lengths, unknown = array("i"), array("q", [0]), array("i")
     for done, text in enumerate(texts):

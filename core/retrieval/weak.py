@@ -1,9 +1,9 @@
-"""Weak supervision: queries made of a collection's own texts, labelled by query likelihood.
+"""Weak supervision: queries from a collection's own texts, labelled by query likelihood.
 
-Literature: Dehghani et al., SIGIR 2017; Zamani et al., CIKM 2018, section 3.5 (a document of the
-labeller's list, one of the collection, the sign of the difference of their likelihoods). Their
-queries come from a log; a collection has none, so queries are spans, titles and weighted bags of
-words of its documents. The collection's own queries and judgments are never read.
+Literature: Dehghani et al., SIGIR 2017; Zamani et al., CIKM 2018, section 3.5. A training triple
+has a document of the labeller's list, one of the collection, and the sign of the difference of
+their likelihoods. The papers take queries from a log. A collection has none, so queries are spans,
+titles and weighted bags of words of its documents. Its own queries and judgments are never read.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from shuffleproof.core.seeds import generator
 
 @dataclass(frozen=True)
 class WeakRecipe:
-    """How weak queries are made and which documents they find."""
+    """Options of weak queries and of their documents."""
 
     queries: int = parameter(20_000, "weak queries", low=1)
     spans: float = parameter(0.5, "share of them: runs of words of a text", low=0.0, high=1.0)
@@ -45,7 +45,7 @@ class WeakRecipe:
         """Check the bounds.
 
         Raises:
-            ParameterError: a value outside of them, or shares and lengths that contradict.
+            ParameterError: a value out of bounds, or contradicting shares or lengths.
         """
         check(self)
         if self.spans + self.titles > 1:
@@ -59,7 +59,7 @@ class Labeller:
     """Query likelihood of any query and any document, matching or not, as one table."""
 
     def __init__(self, words: QueryLikelihood) -> None:
-        """Keep what each term adds to each document."""
+        """Store the contribution of each term to each document."""
         index = words.index
         shape = (len(index.lengths), len(index.starts) - 1)
         self._words = words
@@ -68,7 +68,7 @@ class Labeller:
         self.documents = shape[0]
 
     def search(self, queries: EncodedTexts, k: int) -> RankedDocuments:
-        """The labeller's own list of each query."""
+        """Ranked documents of the labeller for each query."""
         return self._words.search_weighted(
             queries.tokens, queries.offsets, np.ones(len(queries.tokens)), k
         )
@@ -76,10 +76,11 @@ class Labeller:
     def scores(
         self, queries: EncodedTexts, documents: Int32[np.ndarray, " documents"]
     ) -> Float32[np.ndarray, "queries documents"]:
-        """The logarithm of p(query | document) of every query and every document."""
+        """Logarithm of p(query | document) for every query and every document."""
         shape = (len(queries), self._added.shape[1])
         ones = np.ones(len(queries.tokens))
         counts = csr_array((ones, queries.tokens.copy(), queries.offsets.copy()), shape=shape)
+        # ln((tf + μp)/(length + μ)) = ln(1 + tf/μp) + ln(μp) − ln(length + μ), summed over terms
         constant = counts @ self._prior
         bias = np.outer(queries.lengths, self._words.biases[documents])
         added = (counts @ self._added[documents].T).toarray()
@@ -88,14 +89,14 @@ class Labeller:
 
 @dataclass(frozen=True, eq=False)
 class WeakSupervision:
-    """Weak queries of a collection, the documents that the labeller finds, and its scores.
+    """Weak queries of a collection, their ranked documents, and the labeller's scores.
 
     Attributes:
-        recipe: how they were made.
+        recipe: options of the queries.
         seed: of all draws.
-        queries: their terms.
-        lists: the labeller's list of each; no query has an empty one.
-        labeller: scores of any of them and any document.
+        queries: terms of the queries.
+        lists: the labeller's ranked documents of each query; never empty.
+        labeller: scores any query and any document.
     """
 
     recipe: WeakRecipe
@@ -105,11 +106,11 @@ class WeakSupervision:
     labeller: Labeller
 
     def __len__(self) -> int:
-        """The number of weak queries."""
+        """Number of weak queries."""
         return len(self.queries)
 
     def terms_of(self, queries: Int64[np.ndarray, " batch"]) -> EncodedTexts:
-        """The terms of some of the queries."""
+        """Terms of some of the queries."""
         return take_texts(self.queries, queries)
 
     def triples(
@@ -117,7 +118,7 @@ class WeakSupervision:
     ) -> tuple[
         Int64[np.ndarray, " batch"], Int32[np.ndarray, " batch"], Int32[np.ndarray, " batch"]
     ]:
-        """Queries of a step, a document of each one's list, and another; drawn by (seed, step)."""
+        """Queries of a step, a document of each list, and another one; drawn by (seed, step)."""
         draw = generator(self.seed, "weak", "triples", step)
         queries = draw.integers(0, len(self), batch)
         first_documents = self._listed(queries, draw)
@@ -129,7 +130,7 @@ class WeakSupervision:
     def _listed(
         self, queries: Int64[np.ndarray, " batch"], draw: np.random.Generator
     ) -> Int32[np.ndarray, " batch"]:
-        """A document of the list of each query."""
+        """Random document of the list of each query."""
         lengths = np.diff(self.lists.offsets)[queries]
         return self.lists.documents[self.lists.offsets[queries] + draw.integers(0, lengths)]
 
@@ -137,10 +138,10 @@ class WeakSupervision:
 def weak_supervision(
     indexed: IndexedCollection, recipe: WeakRecipe | None = None, seed: int = 0
 ) -> WeakSupervision:
-    """The weak queries of a collection and their labeller.
+    """Weak queries of a collection and their labeller.
 
     Raises:
-        DataError: no document has as many words as the shortest query.
+        DataError: no document is as long as the shortest query.
     """
     recipe = recipe or WeakRecipe()
     queries = _drawn(indexed, recipe, generator(seed, "weak", "queries"))
@@ -151,7 +152,7 @@ def weak_supervision(
 def _drawn(
     indexed: IndexedCollection, recipe: WeakRecipe, draw: np.random.Generator
 ) -> EncodedTexts:
-    """Weak queries, each out of one document of enough words."""
+    """Weak queries, each from one document that is long enough."""
     tokens, collection = indexed.tokens, indexed.collection
     long = np.flatnonzero(tokens.documents.lengths >= recipe.shortest)
     if not len(long):
@@ -195,7 +196,7 @@ def _bag(
 
 
 def take_texts(texts: EncodedTexts, chosen: Int64[np.ndarray, " chosen"]) -> EncodedTexts:
-    """Some of several texts, in the order chosen."""
+    """Selected texts, in the given order."""
     return EncodedTexts(
         texts.tokens[elements_of(texts.offsets, chosen)],
         offsets_of(texts.lengths[chosen]),
@@ -208,14 +209,14 @@ def ppmi_embeddings(
 ) -> Float32[np.ndarray, "terms width"]:
     """Embeddings of the collection's terms: singular vectors of positive mutual information.
 
-    Positive pointwise mutual information of terms at most `reach` words apart in a document, terms
-    weighed by the root of the singular values, rows of length 1. Source: Levy & Goldberg, NIPS
-    2014.
+    The table is the positive pointwise mutual information of terms at most `reach` words apart in a
+    document. Vectors are weighted by the root of the singular values; rows have length 1. Source:
+    Levy & Goldberg, NIPS 2014.
 
     Args:
         tokens: the collection as terms.
-        width: of an embedding; the dimensions that a small vocabulary lacks are zero.
-        reach: how far apart two terms count as neighbours.
+        width: of an embedding; dimensions beyond the rank of a small vocabulary are zero.
+        reach: maximum distance of two terms that count as neighbours.
     """
     terms, encoded = len(tokens.terms), tokens.documents
     owners = np.repeat(np.arange(len(encoded)), encoded.lengths)
@@ -223,11 +224,13 @@ def ppmi_embeddings(
     for away in range(1, reach + 1):
         near = owners[away:] == owners[:-away]
         left, right = encoded.tokens[:-away][near], encoded.tokens[away:][near]
+        # Near terms count more: the weight falls linearly with the distance
         weight = np.full(len(left), 1 - (away - 1) / reach)
         counts = counts + csr_array((weight, (left, right)), shape=(terms, terms))
     both = (counts + counts.T).tocoo()
     left, right = both.coords
     sums: np.ndarray = np.bincount(left, both.data, minlength=terms)
+    # PMI = ln p(a, b) / (p(a) p(b)), with probabilities from weighted counts
     information = np.log(both.data * sums.sum() / (sums[left] * sums[right]))
     positive = information > 0
     table = csr_array(
@@ -238,6 +241,7 @@ def ppmi_embeddings(
     if rank >= 1 and table.nnz:
         vectors, values, _ = leading_vectors(table, rank)
         order = np.argsort(-values, kind="stable")
+        # The sign of a singular vector is arbitrary; a fixed one makes runs reproducible
         signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
         embeddings[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]
     norms = np.linalg.norm(embeddings, axis=1, keepdims=True)

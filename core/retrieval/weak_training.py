@@ -1,4 +1,4 @@
-"""Networks that learn from weak labels: recipes, training that resumes, where they are stored."""
+"""Networks that learn from weak labels: recipes, resumable training, and storage."""
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -29,7 +29,7 @@ from shuffleproof.core.training import checkpoint
 from shuffleproof.core.training.optimisers import without_compiler
 
 Product = tuple[Callable[[Path], None], dict[str, Any]]
-"""What writes what was learnt into a folder, and facts about it."""
+"""Function that writes the training into a folder, and facts about it."""
 R = TypeVar("R", bound="WeakLearning")
 M = TypeVar("M")
 N = TypeVar("N", bound=nn.Module)
@@ -37,7 +37,7 @@ N = TypeVar("N", bound=nn.Module)
 
 @dataclass(frozen=True)
 class WeakTraining:
-    """How a network learns from weak labels."""
+    """Training options of a network with weak labels."""
 
     loss: str = parameter(
         "hinge",
@@ -60,7 +60,7 @@ class WeakTraining:
         """Check the bounds.
 
         Raises:
-            ParameterError: a value outside of them.
+            ParameterError: a value out of bounds.
         """
         check(self)
 
@@ -74,11 +74,11 @@ class WeakLearning:
     training: WeakTraining = field(default_factory=WeakTraining)
 
     def with_fields(self: R, changes: Mapping[str, Any]) -> R:  # noqa: PYI019 (beartype takes no Self)
-        """A copy with fields of any of the three replaced.
+        """Copy with fields of any of the three parts replaced.
 
         Raises:
-            UnknownNameError: a field that none of them has.
-            ParameterError: a value that a field does not take.
+            UnknownNameError: an unknown field.
+            ParameterError: an invalid value.
         """
         parts = [part.name for part in fields(self)]
         changed = replaced_in([getattr(self, name) for name in parts], changes)
@@ -86,7 +86,7 @@ class WeakLearning:
 
 
 class WeakTrainer:
-    """A network on its way: what a step reads and changes, and what a checkpoint holds."""
+    """Base class of trainers: the state of a training, its steps and its checkpoints."""
 
     kind: str
     network: Any
@@ -94,7 +94,7 @@ class WeakTrainer:
     padded_lengths: tuple[int, int] = (0, 0)
 
     def __init__(self, indexed: IndexedCollection, recipe: Any) -> None:
-        """Draw weak queries; a subclass makes its network and its windows."""
+        """Draw weak queries; a subclass creates its network and its windows."""
         training = recipe.training
         self.name, self.recipe, self.tokens = indexed.collection.name, recipe, indexed.tokens
         self.weak = weak_supervision(indexed, recipe.weak, training.seed)
@@ -105,7 +105,7 @@ class WeakTrainer:
         self.step = 0
 
     def learn(self, network: nn.Module) -> None:
-        """Take the network as it is now for the first step's."""
+        """Set the network to train, with a new optimiser."""
         self.network = network.to(self.device)
         self.optimiser = without_compiler(torch.optim.Adam)(
             [weights for weights in network.parameters() if weights.requires_grad],
@@ -113,7 +113,7 @@ class WeakTrainer:
         )
 
     def first_embeddings(self) -> tuple[Tensor, Tensor]:
-        """Embeddings of terms, of length 1, and their idf, 1 on average over words."""
+        """Embeddings of terms (length 1), and their idf (1 on average over words)."""
         tokens = self.tokens
         embeddings = torch.from_numpy(ppmi_embeddings(tokens, self.recipe.model.embedding))
         idf = np.log1p(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
@@ -121,15 +121,17 @@ class WeakTrainer:
         return embeddings, torch.from_numpy(idf.astype(np.float32))
 
     def _batch(self, step: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
-        """(queries, documents, the labeller's table) of a step, on the network's device.
+        """(queries, documents, labeller's table) of a step, on the network's device.
 
-        Of triples the documents are the first ones, then the second ones.
+        For triples, `documents` are the first ones, followed by the second ones.
         """
         training, weak = self.recipe.training, self.weak
         draw = generator(training.seed, self.kind, "step", step)
         if training.loss == "listwise":
             chosen = draw.integers(0, len(weak), training.batch_queries)
             starts, lengths = weak.lists.offsets[chosen], np.diff(weak.lists.offsets)[chosen]
+            # One document from the top 10 and one from the whole list per query: in-batch
+            # documents of the other queries are the negatives
             near = weak.lists.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
             any_ = weak.lists.documents[starts + draw.integers(0, lengths)]
             documents = np.unique(np.concatenate([near, any_]))
@@ -150,11 +152,11 @@ class WeakTrainer:
         )
 
     def hinge(self, first_scores: Tensor, second_scores: Tensor, labels: Tensor) -> Tensor:
-        """The mean hinge of a batch of triples.
+        """Mean hinge loss of a batch of triples.
 
         Args:
             first_scores: scores of the first documents.
-            second_scores: of the second ones.
+            second_scores: scores of the second documents.
             labels: the labeller's table of queries and both.
         """
         training, batch = self.recipe.training, len(first_scores)
@@ -163,10 +165,10 @@ class WeakTrainer:
         return cost(first_scores, second_scores, differences.sign(), training.margin).mean()
 
     def descend(self, loss: Tensor) -> None:
-        """Move the weights against a loss.
+        """Move the weights against the gradient of a loss.
 
         Raises:
-            DivergedError: it is no longer a finite number.
+            DivergedError: the loss is not finite.
         """
         self.optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
@@ -177,28 +179,28 @@ class WeakTrainer:
             raise DivergedError(f"{self.kind} on {self.name}", self.step, rate)
 
     def advance(self) -> dict[str, float]:
-        """One step; what it measured."""
+        """Run one step; returns its measurements."""
         raise NotImplementedError
 
     def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
-        """What is kept of the trained network."""
+        """Result of the training: its writer and its facts."""
         raise NotImplementedError
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors and plain values that a step changes beside network and optimiser."""
+        """Tensors and plain values that a step changes, without network and optimiser."""
         return {}, {}
 
     def take(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
-        """What `state` gave."""
+        """Restore the values of `state`."""
 
     def save(self, workspace: Path) -> None:
-        """Write a checkpoint over the one before."""
+        """Write a checkpoint over the last one."""
         more, plain = self.state()
         head = {"recipe": asdict(self.recipe), "step": self.step, **plain}
         checkpoint.save(workspace, head, (self.network, self.optimiser), more)
 
     def restore(self, workspace: Path) -> None:
-        """Go on where the last checkpoint stopped; without one nothing changes."""
+        """Continue from the last checkpoint, if there is one."""
         trained = self.network, self.optimiser
         if found := checkpoint.restore(workspace, asdict(self.recipe), trained):
             head, tensors = found
@@ -208,13 +210,13 @@ class WeakTrainer:
 
 @dataclass(frozen=True)
 class Learner(Generic[R, M]):
-    """A kind of network that learns from weak labels: its presets, trained or found.
+    """Kind of network that learns from weak labels, with its presets and trainings.
 
     Attributes:
-        kind: of its artefacts, and its name.
+        kind: kind of its artefacts, and its name.
         presets: its recipes by name.
-        trainer: what trains a recipe on a collection.
-        load: what makes a stored training ready to search.
+        trainer: creates the trainer of a recipe on a collection.
+        load: loads a stored training as a retriever.
     """
 
     kind: str
@@ -223,34 +225,34 @@ class Learner(Generic[R, M]):
     load: Callable[[IndexedCollection, Artefact, R], M]
 
     def preset(self, name: str) -> R:
-        """The recipe of a preset.
+        """Recipe of a preset.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: an unknown preset.
         """
         if name not in self.presets:
             raise UnknownNameError(f"preset of {self.kind}", name, self.presets)
         return self.presets[name]
 
     def key_of_training(self, indexed: IndexedCollection, recipe: R) -> ArtefactKey:
-        """What a training is filed under: its recipe and the collection as terms."""
+        """Key of a training: its recipe and the collection as terms."""
         return key_of(self.kind, _plain(indexed, recipe), [indexed.collection.digest])
 
     def training(
         self, indexed: IndexedCollection, recipe: R, every: int = 100
     ) -> Generator[Progress, None, Artefact]:
-        """Train on a collection, or find it trained; yields what steps measure.
+        """Train on a collection, or load the training; yields measurements of the steps.
 
-        Killed, it goes on from its last checkpoint and ends at the same bytes.
+        A killed training continues from its last checkpoint, with the same final bytes.
 
         Args:
             indexed: the collection; its queries and judgments are not read.
-            recipe: how.
+            recipe: of the training.
             every: steps between two checkpoints.
 
         Raises:
-            DataError: no document has the words that a weak query needs.
-            DivergedError: the loss is no longer a finite number.
+            DataError: no document is long enough for a weak query.
+            DivergedError: the loss is not finite.
         """
         store, key = indexed.store, self.key_of_training(indexed, recipe)
         with store.found_or_locked(key) as found:
@@ -271,15 +273,15 @@ class Learner(Generic[R, M]):
             return store.add(key, _plain(indexed, recipe), save, facts)
 
     def train(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
-        """A training that is stored.
+        """Retriever of a stored training.
 
         Args:
             indexed: the collection.
-            recipe: how it was trained.
-            flags: what the remedy adds to the command that trains it.
+            recipe: of the training.
+            flags: additional flags of the training command, for the error message.
 
         Raises:
-            DataError: there is none of this recipe on this collection.
+            DataError: this recipe is not trained on this collection.
         """
         artefact = indexed.store.find(self.key_of_training(indexed, recipe))
         if artefact is None:
@@ -291,39 +293,39 @@ class Learner(Generic[R, M]):
         return self.load(indexed, artefact, recipe)
 
     def at(self, indexed: IndexedCollection, name: str) -> M:
-        """A preset as trained at the collection's seed; its labeller saw no judgments."""
+        """Retriever of a preset at the collection's seed; its labeller saw no judgments."""
         flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
         return self.train(*self._of_preset(indexed, name), flags)
 
     def learning(self, indexed: IndexedCollection, name: str) -> Generator[Progress]:
-        """Train what `at` finds, or find it trained."""
+        """Train the network of `at`, or load the training."""
         yield from self.training(*self._of_preset(indexed, name))
 
     def network(self, indexed: IndexedCollection, name: str) -> str:
-        """Digest of what `at` finds."""
+        """Digest of the training of `at`."""
         return self.key_of_training(*self._of_preset(indexed, name)).digest
 
     def _of_preset(self, indexed: IndexedCollection, name: str) -> tuple[IndexedCollection, R]:
-        """What is trained: the labeller sees no judgments, the seed is the collection's."""
+        """Collection without judgments, and recipe of a preset at the collection's seed."""
         recipe = self.preset(name).with_fields({"seed": indexed.seed})
         return replace(indexed, training=None), recipe
 
 
 def arrays_of(network: nn.Module) -> dict[str, np.ndarray]:
-    """A network's weights, as they are stored."""
+    """Weights of a network, as stored."""
     weights = network.state_dict().items()
     return {f"network.{name}": value.detach().cpu().numpy() for name, value in weights}
 
 
 def with_weights(network: N, arrays: Mapping[str, np.ndarray]) -> N:
-    """A network with the weights that `arrays_of` gave, ready to be asked."""
+    """Network with the weights of `arrays_of`, in evaluation mode."""
     names = [name for name in arrays if name.startswith("network.")]
     network.load_state_dict({name[8:]: torch.from_numpy(arrays[name].copy()) for name in names})
     return network.eval()
 
 
 def _plain(indexed: IndexedCollection, recipe: WeakLearning) -> dict[str, Any]:
-    """A training's recipe as plain values."""
+    """Recipe of a training as plain values."""
     whole = {**asdict(recipe), "analysis": asdict(indexed.collection.analysis)}
     if indexed.training:
         whole["labeller_fitted_to"] = list(indexed.training)

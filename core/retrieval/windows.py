@@ -1,4 +1,4 @@
-"""The windows of texts, as networks of words read them."""
+"""Windows of texts, as input of networks of words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from shuffleproof.core.data.ragged import offsets_of, places_of, segment_ids
 from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
 
 AT_ONCE = 4096
-"""Words of the texts that a network reads together, at most, unless one text alone has more."""
+"""Maximum number of words per batch of a network; a longer text is a batch of its own."""
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """The windows of texts as a network reads them.
+    """Reader of texts as windows for a network.
 
     Attributes:
-        window: words of a window.
-        padding: what stands where a text has no word: the place behind the last term.
-        unread: terms that are too rare to be read, and padding, which is not.
-        padded: whether every text is padded to one length.
+        window: number of words in a window.
+        padding: place of padding words, after the last term.
+        unread: mask of terms that are too rare to be read; False for padding.
+        padded: True if every text is padded to one length.
     """
 
     window: int
@@ -34,7 +34,7 @@ class Windows:
     def over(
         cls, tokens: TokenisedCollection, window: int, rarest: int, *, padded: bool = False
     ) -> "Windows":
-        """The windows of a collection's texts; words of fewer documents are left unread."""
+        """Reader of a collection's texts; words in fewer than `rarest` documents are not read."""
         unread = np.append(tokens.document_frequency < rarest, [False])
         return cls(window, len(tokens.terms), unread, padded)
 
@@ -45,15 +45,15 @@ class Windows:
         most: int = 0,
         draw: np.random.Generator | None = None,
     ) -> tuple[Int64[np.ndarray, "windows n"], Int64[np.ndarray, " windows"], np.ndarray]:
-        """(words of windows, the text of each, what each text's sum is multiplied by).
+        """(words of windows, text of each window, factor of each text's sum).
 
-        A text shorter than a window is one window, padded; a text without words has none.
+        A text shorter than a window is one padded window; a text without words has none.
 
         Args:
             texts: their terms.
             length: of padded pooling.
-            most: windows of a text at most, drawn; 0: all.
-            draw: where they are drawn from.
+            most: maximum number of windows per text, drawn at random; 0: all.
+            draw: random generator.
         """
         n, lengths = self.window, texts.lengths
         before = 0
@@ -71,16 +71,18 @@ class Windows:
         places = starts[:, None] - before + np.arange(n)
         inside = (places >= 0) & (places < lengths[owners][:, None])
         tokens = np.append(texts.tokens, self.padding).astype(np.int64)
+        # Positions outside the text point to the padding token appended at the end
         at = np.where(inside, texts.offsets[:-1][owners][:, None] + places, len(texts.tokens))
         words = tokens[at]
         words = np.where(self.unread[words], self.padding, words)
         scale = 1.0 / np.maximum(chosen, 1)
         if self.padded:
+            # Padded pooling divides by the fixed length; the factor corrects for drawn windows
             scale = counts / np.maximum(chosen, 1) / length
         return words, owners, scale.astype(np.float32)
 
 
 def batch_bounds(texts: EncodedTexts) -> Iterator[tuple[int, int]]:
-    """(first text, the one behind the last) of texts that a network reads together."""
+    """Bounds (first text, last text + 1) of the batches of a network."""
     groups = (np.cumsum(np.maximum(texts.lengths, 1)) - 1) // AT_ONCE
     yield from pairwise(np.flatnonzero(np.diff(groups, prepend=-1, append=-1)).tolist())

@@ -1,4 +1,4 @@
-"""An inverted index of words: which documents have each term, how often and where."""
+"""Inverted index of words: documents, frequencies and positions of each term."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,15 +13,15 @@ from shuffleproof.core.retrieval.text import TokenisedCollection
 
 @dataclass(frozen=True, eq=False)
 class WordIndex:
-    """Which documents each term occurs in, how often, and where.
+    """Documents, frequencies and positions of each term.
 
     Attributes:
         tokens: the collection as terms.
         starts: postings of term t are `starts[t] … starts[t + 1] − 1`.
         documents: of each posting, rising within a term.
-        counts: how often the term occurs in that document.
-        places: where every occurrence stands among all tokens, by term, then by place.
-        first: the first occurrence of each posting, and how many there are in all.
+        counts: number of occurrences of the term in that document.
+        places: position of every occurrence among all tokens, by term, then by position.
+        first: index of the first occurrence of each posting, followed by their total number.
     """
 
     tokens: TokenisedCollection
@@ -33,8 +33,9 @@ class WordIndex:
 
     @classmethod
     def of(cls, tokens: TokenisedCollection) -> "WordIndex":
-        """The index of a collection's terms."""
+        """Index of a collection's terms."""
         encoded = tokens.documents
+        # A stable sort by term keeps positions, and so documents, in rising order per term
         places = np.argsort(encoded.tokens, kind="stable").astype(np.int64)
         terms = encoded.tokens[places]
         owners = segment_ids(encoded.offsets)[places].astype(np.int32)
@@ -47,26 +48,26 @@ class WordIndex:
 
     @cached_property
     def lengths(self) -> Int64[np.ndarray, " documents"]:
-        """How many terms each document has."""
+        """Number of terms of each document."""
         return self.tokens.documents.lengths
 
     @cached_property
     def document_terms(self) -> Int64[np.ndarray, " documents"]:
-        """How many terms each document has, each counted once."""
+        """Number of different terms of each document."""
         return np.bincount(self.documents, minlength=len(self.lengths)).astype(np.int64)
 
     @cached_property
     def terms(self) -> Int64[np.ndarray, " postings"]:
-        """The term of each posting."""
+        """Term of each posting."""
         return segment_ids(self.starts)
 
     @cached_property
     def probability(self) -> Float64[np.ndarray, " terms"]:
-        """How likely each term is in the collection: its occurrences over all."""
+        """Probability of each term in the collection: its share of all occurrences."""
         return self.tokens.collection_frequency / max(1, len(self.places))
 
     def postings(self, values: Float32[np.ndarray, " postings"]) -> Postings:
-        """Postings to search, by what each of them adds."""
+        """Postings to search, with these contributions."""
         return Postings(self.starts, self.documents, values, len(self.lengths))
 
     def pair(
@@ -76,13 +77,13 @@ class WordIndex:
 
         Args:
             term: a term.
-            other: the term behind it, or beside it.
-            width: how many words a window has that holds both.
-            ordered: whether `other` must stand behind `term`.
+            other: the term after it, or near it.
+            width: number of words in a window that contains both.
+            ordered: True if `other` must follow `term`.
         """
         (places, owners), (others, owners_of_others) = map(self._occurrences, (term, other))
         near = np.zeros(len(places), dtype=bool)
-        sides = [np.searchsorted(others, places, side="right")]  # the next one behind
+        sides = [np.searchsorted(others, places, side="right")]  # the next occurrence
         sides += [] if ordered else [np.searchsorted(others, places) - 1]
         for side in sides:
             there = (side >= 0) & (side < len(others))

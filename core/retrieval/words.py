@@ -17,23 +17,23 @@ from shuffleproof.core.retrieval.word_index import WordIndex
 
 DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Of the mean document length: the μ among which the training queries choose."""
+"""Multiples of the mean document length: the candidates for μ on the training queries."""
 
 
 K1, B = 1.2, 0.75
-"""Of BM25: how soon more occurrences add nothing, and how much long documents lose."""
+"""Parameters of BM25: saturation of term frequency, and penalty of long documents."""
 
 TERMS, ORDERED, UNORDERED, WINDOW = 0.85, 0.10, 0.05, 8
-"""Of sequential dependence: weights of single terms, of neighbours in order and of neighbours
-within a window, and the words of that window."""
+"""Parameters of sequential dependence: weights of single terms, of ordered neighbours and of
+neighbours within a window, and the number of words in that window."""
 
 FEEDBACK_DOCUMENTS, FEEDBACK_TERMS, ORIGINAL = 10, 20, 0.5
-"""Of relevance feedback: documents taken for relevant, terms that the query gets, and the weight of
-the query as it was."""
+"""Parameters of relevance feedback: number of feedback documents, number of new terms, and weight
+of the original query."""
 
 
 class _OverWords:
-    """What searches an index of words, and so reads postings.
+    """Base class of retrievers that search an index of words, and so read postings.
 
     Attributes:
         index: of words.
@@ -43,16 +43,16 @@ class _OverWords:
 
     @property
     def frequencies(self) -> Int32[np.ndarray, " terms"]:
-        """In how many documents each term occurs."""
+        """Number of documents with each term."""
         return self.index.tokens.document_frequency
 
     @property
     def document_terms(self) -> Int64[np.ndarray, " documents"]:
-        """How many terms each document has, each counted once."""
+        """Number of different terms of each document."""
         return self.index.document_terms
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
-        """The terms of each query."""
+        """Terms of each query."""
         encoded = self.index.tokens.encode(query_texts)
         return [encoded.of(query) for query in range(len(encoded))]
 
@@ -61,9 +61,10 @@ class Bm25(_OverWords):
     """Σ idf(t) · tf / (tf + k1 (1 − b + b · length / mean length)), idf = ln(1 + (N − df + ½)/(df + ½))."""  # noqa: E501 (a formula)
 
     def __init__(self, index: WordIndex) -> None:
-        """Weigh every posting."""
+        """Compute the value of every posting."""
         df = index.tokens.document_frequency.astype(np.float64)
         lengths = index.lengths
+        # Lucene's form: 1 + … inside the logarithm keeps idf positive for very frequent terms
         idf = np.log1p((len(lengths) - df + 0.5) / (df + 0.5))
         of_length = 1 - B + B * lengths / max(float(lengths.mean()), 1e-12)
         tf = index.counts.astype(np.float64)
@@ -72,21 +73,23 @@ class Bm25(_OverWords):
         self._postings = index.postings((idf[index.terms] * saturated).astype(np.float32))
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that have a word of it."""
+        """At most k documents for each query that have a word of it."""
         encoded = self.index.tokens.encode(query_texts).in_order
         ones = np.ones(len(encoded.tokens))
         return self._postings.search(encoded.tokens, encoded.offsets, ones, k)
 
 
 class QueryLikelihood(_OverWords):
-    """Σ ln((tf + μ p(t)) / (length + μ)), p(t) the term's share of the collection.
+    """Σ ln((tf + μ p(t)) / (length + μ)), with p(t) the term's share of the collection.
 
-    Words that the collection lacks are left out.
+    Words that the collection lacks are ignored.
     """
 
     def __init__(self, index: WordIndex, mu: float) -> None:
-        """Weigh every posting: what it adds to a document that lacks the term."""
+        """Compute the value of every posting: the gain over a document without the term."""
         self.index, self.mu = index, mu
+        # ln((tf + μp)/(length + μ)) = ln(1 + tf/μp) + ln μp − ln(length + μ): only the first
+        # part depends on term and document, so only matching documents have postings
         self._prior = mu * index.probability
         self.values: Float32[np.ndarray, " postings"] = np.log1p(
             index.counts / self._prior[index.terms]
@@ -94,7 +97,7 @@ class QueryLikelihood(_OverWords):
         self.biases: Float64[np.ndarray, " documents"] = -np.log(index.lengths + mu)
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that have a word of it."""
+        """At most k documents for each query that have a word of it."""
         encoded = self.index.tokens.encode(query_texts).in_order
         return self.search_weighted(
             encoded.tokens, encoded.offsets, np.ones(len(encoded.tokens)), k
@@ -103,7 +106,7 @@ class QueryLikelihood(_OverWords):
     def search_weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
     ) -> RankedDocuments:
-        """The same of terms that have weights."""
+        """Search with weighted terms."""
         sums = np.zeros(len(bounds) - 1)
         constant = np.zeros(len(bounds) - 1)
         for query, (start, end) in enumerate(pairwise(bounds.tolist())):
@@ -112,26 +115,27 @@ class QueryLikelihood(_OverWords):
             constant[query] = float(query_weights @ np.log(self._prior[tokens[start:end]]))
         postings = self.index.postings(self.values)
         ranked = postings.search(tokens, bounds, weights, k, self.biases, sums)
+        # Σ ln μp is the same for all documents: adding it last gives the exact likelihood
         shift = np.repeat(constant, np.diff(ranked.offsets))
         return replace(ranked, scores=(ranked.scores + shift).astype(np.float32))
 
 
 class SequentialDependence(_OverWords):
-    """Query likelihood of terms, of neighbours in order, and of neighbours within a window."""
+    """Query likelihood of terms, of ordered neighbours, and of neighbours within a window."""
 
     def __init__(self, words: QueryLikelihood) -> None:
-        """Keep the likelihood of words."""
+        """Store the likelihood of words."""
         self._words, self.index = words, words.index
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that have a word of it."""
+        """At most k documents for each query that have a word of it."""
         encoded = self.index.tokens.encode(query_texts)
         return RankedDocuments.of_queries(
             [self._search_one(encoded.of(query), k) for query in range(len(encoded))]
         )
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
-        """The terms of each query, and those of every two neighbours again for each window."""
+        """Terms of each query, and those of each neighbouring pair again for each window."""
         every = super().dimensions(query_texts)
         return [np.concatenate([terms, *2 * [terms[:-1], terms[1:]]]) for terms in every]
 
@@ -148,6 +152,7 @@ class SequentialDependence(_OverWords):
             for width, ordered, weight in ((2, True, ORDERED), (WINDOW, False, UNORDERED)):
                 matches, counts = index.pair(left, right, width, ordered=ordered)
                 if len(matches):
+                    # p of a pair is its share of all positions in the collection
                     prior = mu * counts.sum() / len(index.places)
                     documents.append(matches)
                     values.append(np.log1p(counts / prior).astype(np.float32))
@@ -166,14 +171,14 @@ class SequentialDependence(_OverWords):
 
 
 class RelevanceFeedback(_OverWords):
-    """RM3: the query, and the terms of what query likelihood finds for it, weighed by its share."""
+    """RM3: the query mixed with the terms of its top documents under query likelihood."""
 
     def __init__(self, words: QueryLikelihood) -> None:
-        """Keep the likelihood of words."""
+        """Store the likelihood of words."""
         self._words, self.index = words, words.index
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
-        """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
+        """At most k documents for each query that have a word of it or of its new terms."""
         weights = self._mixed(query_texts)
         tokens = np.array([term for query_weights in weights for term in query_weights], np.int32)
         bounds = np.cumsum([0, *map(len, weights)]).astype(np.int64)
@@ -183,7 +188,7 @@ class RelevanceFeedback(_OverWords):
         return self._words.search_weighted(tokens, bounds, every, k)
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
-        """The terms of each query, which are read first, and those of the query that they find."""
+        """Terms of each query's first search, and those of the expanded query."""
         query_terms, weights = super().dimensions(query_texts), self._mixed(query_texts)
         return [
             np.append(terms, np.array(list(query_weights), np.int32))
@@ -191,7 +196,7 @@ class RelevanceFeedback(_OverWords):
         ]
 
     def _mixed(self, query_texts: Sequence[str]) -> list[dict[int, float]]:
-        """Of each query the weights of its terms and of those that it gets."""
+        """Weights of the terms of each expanded query."""
         ranked = self._words.search(query_texts, FEEDBACK_DOCUMENTS)
         encoded = self.index.tokens.encode(query_texts).in_order
         return [
@@ -201,13 +206,14 @@ class RelevanceFeedback(_OverWords):
     def _expanded(
         self, terms: np.ndarray, documents: np.ndarray, scores: np.ndarray
     ) -> dict[int, float]:
-        """The weight of each term of a query and of the documents found for it."""
+        """Weights of the terms of a query and of its feedback documents."""
         share = ORIGINAL if len(documents) else 1.0
         weight: dict[int, float] = {}
         for term in terms.tolist():
             weight[term] = weight.get(term, 0.0) + share / len(terms)
         if not len(documents):
             return weight
+        # p(query | document) up to a factor; subtracting the maximum avoids underflow
         likely = np.exp(scores - scores.max(), dtype=np.float64)
         likely /= likely.sum()
         encoded = self.index.tokens.documents
@@ -216,9 +222,11 @@ class RelevanceFeedback(_OverWords):
             document_terms, counts = np.unique(encoded.of(document), return_counts=True)
             for term, count in zip(document_terms.tolist(), counts.tolist(), strict=True):
                 new[term] = new.get(term, 0.0) + probability * count / counts.sum()
+        # Rounding makes ties deterministic, which are then broken by term
         chosen = sorted(new, key=lambda term: (-round(new[term], 9), term))[:FEEDBACK_TERMS]
         total = sum(new[term] for term in chosen)
         for term in chosen:
+            # RM3: α · p(t | query) + (1 − α) · p(t | feedback), with the second renormalised
             weight[term] = weight.get(term, 0.0) + (1 - share) * new[term] / total
         return weight
 
@@ -229,9 +237,9 @@ def bm25(indexed: IndexedCollection) -> Retriever:
 
 
 def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
-    """Query likelihood, μ fitted to the mean document length on the training queries.
+    """Query likelihood, with μ fitted to the training queries in multiples of the mean length.
 
-    Without any, μ is the mean document length.
+    Without training queries, μ is the mean document length.
     """
     index = indexed.words
     mean = max(float(index.lengths.mean()), 1.0)
@@ -251,7 +259,7 @@ def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
 
 
 def average_precision(indexed: IndexedCollection, query: int, documents: np.ndarray) -> float:
-    """The average precision of one query's documents, over all that are relevant."""
+    """Average precision of one query's documents, over all its relevant documents."""
     grades = indexed.collection.judgments(query)
     relevant = indexed.collection.relevant(query)
     hits = [

@@ -1,4 +1,4 @@
-"""Columns under each other, as wide as the terminal; piped output is neither cut nor coloured."""
+"""Aligned text columns, as wide as the terminal; piped output is neither cut nor coloured."""
 
 import io
 import os
@@ -8,20 +8,20 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 ENDLESS, GAP = 100_000, 2
-"""Letters of a line that is never folded, and between columns."""
+"""Line width that is never folded, and the gap between columns, in letters."""
 
 LONGEST_WORDS = (26, 18, 12)
-"""Letters of a word that is not broken; where columns do not fit so, of a shorter one."""
+"""Longest words that are not broken, in letters; the smaller values are for narrow terminals."""
 
 
 def width() -> int | None:
-    """Columns of the terminal that stdout is, or of COLUMNS; None: neither, lines are not cut."""
+    """Columns of the terminal of stdout, or of COLUMNS; None without either: lines are not cut."""
     has_width = sys.stdout.isatty() or os.environ.get("COLUMNS", "0") != "0"
     return shutil.get_terminal_size().columns if has_width else None
 
 
 def aligned(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """Columns under each other, folded to the width of the terminal; empty heads are left out.
+    """Format columns, folded to the width of the terminal; empty heads are left out.
 
     >>> print(aligned(["name", "n"], [["a", "10"], ["b", "9"]], [False, True]))
     name   n
@@ -46,13 +46,14 @@ def aligned(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequen
 
 
 def _widths(cells: Sequence[Sequence[str]], limit: int) -> list[int | None]:
-    """Widths within the limit that break no word but the longest; else that of the first column."""
+    """Widths within the limit that break only the longest words; else that of the first column."""
     first, *others = zip(*cells, strict=True)
     natural = [max(map(len, column)) for column in (first, *others)]
     words = [[word for cell in column for word in cell.split()] for column in others]
     for longest in LONGEST_WORDS:
         least = [min(max(map(len, column), default=0), longest) for column in words]
         widths, least = list(natural), [min(limit // 2, natural[0]), *least]
+        # One letter at a time from the widest column that can still shrink
         while sum(widths) + GAP * (len(widths) - 1) > limit:
             giving = [at for at, wide in enumerate(widths) if wide > least[at]]
             if not giving:

@@ -1,7 +1,7 @@
-"""What somebody gave a study in Python, as its question takes it.
+"""Values that a Python caller passes to a study, converted for its question.
 
-A person may write one text instead of a list, arrays and ranges for numbers, families with levels
-as a mapping, and things instead of their names (`core.studies.user_names` knows those).
+Callers may pass one text instead of a list, arrays and ranges for numbers, a mapping of families
+with levels, and objects instead of their names (see `core.studies.user_names`).
 """
 
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from shuffleproof.core.studies import user_names
 from shuffleproof.core.studies.question import flag_of, syntax_of
 
 LEVELS = "perturbations"
-"""What fields of families with levels are names of."""
+"""The `names` value of fields that hold families with levels."""
 
 
 def by_name(field: Parameter, value: Any) -> Any:
-    """A field's value from what somebody gave.
+    """Value of a field, from the value that the caller passed.
 
     Args:
         field: of a question.
-        value: as the field has it; or a text as its flag takes it, a single one of several, and
-            things instead of names. Families with levels also as names alone (their own levels)
+        value: as the field has it; or a text as its flag takes it, a single value of several, or
+            objects instead of names. Families with levels also as names alone (default levels)
             or as a mapping from families to levels.
 
     Raises:
-        ParameterError: nothing that the field takes.
-        UsageError: a thing that is none of its kind.
+        ParameterError: the field does not accept the value.
+        UsageError: an object of the wrong kind.
 
     >>> from shuffleproof.core.studies.registry import STUDIES
     >>> from shuffleproof.core.parameters import parameters
@@ -53,7 +53,7 @@ def by_name(field: Parameter, value: Any) -> Any:
 
 
 def _of_text(field: Parameter, text: str) -> Any:
-    """The value of a text: as the field's own flag takes it, where that is no plain one."""
+    """Value of a text; a field with its own flag syntax parses it itself."""
     if field.flags is None or field.several:
         return value_of(field, text)
     if all(flag.name != flag_of(field) for flag in syntax_of(field).flags(field)):
@@ -62,7 +62,7 @@ def _of_text(field: Parameter, text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays, ranges, sets and NumPy's numbers as lists and numbers of Python."""
+    """Lists and plain numbers, from arrays, ranges, sets and NumPy's numbers."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple | set | frozenset | range):
@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
 
 
 def _pairs(value: Any) -> Any:
-    """Pairs of families and levels, in whatever form they were given."""
+    """Pairs of families and levels, from any accepted form."""
     if isinstance(value, str):
         return pairs_of(parts_of(value))
     if isinstance(value, Mapping):
@@ -89,7 +89,7 @@ def _pairs(value: Any) -> Any:
 
 
 def _family(family: Any) -> Any:
-    """The name of a family; a function stands for the one that was registered by its name."""
+    """Name of a family; a function is represented by its registered name."""
     return getattr(family, "__name__", family)
 
 

@@ -1,7 +1,7 @@
-"""Studies whose trials are trained, not perturbed: a cell is computed once, stored, never again.
+"""Studies whose trials are trained, not perturbed: each cell is computed once and stored.
 
-A row of the result (a ranker and a seed, say) may be made of several cells, one a fold: each
-cell's queries stand side by side along the last axis, in the folds' order.
+A row of the result (such as a ranker and a seed) may consist of several cells, one per fold. The
+queries of its cells are concatenated along the last axis, in the folds' order.
 """
 
 import time
@@ -30,12 +30,12 @@ from shuffleproof.core.studies.study import (
 
 @dataclass(frozen=True)
 class Cell:
-    """One unit of work.
+    """Unit of work.
 
     Attributes:
-        row: the row of the result that it is part of.
-        part: which part of that row, from 0 (the fold).
-        digest: of everything that determines its values.
+        row: the row of the result that it belongs to.
+        part: index of this cell in the row, from 0 (the fold).
+        digest: hash of everything that determines its values.
     """
 
     row: Trial
@@ -44,32 +44,32 @@ class Cell:
 
 
 class CellPlan(DescribedPlan):
-    """A plan whose records are cells."""
+    """Plan whose records are cells."""
 
     def cells(self) -> Sequence[Cell]:
         """All cells in the order of work."""
         raise NotImplementedError
 
     def digests(self, _lists: int, /) -> list[str]:
-        """The keys of its cells, whatever the lists."""
+        """Keys of the cells; they do not depend on the number of lists."""
         return [cell.digest for cell in self.cells()]
 
     def assemble(
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The rows of which every part is there; None where there is none yet."""
+        """Result of the rows whose cells are all finished; None without such a row."""
         return assemble(self.recipe(), self.cells(), finished, query_ids, facts)
 
 
 def missing_cells(plan: CellPlan, records: TrialRecords) -> Iterator[Cell]:
-    """The cells that are not stored yet, looked up one by one."""
+    """Cells that are not stored yet, looked up one by one."""
     for cell in plan.cells():
         if records.get(cell.digest) is None:
             yield cell
 
 
 Compute = Callable[[Cell], Generator[Progress, None, CellResult]]
-"""A cell's facts and its arrays: `values` f32[measures, queries], and what else is to be kept."""
+"""Facts of a cell and its arrays: `values` f32[measures, queries], and others to store."""
 
 
 def run_cells(  # noqa: PLR0913, PLR0917 (the plan, where results go, and what differs between kinds)
@@ -84,19 +84,20 @@ def run_cells(  # noqa: PLR0913, PLR0917 (the plan, where results go, and what d
         cell.part,
     ),
 ) -> Generator[Progress, None, dict[str, CellResult]]:
-    """Compute what is not stored yet, in order; yields what is being done, returns all by digest.
+    """Compute the cells that are not stored; yields progress, returns all results by digest.
 
     Args:
         cells: the plan.
-        records: where finished cells are kept.
-        compute: does one of them, reporting as it goes.
-        failed: takes the error of each ranker that diverged or whose data cannot be used, by its
-            label; its further cells are passed over. Without it the first such error ends the run.
-        unit: what cells are called on the way.
-        together: what cells have in common that one worker does, since they share a training.
+        records: store of finished cells.
+        compute: computes one cell and yields progress.
+        failed: receives the error of each ranker that diverged or whose data cannot be used, by
+            label; its other cells are skipped. Without it the first such error ends the run.
+        unit: name of a cell in progress reports.
+        together: group key of cells that one worker computes, since they share a training.
     """  # fmt: skip
     met = dict[str, ShuffleproofError]() if failed is None else failed
     if isinstance(records, Records):
+        # Workers store what they compute; the loop below then finds it in the records
         met |= yield from _by_workers(cells, records, compute, together)
     by_digest: dict[str, CellResult] = {}
     for at, cell in enumerate(cells):
@@ -117,7 +118,7 @@ def run_cells(  # noqa: PLR0913, PLR0917 (the plan, where results go, and what d
 
 
 FAILURES = (DivergedError, DataError)
-"""What a ranker may fail with while the others go on."""
+"""Errors of one ranker that do not stop the others."""
 
 
 def _stored_cell(
@@ -137,7 +138,7 @@ def _by_workers(
     compute: Compute,
     together: Callable[[Cell], Hashable],
 ) -> Generator[Progress, None, dict[str, ShuffleproofError]]:
-    """Let workers, if there are any, compute the missing cells; rankers that failed, by label."""
+    """Let workers, if any, compute the missing cells; returns the errors of rankers by label."""
     groups: dict[Hashable, list[Cell]] = {}
     for cell in cells:
         if cell.digest not in records:
@@ -156,7 +157,7 @@ def _by_workers(
 def _group(
     records: Records, compute: Compute, group: Sequence[Cell]
 ) -> Generator[Progress, None, None]:
-    """Compute those of a group of cells that are not stored yet."""
+    """Compute the cells of a group that are not stored yet."""
     for cell in group:
         if cell.digest not in records:
             yield from _stored_cell(cell, records, compute)
@@ -169,7 +170,7 @@ def by_cells(
     compute: Compute,
     **more: Any,
 ) -> Work:
-    """The work of a study whose records are cells; arguments as those of `run_cells`."""
+    """Work of a study whose records are cells; arguments as those of `run_cells`."""
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         results = yield from run_cells(plan.cells(), records, compute, **more)
@@ -185,16 +186,17 @@ def assemble(
     query_ids: Sequence[str],
     facts: Mapping[str, Any],
 ) -> StudyResult | None:
-    """The rows of which every part is there, as a result; None where there is none yet.
+    """Result of the rows whose parts are all finished; None without such a row.
 
     Args:
-        recipe: of the study; its measures lie along the second axis of the values.
-        cells: the plan, the parts of a row in their order.
+        recipe: of the study; its measures are on the second axis of the values.
+        cells: the plan, with the parts of a row in their order.
         finished: finished cells by digest.
-        query_ids: of all parts, one after the other.
+        query_ids: of all parts, concatenated.
         facts: of the result.
     """
     rows = []
+    # `reversed` lets the first cell of a row win, so rows have the order of the plan
     places = {cell.row: at for at, cell in reversed(list(enumerate(cells)))}
     in_rows = sorted(cells, key=lambda cell: (places[cell.row], cell.part))
     for row, group in groupby(in_rows, key=lambda cell: cell.row):
@@ -208,7 +210,7 @@ def assemble(
 
 
 def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A row of the trials' frame: what its parts have in common, their sizes and their seconds."""
+    """Row of the trials' frame: common fields of its parts, their sizes and their seconds."""
     queries = [part["queries"] for part in facts]
     size = (
         np.average([part["set_size"] for part in facts], weights=queries) if sum(queries) else 0.0

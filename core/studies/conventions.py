@@ -1,9 +1,9 @@
-"""Which values a study keeps so that a measure's conventions can be changed without scoring again.
+"""Values that a study stores so that a measure's conventions can change without new scores.
 
-A score is dear, a measure of it is cheap: a study that is asked for NDCG@10 keeps every query's
-NDCG at four cut-offs, with both ideals, both treatments of ties and both discounts. Each is kept
-with `empty=skip`, where NaN marks the queries without relevant documents: any other value of such
-queries is filled in when it is asked for.
+Scores are expensive, measures are cheap. A study of NDCG@10 therefore stores every query's NDCG
+at four cutoffs, with both ideals, both treatments of ties and both discounts. Each is stored with
+`empty=skip`, where NaN marks the queries without relevant documents. Other values of such queries
+are filled in when a result is read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ CUTOFFS = (1, 3, 5, 10)
 SWITCHED: Mapping[str, tuple[str, ...]] = {
     "ideal": ("judged", "shown"), "ties": ("averaged", "row"), "discount": ("log2", "letor"),
 }  # fmt: skip
-"""Conventions that a study of relevance can be switched to without scores, by field."""
+"""Conventions that can be changed without scores, by field of the measure."""
 KEPT = tuple(
     str(Measure("NDCG", cutoff, discount=discount, ideal=ideal, ties=ties, empty="skip"))
     for cutoff in CUTOFFS
@@ -28,11 +28,11 @@ KEPT = tuple(
     for ties in SWITCHED["ties"]
     for discount in SWITCHED["discount"]
 )
-"""What a study of relevance always keeps: 32 measures, 128 bytes a query and trial."""
+"""Measures that every study of relevance stores: 32, with 128 bytes per query and trial."""
 
 
 def stored_measures(measures: Iterable[str], kept: Sequence[str] = KEPT) -> tuple[str, ...]:
-    """The measures to keep for a study that is asked for these.
+    """Measures to store for a study with these measures.
 
     >>> len(stored_measures(["NDCG@10"])), stored_measures(["RR"])[-1]
     (32, 'RR(empty=skip)')
@@ -41,7 +41,7 @@ def stored_measures(measures: Iterable[str], kept: Sequence[str] = KEPT) -> tupl
 
 
 def derivable(measure: str, stored: Sequence[str]) -> bool:
-    """Whether a measure's values follow from what is stored.
+    """True if a measure's values follow from the stored measures.
 
     >>> derivable("NDCG(ideal=shown)@5", KEPT), derivable("NDCG@7", KEPT)
     (True, False)
@@ -54,12 +54,12 @@ def derive_values(
     stored: Sequence[str],
     values: Float32[np.ndarray, "*trials measures queries"],
 ) -> Float32[np.ndarray, "*trials queries"]:
-    """The values of a measure, from those stored.
+    """Values of a measure, from the stored values.
 
     Args:
         measure: as text.
-        stored: the measures along the last but one axis of `values`.
-        values: what is stored.
+        stored: the measures on the last axis but one of `values`.
+        values: of the stored measures.
 
     Raises:
         DataError: the measure needs scores, which are not stored.
@@ -77,7 +77,7 @@ def derive_values(
 
 @lru_cache(maxsize=1024)  # a study's points are read one by one
 def _source(measure: str, stored: tuple[str, ...]) -> tuple[int, str | None]:
-    """Where a measure's values are among those stored, and its `empty` where NaN is not it."""
+    """Index of the stored measure to use, and the `empty` value that replaces its NaN, if any."""
     if measure in stored:
         return stored.index(measure), None
     if _skipping_empty(measure) not in stored:

@@ -1,8 +1,8 @@
-"""Trainings, trials and calls of a user's function that a question needs and the store lacks.
+"""Dry runs: trainings, trials and user-function calls that a question needs and the store lacks.
 
-A question is asked of a workbench that reads what is stored and writes nothing: a ranker that is
-not trained is noted, and code that wants its scores is stopped there. So each kind of study says
-by its own code what it needs.
+The question runs on a workbench that reads the store and writes nothing. An untrained ranker is
+noted, and code that wants its scores is stopped. So each kind of study reports its needs through
+its own code.
 """
 
 import secrets
@@ -49,25 +49,25 @@ from shuffleproof.core.studies.workbench import IdentifiedRanker, TrainingData, 
 from shuffleproof.core.words import counted
 
 LONG = 600.0
-"""Seconds of training from which on work is announced."""
+"""Seconds of training from which work is announced."""
 
 
 class NoScoresError(Exception):
-    """Scores of a ranker that is not trained were wanted."""
+    """Scores were requested from a ranker that is not trained."""
 
 
 class NotStoredError(UsageError):
-    """Data would have to be read in, and a dry run writes nothing."""
+    """Data that would have to be imported, but a dry run writes nothing."""
 
 
 @dataclass(frozen=True)
 class NeededTraining:
-    """A training that a command needs.
+    """Training that a command needs.
 
     Attributes:
         name: of the ranker, with its preset and its purpose.
-        stored: it is done already.
-        seconds: it takes about; None: unknown.
+        stored: True if it is already done.
+        seconds: estimated duration; None: unknown.
     """
 
     name: str
@@ -81,12 +81,12 @@ class DryRun:
 
     Attributes:
         trainings: by key.
-        study: its key, where it is stored.
-        trials: of the study.
-        stored_trials: how many of them are stored.
-        calls: of each user's function; the number of calls.
-        call_seconds: of each user's function, seconds of one call.
-        timed: whether one call of each function is timed.
+        study: its key, if it is stored.
+        trials: number of trials of the study.
+        stored_trials: number of them that are stored.
+        calls: number of calls of each user function.
+        call_seconds: seconds of one call of each user function.
+        timed: True if one call of each function is timed.
     """
 
     trainings: dict[str, NeededTraining] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class DryRun:
     timed: bool = False
 
     def add(self, training: PlannedTraining, purpose: str = "") -> None:
-        """Note a training; the same one counts once."""
+        """Note a training; duplicates count once."""
         needed = NeededTraining(training.words + purpose, training.stored, training.seconds)
         self.trainings.setdefault(str(training.key), needed)
 
@@ -109,7 +109,7 @@ class DryRun:
 
     @property
     def is_stored(self) -> bool:
-        """Whether nothing is to be made: the study is there, or else the trainings asked for."""
+        """True if nothing has to be computed: the study, or all its trainings, are stored."""
         return self.study is not None or not (self.trials or self.missing_seconds)
 
     @property
@@ -122,7 +122,7 @@ class DryRun:
         return [] if self.study else [*self.missing_seconds, *calls]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for alike trainings: name, count, stored and seconds (null: unknown)."""
+        """Row per group of equal trainings: name, count, stored and seconds (null: unknown)."""
         alike: dict[tuple[str, bool], list[float | None]] = {}
         for one in self.trainings.values():
             alike.setdefault((one.name, one.stored), []).append(one.seconds)
@@ -137,7 +137,7 @@ class DryRun:
         ]
 
     def text(self) -> str:
-        """The work for the terminal, a line for alike trainings, for the trials and the calls."""
+        """Text for the terminal: a line per group of equal trainings, the trials and the calls."""
         lines = [
             f"training  {row['count']} × {row['name']}: "
             + ("stored" if row["stored"] else time_of([row["seconds"]]))
@@ -158,7 +158,7 @@ class DryRun:
         return "\n".join([*lines, f"total     {outcome}; nothing was made"])
 
     def plain(self) -> dict[str, Any]:
-        """The work in JSON."""
+        """Work as plain JSON values."""
         return {
             "result": self.study,
             "trainings": self.rows(),
@@ -168,14 +168,14 @@ class DryRun:
         }
 
     def notes(self) -> list[str]:
-        """Lines before work that trains something else first, or takes long."""
+        """Notes to print before work that trains several rankers first, or takes long."""
         several = len(self.missing_seconds) > 1 or (self.missing_seconds and self.trials)
         if not self.calls and not several and (_total(self.seconds) or 0.0) < LONG:
             return []
         return [f"{self.sentence()}. --dry-run tells more; a stopped command can be resumed."]
 
     def sentence(self) -> str:
-        """The work in one sentence without its full stop."""
+        """Work in one sentence, without the full stop."""
         if self.study:
             return "This study is stored"
         missing = trainings_in_words(self.missing_seconds)
@@ -186,13 +186,13 @@ class DryRun:
 
 
 def _total(seconds: Sequence[float | None]) -> float | None:
-    """The sum; None where a part is not known."""
+    """Sum; None if a part is unknown."""
     return None if None in seconds else float(sum(filter(None, seconds)))
 
 
 @dataclass(frozen=True)
 class UntrainedRanker:
-    """A ranker as far as its recipe tells."""
+    """Ranker without weights: only what its recipe determines."""
 
     spec: RankerSpec | None
     reads: frozenset[Input]
@@ -201,23 +201,23 @@ class UntrainedRanker:
 
     @classmethod
     def of(cls, spec: RankerSpec) -> "UntrainedRanker":
-        """The ranker of a recipe."""
+        """Ranker of a recipe."""
         return cls(spec, spec.reads, spec.name, spec.rankings)
 
     @classmethod
     def like(cls, ranker: Ranker) -> "UntrainedRanker":
-        """A ranker without its scores."""
+        """Copy of a ranker without its scores."""
         return cls(getattr(ranker, "spec", None), ranker.reads, ranker.name, ranker.rankings)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Stop: nothing has been trained that could score."""
+        """Raise NoScoresError: there is no trained model."""
         del dataset, lists
         raise NoScoresError
 
     def reading(self, columns: Sequence[int | None]) -> "UntrainedRanker":
-        """The same ranker, whatever initial rankings it is given."""
+        """Return itself; the initial rankings do not matter here."""
         del columns
         return self
 
@@ -227,11 +227,11 @@ class UntrainedRanker:
 
 @dataclass(frozen=True)
 class DryWorkbench(Workbench):
-    """A workbench that notes what would be made.
+    """Workbench that only notes the work.
 
     Attributes:
-        planner: of trainings.
-        dry: the notes.
+        planner: of the trainings.
+        dry: the collected notes.
     """
 
     planner: TrainingPlanner
@@ -240,7 +240,7 @@ class DryWorkbench(Workbench):
     def fit(
         self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
-        """The ranker of a recipe, as far as that tells."""
+        """Untrained ranker of a recipe; its training is noted."""
         yield from ()
         if not spec.fits_documents:
             self.add_lists()
@@ -259,7 +259,7 @@ class DryWorkbench(Workbench):
     def combined(
         self, parts: Sequence[RankerName], options: Combining, trained: TrainMember
     ) -> Generator[Progress, None, CachedRanker]:
-        """The combination of members that are noted."""
+        """Combination of untrained members."""
         members: list[CachedRanker] = []
         for part in parts:
             members += [(yield from trained(str(part)))]
@@ -269,14 +269,14 @@ class DryWorkbench(Workbench):
         return CachedRanker(_placeholder(key), cached=True, fitted=combination)
 
     def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, Workbench]:
-        """The same data with other lists."""
+        """Workbench of the same data with other lists."""
         yield from ()
         other = replace(self, recipe=recipe, prepared=_stand_in(self.fold, recipe))
         other.add_lists()
         return other
 
     def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
-        """A ranker to be studied, without its scores."""
+        """Ranker without its scores, with its identity."""
         resolved = yield from super().identified(name)
         return replace(resolved, held=UntrainedRanker.like(resolved.ranker))
 
@@ -287,7 +287,8 @@ class DryWorkbench(Workbench):
     def _identified_by_answers(
         self, ranker: Ranker, recipe: Mapping[str, Any], source: str
     ) -> IdentifiedRanker:
-        """A function or an object: its answers are part of its key, so its trials are not known."""
+        """Identify a function or object; its scores are part of its key, so no trial is known."""
+        # a random digest: no stored trial can match it
         del source
         if "file" not in recipe:
             seconds = None
@@ -309,7 +310,7 @@ class DryWorkbench(Workbench):
         records: TrialRecords | None = None,
         trains: Iterable[Generator[Progress, None, Any]] = (),
     ) -> Generator[Progress, None, Artefact]:
-        """Look the study and its trials up, and note what is trained on its way."""
+        """Look up the study and its trials, and note the trainings on the way."""
         del facts, work, save
         yield from ()
         key = key_of("study", plan.recipe())
@@ -317,6 +318,7 @@ class DryWorkbench(Workbench):
             self.dry.study = str(key)
             return _placeholder(key)
         self.add_lists()
+        # a study stops at the first score that it needs, after its training has been noted
         for training in trains:
             try:
                 run_to_end(training)
@@ -329,6 +331,7 @@ class DryWorkbench(Workbench):
         recipe = plan.recipe()
         rankers = len(recipe.get("rankers") or recipe.get("rows") or "1")
         missing = (len(digests) - self.dry.stored_trials) // rankers
+        # Without a plan's own number, each missing trial scores every list once per ranker
         orders = getattr(plan, "orders_per_list", missing)
         self.dry.calls = dict.fromkeys(self.dry.call_seconds, orders * len(query_ids))
         return _placeholder(key)
@@ -340,12 +343,12 @@ class DryWorkbench(Workbench):
 
 
 def _placeholder(key: ArtefactKey) -> Artefact:
-    """An artefact that is not made."""
+    """Artefact without files."""
     return Artefact(key, Path(), {}, {"seconds": 0.0}, "", 0)
 
 
 def _stand_in(fold: Fold, recipe: ListRecipe) -> PreparedFold:
-    """Lists of the right length; the documents that they will hold are not known yet."""
+    """Lists of the right length; the documents in them are not known yet."""
     parts: dict[str, Any] = {}
     for part in PARTS:
         dataset: RankingDataset = getattr(fold, part)
@@ -359,11 +362,11 @@ def _stand_in(fold: Fold, recipe: ListRecipe) -> PreparedFold:
 
 @dataclass(frozen=True)
 class DryScope(Scope):
-    """A scope whose workbenches write nothing.
+    """Scope whose workbenches write nothing.
 
     Attributes:
         recorded: seconds of trainings, see `recorded_seconds`.
-        dry: the notes of all its workbenches.
+        dry: notes of all its workbenches.
     """
 
     recorded: Mapping[str, float] = field(default_factory=dict)
@@ -371,10 +374,10 @@ class DryScope(Scope):
 
     @classmethod
     def of(cls, scope: Scope, *, timed: bool = False) -> "DryScope":
-        """The same scope, dry.
+        """Dry copy of a scope.
 
         Raises:
-            NotStoredError: data that would have to be read in.
+            NotStoredError: the data would have to be imported.
         """
         for name in folds_of(scope.data, scope.store):
             if name != SAMPLE and name not in scope.store.names() and Path(name).exists():
@@ -388,7 +391,7 @@ class DryScope(Scope):
     def open_workbench(
         self, recipe: ListRecipe | None = None
     ) -> Generator[Progress, None, Workbench]:
-        """A dry workbench of the data set."""
+        """Dry workbench of the data set."""
         yield from ()
         fold = resolve(self.pinned or self.data, self.store)
         lists = (recipe or self.recipe()).of_today().for_fold(fold)
@@ -402,11 +405,11 @@ def dry_run(question: Question, scope: Scope, *, timed: bool = False) -> DryRun:
 
     Args:
         question: of any kind.
-        scope: what it is asked of.
-        timed: whether one call of each user's function is made and timed.
+        scope: data and lists of the study.
+        timed: True to time one call of each user function.
 
     Raises:
-        ShuffleproofError: as the study itself would before its first trial.
+        ShuffleproofError: the same as the study itself, before its first trial.
     """
     if question.kind not in STUDIES:
         from shuffleproof.core.studies.listless.dry_run import listless_dry_run  # noqa: PLC0415 (loads numba)
@@ -421,7 +424,7 @@ def dry_training(scope: Scope, name: str, changes: Mapping[str, str] | None = No
     """Work that training a ranker needs.
 
     Raises:
-        ShuffleproofError: as the training itself would before it begins.
+        ShuffleproofError: the same as the training itself, before it begins.
     """
     dry = DryScope.of(scope)
     opened = run_to_end(dry.open_workbench())
@@ -430,7 +433,7 @@ def dry_training(scope: Scope, name: str, changes: Mapping[str, str] | None = No
 
 
 def sentence(item: Mapping[str, Any]) -> str:
-    """Work that a question needs, in words: for a resident process.
+    """Work that a question needs, as a sentence for the resident process.
 
     Args:
         item: `store`, `kind` of study, its `question`, and the fields of a scope.

@@ -1,9 +1,9 @@
-"""How a study of any kind is run: found, or registered, worked and stored.
+"""Engine of all studies: look up the result, or register the study, run it and store the result.
 
-A kind brings its plan, the facts known before the work, and the work; all else is here. A study
-under way is registered in the workspace of its key, which outlives kills and ends when the result
-is stored: with that and the records of its finished trials any process can draw what has been
-found so far.
+A kind brings its plan, the facts known before the work, and the work; the rest is here. A running
+study is registered in the workspace of its key. The registration survives kills and ends when the
+result is stored. Any process can draw the partial result from it and the records of finished
+trials.
 """
 
 import json
@@ -28,7 +28,7 @@ from shuffleproof.core.studies.sections import STOPPED
 from shuffleproof.core.studies.study import Plan, Study, TrialRecords
 
 Work = Callable[[dict[str, Any]], Generator[Progress, None, StudyResult | None]]
-"""Facts → the result that carries them, those it adds among them; None where nothing was found."""
+"""Facts → the result, which carries these and more facts; None without any result."""
 
 
 def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ between kinds)
@@ -41,19 +41,19 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
     save: Callable[[StudyResult, Path], None] = StudyResult.save,
     records: TrialRecords | None = None,
 ) -> Generator[Progress, None, Artefact]:
-    """Run a study, or find it; yields progress, returns the stored result.
+    """Run a study, or look it up; yields progress, returns the stored result.
 
-    Where its time is up (`core.progress.limit_seconds`) it returns what was finished, under no key;
-    where rows failed (FAILED), the others, under another key.
+    When the time limit (`core.progress.limit_seconds`) is reached, it returns the finished part
+    without a key. If rows failed (FAILED), it stores the other rows under another key.
 
     Args:
-        store: where results and finished trials are kept.
-        plan: whose recipe is the key.
-        query_ids: one id a list, in the lists' order.
-        facts: what is known before the work, asked for when there is any.
-        work: finds the result.
-        save: writes it into an empty folder.
-        records: where finished trials are kept; by default the store's.
+        store: of results and finished trials.
+        plan: its recipe is the key.
+        query_ids: one id per list, in the lists' order.
+        facts: known before the work; called only if there is work.
+        work: computes the result.
+        save: writes the result into an empty folder.
+        records: of finished trials; by default the store's.
 
     Raises:
         UsageError: there was nothing to measure.
@@ -64,6 +64,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
     if is_whole(stored):  # nothing is written: the store may be another's
         return stored
     with store.lock(key):
+        # Another process may have stored it while this one waited for the lock
         stored = store.find(key)
         if is_whole(stored):
             return stored
@@ -88,22 +89,22 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
             recipe, known_as = recipe | {FAILED: lacking}, key
             key, result = key_of("study", recipe), replace(result, recipe=recipe)
             shutil.rmtree(store.workspace(known_as), ignore_errors=True)  # it is not under way
-        elif stored is not None:  # as earlier versions stored what lacked rows
+        elif stored is not None:  # earlier versions stored incomplete results under this key
             store.remove(key)
         return store.add(key, recipe, lambda place: save(result, place), dict(result.facts))
 
 
 FAILED = "failed"
-"""The fact that names rows that failed, with why. Such a result is stored under a key of its own,
-which names them too: whoever asks again for the whole does not find it, and they are tried again.
+"""Fact with the failed rows and their errors. Such a result has its own key, which contains them.
+A new request for the whole study therefore does not find it and tries these rows again.
 """
 
 PARTIAL = "partial"
-"""The kind of key, and the folder in the workspace, of what a stopped study has found."""
+"""Kind of key, and workspace folder, of the partial result of a stopped study."""
 
 
 def is_whole(stored: Artefact | None) -> TypeGuard[Artefact]:
-    """Whether a study is stored with all its rows, so that nothing is to be done."""
+    """True if a study is stored with all its rows, so that no work remains."""
     return stored is not None and not stored.facts.get(FAILED)
 
 
@@ -114,7 +115,7 @@ def _stopped_result(
     facts: Mapping[str, Any],
     seconds: int | float,
 ) -> StudyResult | None:
-    """What is finished of a study whose time is up, and how much that is; None: no row of it."""
+    """Finished part of a study that reached its time limit; None without a finished row."""
     digests = plan.digests(len(query_ids))
     finished = sum(records.get(digest) is not None for digest in digests)
     stopped = {"seconds": seconds, "done": finished, "of": len(digests)}
@@ -123,10 +124,10 @@ def _stopped_result(
 
 
 def _of_whole_levels(result: StudyResult) -> StudyResult:
-    """A stopped study of levels as the smaller one that is finished: the levels of all rankers.
+    """Stopped study of levels, reduced to the levels that all its rankers have finished.
 
-    Where not even one level is there for all that have begun, it is of those that have the first.
-    What leaves out rankers by family (`left_out`) says itself what is not there.
+    If no level is finished by all rankers, the result has only the rankers that finished the
+    first one. Studies with `left_out` rankers report missing rows themselves.
     """
     recipe, trials = result.recipe, result.trials
     if "perturbations" not in recipe or "left_out" in result.facts:
@@ -157,18 +158,18 @@ def _of_whole_levels(result: StudyResult) -> StudyResult:
 
 ANNOUNCEMENT = "study.json"
 REMEMBERED = 4
-"""Studies under way whose last partial result is kept, until one more record is there."""
+"""Number of running studies whose last partial result is cached until there is a new record."""
 
 
 @dataclass(frozen=True)
 class RunningStudy:
-    """A study that has begun.
+    """Study that has begun.
 
     Attributes:
         recipe: its description.
-        query_ids: one id a list.
-        facts: as its result will carry them.
-        job: the id of the job that works on it; empty where none does.
+        query_ids: one id per list.
+        facts: as in its final result.
+        job: id of the job that runs it; empty without a job.
     """
 
     recipe: Mapping[str, Any]
@@ -178,16 +179,17 @@ class RunningStudy:
 
     @property
     def study(self) -> Study:
-        """The description of a study of perturbations."""
+        """Description of a study of perturbations."""
         return Study.of(self.recipe)
 
     def result(self, store: Store) -> StudyResult | None:
-        """What has been found so far; None before the first trial is finished.
+        """Partial result so far; None before the first finished trial.
 
-        Records are read when there is one more of them, not each time that it is asked for.
+        Records are read again only if their number has changed.
         """
         place = (str(store.root), key_of("study", self.recipe).digest)
         last = _LAST.get(place) or _Last(plan_of(self.recipe).digests(len(self.query_ids)))
+        # Counting is cheap, reading all records is not
         count = sum(digest in store.records for digest in last.digests)
         if last.count != count:
             plan = plan_of(self.recipe)
@@ -203,7 +205,7 @@ class RunningStudy:
 
 @dataclass(frozen=True)
 class _Last:
-    """What was there when a study under way was last looked at."""
+    """Cached state of a running study."""
 
     digests: Sequence[str]
     count: int = 0
@@ -211,21 +213,21 @@ class _Last:
 
 
 _LAST: dict[tuple[str, str], _Last] = {}
-"""By store and study."""
+"""Cached states by store and study."""
 
 _LOCK = Lock()
 
 
 def plan_of(recipe: Mapping[str, Any]) -> Plan:
-    """The plan of a study of any kind.
+    """Plan of a study of any kind.
 
     Args:
         recipe: of the study.
 
     Raises:
         LookupError: no such kind, or a field of the plan is missing.
-        TypeError: a value is not of its field's shape.
-        ValueError: a pair is none.
+        TypeError: a value has the wrong shape for its field.
+        ValueError: a pair is malformed.
     """
     return EVERY[recipe["kind"]].plan_of(recipe)
 
@@ -233,13 +235,13 @@ def plan_of(recipe: Mapping[str, Any]) -> Plan:
 def so_far(
     plan: Plan, records: TrialRecords, query_ids: Sequence[str], facts: Mapping[str, Any]
 ) -> StudyResult | None:
-    """What a study has found so far, from the records that are stored; None before its first row.
+    """Partial result of a study, from the stored records; None before its first row.
 
     Args:
-        plan: of a study under way in this or another process, or stopped.
-        records: where what is finished is kept.
-        query_ids: one id a list, in the lists' order.
-        facts: of the result to come.
+        plan: of a running or stopped study, possibly of another process.
+        records: of finished trials.
+        query_ids: one id per list, in the lists' order.
+        facts: of the result.
     """
     stored = {digest: records.get(digest) for digest in plan.digests(len(query_ids))}
     finished = {digest: record for digest, record in stored.items() if record is not None}
@@ -253,10 +255,11 @@ def register(
     query_ids: Sequence[str],
     facts: Mapping[str, Any],
 ) -> None:
-    """Say that a study begins; its lock is held by the caller."""
+    """Announce that a study begins; the caller holds its lock."""
     head = {"recipe": plan.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
     head["job"] = os.environ.get(THIS_JOB, "")
     path = store.workspace(key) / ANNOUNCEMENT
+    # A reader never sees half a file: write elsewhere, then rename
     part = path.with_suffix(".part")
     with manifest.disk_errors(str(key), store.root):
         part.write_text(json.dumps(head), encoding="utf-8")
@@ -264,7 +267,7 @@ def register(
 
 
 def running_studies(store: Store, kind: str) -> Iterator[RunningStudy]:
-    """The studies of a kind that have begun, stopped ones included, the newest first."""
+    """Studies of a kind that have begun, including stopped ones, newest first."""
     places = (store.root / "workspaces").glob(f"study-*/{ANNOUNCEMENT}")
     for path in sorted(places, key=_modified_at, reverse=True):
         try:
@@ -273,7 +276,7 @@ def running_studies(store: Store, kind: str) -> Iterator[RunningStudy]:
             study = RunningStudy(*fields, str(head.get("job", "")))
         except FileNotFoundError:  # it has been stored meanwhile
             continue
-        except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for
+        except (ValueError, LookupError, TypeError):  # damaged: the next run starts again
             continue
         if study.recipe.get("kind") == kind:
             yield study

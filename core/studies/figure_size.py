@@ -1,23 +1,23 @@
-"""How large figures are in files: pixels, or the widths that papers and slides have."""
+"""Sizes of exported figures: pixels, or the usual widths of papers and slides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 INCH, MILLIMETRES = 96, 25.4
-"""Pixels and millimetres of an inch."""
+"""Pixels per inch, and millimetres per inch."""
 
 LETTERS = 13
-"""Pixels of the letters that figures are drawn with."""
+"""Height of the letters in figures, in pixels."""
 
 
 @dataclass(frozen=True)
 class Width:
-    """A width that figures are printed in; everything in them grows or shrinks together.
+    """Width of a printed figure; all its parts are scaled together.
 
     Attributes:
-        millimetres: how wide.
-        points: of its letters, 72 an inch.
-        shape: width by height where it is given; 0: as high as the figure needs.
+        millimetres: width.
+        points: size of its letters, 72 per inch.
+        shape: ratio of width to height; 0: as high as the figure needs.
     """
 
     millimetres: float
@@ -26,7 +26,7 @@ class Width:
 
     @property
     def scale(self) -> float:
-        """What a pixel of the figure becomes.
+        """Printed pixels per pixel of the figure.
 
         >>> round(WIDTHS["84mm"].scale, 2)
         0.82
@@ -34,10 +34,10 @@ class Width:
         return self.points * INCH / 72 / LETTERS
 
     def pixels(self, height: int) -> tuple[float, float, float]:
-        """Pixels that a figure is drawn in, wide and high, and the scale that makes it so wide.
+        """Width and height in pixels to draw a figure in, and the scale for the printed width.
 
         Args:
-            height: pixels that the figure wants.
+            height: pixels that the figure needs.
 
         >>> [round(value, 2) for value in WIDTHS["16:9"].pixels(300)]
         [693.33, 390.0, 1.85]
@@ -55,4 +55,4 @@ WIDTHS: Mapping[str, Width] = {
     "178mm": Width(178.0, 8.0),
     "16:9": Width(1280 / INCH * MILLIMETRES, 18.0, 16 / 9),
 }
-"""A column and a page of a journal, and a slide."""
+"""Column and page of a journal, and a slide."""

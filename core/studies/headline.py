@@ -1,7 +1,7 @@
-"""The answer of a study in one sentence of at most 25 words, and what becomes of the rankers.
+"""Headline of a study in one sentence of at most 25 words, and the tiers of its rankers.
 
-Both rest on paired losses: of every ranker under every disturbance, query by query, tested
-together. The sentence names the ranker that loses most and the one whose worst is least.
+Both use paired losses per query of every ranker under every perturbation, tested together. The
+sentence names the ranker that loses most, and the one whose largest loss is smallest.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ NOISE, UNTOLD = "within noise", "cannot be told"
 BEST = "best"
 
 SMALL, LARGE = 0.02, 0.10
-"""Shares of a ranker's mean: a loss surely below the first is none, one from the second on is
-large. Chosen by us; no paper has them."""
+"""Shares of a ranker's mean. A loss surely below the first counts as none; a loss from the second
+on is large. Our choice; no paper defines them."""
 
 LEAST_PRINTED = 0.001
-"""Of a loss that is told as a number."""
+"""Smallest loss that is printed as a number."""
 
 TIERS: Mapping[str, str] = {
     SURVIVES: "surely less than 2 % of its mean is lost",
@@ -37,22 +37,22 @@ TIERS: Mapping[str, str] = {
     BEST: "its mean is the highest",
     UNTOLD: "2 % of its mean or nothing may be lost: too few queries to tell",
 }
-"""What becomes of a ranker, by a paired t test and its interval (95 %, both after Holm's
-adjustment for all rankers and disturbances of the study)."""
+"""Tiers of a ranker, by a paired t test and its interval (95 %, both after Holm's adjustment for
+all rankers and perturbations of the study)."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What a disturbance costs a ranker.
+    """Loss of a ranker under a perturbation.
 
     Attributes:
         ranker: its label.
-        how: the disturbance, as it ends a sentence.
-        share: of its mean that is lost, 0 to 1; negative: gained.
+        how: the perturbation, worded as the end of a sentence.
+        share: lost share of its mean, 0 to 1; negative: gained.
         tier: one of TIERS.
         low: lower end of the interval of the share (95 %, adjusted by Holm).
         high: its upper end.
-        n: queries that count.
+        n: number of queries with a value.
     """
 
     ranker: str
@@ -65,17 +65,17 @@ class Loss:
 
 
 Point = tuple[str, str]
-"""A ranker's label, and how it is disturbed, in words."""
+"""Label of a ranker, and its perturbation in words."""
 
 
 def losses(
     values: Mapping[Point, tuple[Queries, Queries]], noisy: Collection[Point] = ()
 ) -> list[Loss]:
-    """What becomes of rankers, from their values before and after, the largest loss first.
+    """Losses of rankers from their values before and after, the largest first.
 
     Args:
-        values: of every query as it is and disturbed, NaN where the measure leaves it out.
-        noisy: those whose change is not told apart from the ranker's own noise.
+        values: per query, unperturbed and perturbed; NaN where the measure has no value.
+        noisy: points whose change is within the ranker's own noise.
 
     >>> before, some = np.linspace(0.4, 0.6, 50), np.linspace(0.0, 0.02, 50)
     >>> lost = losses({("a", "x"): (before, before - 0.2), ("b", "x"): (before, before - some)})
@@ -94,6 +94,7 @@ def losses(
         share, low, high = (
             value / start if start else 0.0 for value in (test.mean, test.low, test.high)
         )
+        # Without any change there is no variance to test: the ranker surely survives
         is_still = not np.nan_to_num(loss).any()
         tier = SURVIVES if is_still else tier
         losses_of_points.append(Loss(*point, share, tier, low, high, int(test.n)))
@@ -101,7 +102,7 @@ def losses(
 
 
 def _tier(loss: Any, start: float) -> str:
-    """What becomes of a ranker by its tested mean loss, and its mean."""
+    """Tier of a ranker, from its tested mean loss and its unperturbed mean."""
     if loss.high < SMALL * start:
         return SURVIVES
     if not loss.low > 0:
@@ -110,7 +111,7 @@ def _tier(loss: Any, start: float) -> str:
 
 
 def worst_of_each(losses: Sequence[Loss]) -> list[Loss]:
-    """The largest loss of each ranker; losses stand in falling order, before and after.
+    """Largest loss of each ranker, for losses in falling order; the result keeps that order.
 
     >>> losses = [Loss("a", "x", 0.2, BREAKS), Loss("b", "x", 0.1, BENDS), Loss("a", "y", 0.0, "")]
     >>> [(loss.ranker, loss.how) for loss in worst_of_each(losses)]
@@ -123,7 +124,7 @@ def worst_of_each(losses: Sequence[Loss]) -> list[Loss]:
 
 
 def headline(losses: Sequence[Loss]) -> Headline:
-    """The sentence: who loses most, by what, and who loses least.
+    """Headline: the ranker that loses most, its loss, and the ranker that loses least.
 
     >>> swaps = [Loss("dlcm", "by 20", 0.137, BREAKS), Loss("gsf", "by 20", 0.004, SURVIVES)]
     >>> headline(swaps).text
@@ -149,11 +150,11 @@ def headline(losses: Sequence[Loss]) -> Headline:
 
 
 def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tuple[str, str, str]:
-    """Tier of rankers on one list, where nothing can be tested, its meaning, and the chip's words.
+    """Tier of rankers on one list (no test is possible), its meaning, and a short label.
 
     Args:
-        values: NDCG@10 before and after, a pair a ranker; NaN where it means nothing.
-        changed: any ranking changed.
+        values: NDCG@10 before and after, a pair per ranker; NaN where it is undefined.
+        changed: True if any ranking changed.
 
     >>> tier, _, words = of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)
     >>> tier, words
@@ -175,7 +176,7 @@ ONE_LIST = (
 
 
 def _least(last: Loss, first: Loss) -> str:
-    """What is said of the ranker that loses least."""
+    """Part of the headline on the ranker that loses least."""
     share = _share(last.share)
     if last.share <= 0:
         return "loses nothing" if last.share == 0 else f"gains {_share(-last.share)}"
@@ -185,7 +186,7 @@ def _least(last: Loss, first: Loss) -> str:
 
 
 def _interval(loss: Loss) -> str:
-    """The interval of a share, and the number of queries; nothing where neither is known.
+    """Interval of a share, and the number of queries; empty without them.
 
     >>> _interval(Loss("dlcm", "by 20", 0.137, BREAKS, 0.1, 0.174, 150))
     ' (95 % CI [10.0, 17.4] %, n=150)'

@@ -1,7 +1,7 @@
-"""A methods paragraph and references for a stored study.
+"""Methods paragraph and references of a stored study.
 
-Every sentence is written from the recipe and the facts; every reference from the sources that the
-registries of rankers, perturbations and measures name.
+Sentences come from the recipe and the facts. References come from the sources in the registries of
+rankers, perturbations and measures.
 """
 
 import re
@@ -27,11 +27,11 @@ YEAR = re.compile(r"(18|19|20)\d\d")
 
 
 def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The methods of a stored study: data, lists, rankers, what was changed, measures, tests.
+    """Methods of a stored study: data, lists, rankers, perturbations, measures, tests.
 
     Args:
         recipe: of the study.
-        facts: of the study, as its result carries them.
+        facts: of the study, as in its result.
 
     >>> recipe = {"kind": "initial-ranking", "rankers": [["initial ranking", ""], ["dlcm", "d"]],
     ...           "perturbations": [["shuffle", 0.0], ["shuffle", 0.5]], "draws": 3, "seed": 0,
@@ -51,7 +51,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """The sources of the paragraph that have a year, sorted, each once.
+    """Sources of the paragraph with a year, sorted, without repetition.
 
     >>> references({"kind": "benchmark", "rows": [{"label": "mart@small", "seeds": 1}]}, {})[0]
     'Friedman 2001'
@@ -61,7 +61,7 @@ def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]
 
 
 def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
-    """The rankers of any study as it calls them, without what is there only to compare with."""
+    """Labels of the rankers of any study, without the references."""
     labels = [str(pair[0]) for pair in recipe.get("rankers", ()) if not isinstance(pair, str)]
     labels += [str(row["label"]) for row in recipe.get("rows", ())]
     if is_of_runs(recipe):
@@ -94,7 +94,7 @@ def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What runs from files are measured on."""
+    """Sentence on the data of runs from files."""
     text = (
         f"Compared are {listed(rankers_of(recipe))}, runs in TREC form, on the "
         f"{counted(facts['queries'], 'topic')} that {facts['data']} judges. Scores decide, not "
@@ -162,7 +162,7 @@ def _measures(recipe: Mapping[str, Any]) -> list[str]:
 
 
 def _effectiveness_measures(recipe: Mapping[str, Any]) -> list[str]:
-    """The measures of effectiveness of a study; its own facts are written small."""
+    """Effectiveness measures of a study; other stored values have lower-case names."""
     return [str(text) for text in recipe.get("measures", ()) if is_measure(str(text))]
 
 
@@ -186,7 +186,7 @@ def _tests(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _is_tested(recipe: Mapping[str, Any]) -> bool:
-    """Whether differences are tested in a study of this kind."""
+    """True if a study of this kind tests differences."""
     kind = EVERY.get(recipe["kind"])
     return kind is not None and kind.tested
 
@@ -211,7 +211,7 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
 
 
 def settings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The perturbations of a study with levels and draws, or else the settings of its question.
+    """Perturbations of a study with levels and draws, or else the settings of its question.
 
     >>> settings({"kind": "card", "perturbations": [["mine:x", 0.5]], "draws": 2, "seed": 3}, {})
     'Perturbations: mine:x at 0.5; draws: 2, seed: 3, the same for all rankers.'
@@ -230,7 +230,7 @@ def settings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return ""
     try:
         question = kind.of(recipe, facts)
-    except (UsageError, LookupError):  # an old study does not say all
+    except (UsageError, LookupError):  # an old study lacks some settings
         return ""
     values = {
         flag_of(field): getattr(question, field.name)

@@ -1,6 +1,6 @@
-"""The names that a study was asked for, looked over before anything is made.
+"""Names in a study's question, checked before any work.
 
-Nothing here loads what studies work with, so that a misspelt name is told at once.
+This module loads no code that runs studies, so that a misspelt name is reported at once.
 """
 
 import sys
@@ -18,22 +18,22 @@ from shuffleproof.core.rankers.preset_digests import with_digest
 from shuffleproof.core.store.artefacts import Store
 
 ORACLE, ANTI = "oracle", "anti-oracle"
-"""What can always be put in an initial ranking's place: the judgments, and upside down."""
+"""Artificial initial rankings for any data: by the judgments, and reversed."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a study was asked for, by name.
+    """Names in a study's question.
 
     Attributes:
-        rankers: as commands and jobs take them, sets and combinations included.
+        rankers: as in commands and jobs, including sets and combinations.
         changes: fields of a single ranker's recipe, as text.
-        initial: the initial rankers of its lists.
+        initial: initial rankers of its lists.
         measures: as text.
         families: of perturbations.
         perturbations: (family, level) pairs.
-        swaps: rankings put in another's place.
-        from_outside: files and functions of this machine may be named.
+        swaps: rankings that replace another one.
+        from_outside: True if files and functions of this machine are allowed.
     """
 
     rankers: Sequence[str] = ()
@@ -47,16 +47,16 @@ class Names:
 
 
 def check(names: Names, preset: str, store: Store) -> None:
-    """Refuse the first name that nothing has.
+    """Refuse the first unknown name.
 
     Args:
-        names: what was asked for.
+        names: of the question.
         preset: of rankers named without one.
-        store: where stored rankers (`name#digits`) lie.
+        store: of stored rankers (`name#digits`).
 
     Raises:
         UnknownNameError: no such ranker, preset, field, measure or family.
-        UsageError: what cannot be an initial ranking.
+        UsageError: a name that cannot be an initial ranking.
         ParameterError: a level or a field out of its bounds.
         ArtefactError: no stored ranker of that name.
         DataError: no such file or module.
@@ -77,7 +77,7 @@ def check(names: Names, preset: str, store: Store) -> None:
 
 
 def _attacked_rankers(names: Names) -> Iterable[str]:
-    """The rankers that are attacked; refuses families and levels that there are not."""
+    """Attacked rankers; refuses unknown families and levels."""
     from shuffleproof.core.perturb.registry import attack_target, entry_of, perturbation  # noqa: PLC0415 (only who names one pays for it)
 
     for family in names.families:
@@ -109,7 +109,7 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
 
 
 def _check_module(name: RankerName) -> None:
-    """Refuse a function whose module is not found, before lists are made for it to score."""
+    """Refuse a function whose module does not exist, before lists are made for it to score."""
     module, function = name.head.rsplit(":", 1)
     module_spec = PathFinder.find_spec(module.partition(".")[0], ["", *sys.path])
     if module_spec is not None and not Path(module).is_file():
@@ -125,11 +125,11 @@ def _check_module(name: RankerName) -> None:
 
 
 def swap_named(name: str, preset: str) -> str:
-    """A ranking to be put in another's place, its preset said.
+    """Name of a replacement ranking, with its preset.
 
     Raises:
         UnknownNameError: no such ranker.
-        UsageError: it reads an initial ranking or the order shown itself.
+        UsageError: it reads an initial ranking or the input order itself.
 
     >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
     ('ranksvm@small', 'oracle')

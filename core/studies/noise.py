@@ -1,7 +1,7 @@
-"""A ranker's own noise: what changes when nothing is changed, and whether a disturbance does more.
+"""Noise of a ranker: changes of its scores on unchanged lists, compared with perturbations.
 
-The lists as they are are scored several times. Where the scores differ by more than arithmetic
-explains, every change that a disturbance makes is compared, query by query, with those changes.
+The unperturbed lists are scored several times. If the scores differ by more than rounding, every
+change by a perturbation is compared, query by query, with these changes.
 """
 
 from collections.abc import Sequence
@@ -25,17 +25,17 @@ SIGNIFICANT = 0.05
 
 
 LEAST = 5e-4
-"""Of a measure: less noise than this is none that a reader would see."""
+"""Smallest noise of a measure that is reported."""
 
 
 class Noise:
-    """The noise of one ranker on the lists of a study, in one measure.
+    """Noise of one ranker on the lists of a study, in one measure.
 
     Args:
         ranker: anything that scores.
-        base: the lists as they are.
+        base: the unperturbed lists.
         before: its scores of them.
-        measures: of the study; the changes of the first with a cut-off of 10 are compared.
+        measures: of the study; the first with a cutoff of 10, else the first, is compared.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Noise:
             self._changes = np.mean(changes, axis=0)
 
     def facts(self, values: list[Any]) -> dict[str, Any]:
-        """What a trial notes: nothing of a steady ranker.
+        """Noise facts of a trial; empty for a deterministic ranker.
 
         Args:
-            values: of every draw, a row of queries for every measure.
+            values: of every draw [measures, queries].
 
         Returns:
-            `noise`, the mean change that the same order makes, and `noise_p`: the chance that the
-            draws change as little more than that (paired t over queries).
+            `noise`, the mean change by the same order, and `noise_p`, the p value that the draws
+            change no more than that (paired t over queries).
         """
         if self.steady:
             return {}
@@ -69,14 +69,14 @@ class Noise:
             [np.abs(draw_values[self._at] - self._before) for draw_values in values], axis=0
         )
         test = paired_t(order_changes, self._changes)
-        if np.isnan(test.p_value):  # fewer than two queries: nothing can be told apart
+        if np.isnan(test.p_value):  # fewer than two queries: no test is possible
             return {"noise": float(np.nansum(self._changes)), "noise_p": 1.0}
         p_value = test.p_value if test.difference > 0 else 1.0
         return {"noise": float(np.nanmean(self._changes)), "noise_p": float(p_value)}
 
 
 def within_noise(result: StudyResult, ranker: str, family: str, level: float) -> str:
-    """That a change is not told apart from a ranker's own noise, in words; empty where it is.
+    """Note that a change is within a ranker's own noise; empty if it is not.
 
     >>> import pandas as pd
     >>> trial = {"ranker": "r", "family": "cut", "level": 1.0, "noise": 0.02, "noise_p": 0.4}

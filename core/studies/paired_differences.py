@@ -1,8 +1,8 @@
-"""Differences paired by query: mean losses of rankers, and whether what a paper claims holds here.
+"""Differences paired by query: mean losses of rankers, and verdicts on claims of a paper.
 
 An interval over queries of each mean says little about their difference: queries differ far more
-from each other than one query does from itself. What is tested is the loss of every query, and so
-that is what is drawn.
+from each other than one query does between two conditions. Therefore the loss of every query is
+tested and drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from shuffleproof.core.words import counted, interval, p_value, signed
 Queries = Float[np.ndarray, " queries"]
 
 PAPER_FAMILY = "transpositions"
-"""What SetRank's Figure 3 disturbs the initial ranking by."""
+"""Perturbation of the initial ranking in SetRank's Figure 3."""
 
 HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
 ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
@@ -34,11 +34,11 @@ STEPS = (
     tables.Column("p", "p", tables.P, "Paired t, two-sided, adjusted by Holm."),
     tables.QUERIES,
 )
-"""Of the neighbouring pairs of a claimed order."""
+"""Columns of the neighbouring pairs of a claimed order."""
 
 
 def loss_in(measure: str) -> str:
-    """What the axis of a paired loss is called.
+    """Axis label of a paired loss.
 
     >>> loss_in("NDCG@10")
     'NDCG@10 lost'
@@ -47,10 +47,10 @@ def loss_in(measure: str) -> str:
 
 
 def mean_differences(differences: Float[np.ndarray, "rows queries"]) -> pd.DataFrame:
-    """The means of differences that are paired by query, all rows tested together.
+    """Means of differences that are paired by query; all rows are tested together.
 
     Args:
-        differences: a row a comparison; NaN where the measure leaves a query out.
+        differences: one row per comparison; NaN where the measure has no value.
 
     Returns:
         Columns mean, low and high (95 %, paired t), p (adjusted by Holm, as the intervals) and n.
@@ -66,16 +66,16 @@ def mean_differences(differences: Float[np.ndarray, "rows queries"]) -> pd.DataF
 
 
 def paired_rows(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) -> pd.DataFrame:
-    """Rows of means as rows of paired losses.
+    """Rows of paired losses, from rows of means.
 
     Args:
-        frame: mean, low, high and n, and what tells its rows apart.
-        pairs: of every tested row, by its number, the values it started from and its own; NaN
-            where the measure leaves a query out. All are tested together.
+        frame: mean, low, high and n, and columns that identify the rows.
+        pairs: by row number, the baseline values and the row's own; NaN where the measure has no
+            value. All pairs are tested together.
 
     Returns:
-        The frame with mean (start minus own: above 0 is a loss), low and high (95 %, paired t),
-        p (adjusted by Holm, as the intervals) and n; what is not tested lost nothing: 0.
+        The frame with mean (baseline minus own: above 0 is a loss), low and high (95 %, paired
+        t), p (adjusted by Holm, as the intervals) and n; untested rows have a loss of 0.
 
     >>> means = pd.DataFrame({"ranker": ["a", "a"], "mean": [0.6, 0.4]})
     >>> before = np.array([0.5, 0.6, 0.7])
@@ -95,11 +95,11 @@ def paired_rows(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Whether a claimed order holds.
+    """Verdict on a claimed order.
 
     Attributes:
-        word: holds, does not hold, cannot be told.
-        steps: the neighbouring pairs that it rests on: STEPS.
+        word: `holds`, `does not hold` or inconclusive.
+        steps: neighbouring pairs behind the verdict: STEPS.
     """
 
     word: str
@@ -107,7 +107,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """The verdict with its numbers, as it stands at the end of a sentence."""
+        """Verdict with its numbers, worded as the end of a sentence."""
         steps: list[Any] = list(self.steps.itertuples())
         pairs = [
             f"{step.more} − {step.less} = {signed(step.difference)} "
@@ -120,13 +120,13 @@ class Verdict:
 
 
 def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
-    """Whether the named values rise from each to the next.
+    """Verdict on the claim that the named values rise from each to the next.
 
-    It holds where every neighbouring difference is above 0 at p ≤ 0.05 (paired t, adjusted by Holm
-    over the pairs), does not hold where one is below 0 at p ≤ 0.05, and cannot be told otherwise.
+    It holds if every neighbouring difference is above 0 at p ≤ 0.05 (paired t, adjusted by Holm
+    over the pairs). It does not hold if one is below 0 at p ≤ 0.05. Else it is inconclusive.
 
     Args:
-        values: (name, one value a query), in the order claimed.
+        values: (name, one value per query), in the claimed order.
 
     >>> low, high = np.linspace(0, 1, 30), np.linspace(0.5, 1.6, 30)
     >>> rising_verdict([("a", low), ("b", high)]).word
@@ -145,5 +145,5 @@ def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]
 
 
 def claim_text(found: Mapping[str, Any]) -> str:
-    """A paper's claim and its verdict in a sentence; empty where it is not tested."""
+    """Sentence with a paper's claim and its verdict; empty if it is not tested."""
     return f"The paper's claim that {found['claim']} {found['text']}" if found else ""

@@ -1,7 +1,8 @@
-"""One query of a stored study again, as the study asked it: two answers side by side.
+"""Replay of one query of a stored study: two rankings of its documents.
 
-Lists of another size, other initial rankings, or one trial's disturbed list, drawn exactly as the
-study drew it. Rankers are opened, never trained; answered in JSON by the resident scoring process.
+The lists may have another size, other initial rankings, or the perturbation of one trial, with the
+random draws of the study. Rankers are loaded, never trained. The resident scoring process answers
+in JSON.
 """
 
 from collections.abc import Mapping
@@ -31,23 +32,23 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 BEFORE = ("answered_before", "score_before")
-"""What the second ranker of a comparison answers of `compare_lists`."""
+"""Fields of `compare_lists` for the second ranker of a comparison."""
 
 
 def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
-    """One query's lists of two sizes, each answered by a ranker: a study of set size.
+    """Lists of one query in two sizes, each ranked by a ranker, for a study of set size.
 
     Args:
         item: `store`, `data`, `recipe` (of the lists), `digests` (of the lists by size), `query`,
             `now` and `before`: each a pair of a ranker (artefact key, or `initial ranking`) and a
-            size; `features` (ids of columns), if wanted.
+            size; `features` (ids of columns), optional.
 
     Returns:
-        As `core.answers.two_lists.compare_lists`: documents in the order of the list `before`,
-        those that only the list `now` has after them.
+        As `core.answers.two_lists.compare_lists`: documents in the order of the list `before`, then
+        those that are only in the list `now`.
 
     Raises:
-        DataError: the test part has no such query, or the name means another data set by now.
+        DataError: the test part lacks the query, or the name now means another data set.
     """
     sides = []
     for ranker, size in (item["before"], item["now"]):
@@ -66,21 +67,21 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
-    """One query as a ranker answers it with other initial rankings: a study of several.
+    """One query ranked with other initial rankings, for a study of several initial rankings.
 
     Args:
         item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `preset`, `initial`
             (the study's rankings, those of training first), `query`, `ranker` (artefact key),
-            `before` and `now` (each the columns that it reads; None: as it was trained);
-            `features` (ids of columns), if wanted.
+            `before` and `now` (each the columns that it reads; None: as trained);
+            `features` (ids of columns), optional.
 
     Returns:
-        As `core.answers.two_lists.compare_lists`; `shown` is the rank under the first ranking
-        that is read (as it was, where it is left out).
+        As `core.answers.two_lists.compare_lists`; `shown` is the rank under the first ranking that
+        is read (the original rank, if that one is left out).
 
     Raises:
-        DataError: the test part has no such query, the name means another data set by now, or a
-            ranking that was put in another's place is no longer stored.
+        DataError: the test part lacks the query, the name now means another data set, or a
+            replacement ranking is no longer stored.
     """
     check_same_data(item)
     recipe = ListRecipe(**{**item["recipe"], "initial": tuple(item["recipe"]["initial"])})
@@ -109,7 +110,7 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
 def _extended_lists(  # noqa: PLR0913, PLR0917 (the memory's key)
     store: str, data: str, digest: str, recipe: ListRecipe, preset: str, initial: tuple[str, ...]
 ) -> JudgedLists:
-    del digest  # part of the memory's key alone
+    del digest  # only part of the cache key
     opened = Store(Path(store), default_store().bundled)
     fold = resolve(data, opened)
     list_sources.check_stored(data, fold, recipe, opened)

@@ -1,9 +1,9 @@
-"""A question: what a study of one kind is asked, declared once.
+"""Questions: the settings of a study of one kind, declared once.
 
-From the fields of a question come the flags of its command and their help, the parameters of its
-job, what is refused, and the command and the Python that ask it again. A field has the flag of its
-own name; `parameter(flags=…)` names another way where one flag does not say it. Questions load
-neither NumPy nor a study: whoever asks what there is waits for nothing.
+The fields of a question determine the flags and help of its command, the parameters of its job, its
+checks, and the command and Python code that repeat it. A field's flag has the field's name;
+`parameter(flags=…)` sets another syntax if one flag is not enough. Questions load neither NumPy nor
+a study, so that listing them is fast.
 """
 
 import dataclasses
@@ -45,30 +45,30 @@ NAMED_RANKERS = (
     "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "
     "files (scores:, lightgbm:, xgboost: and a path) and module:function"
 )
-"""What fields of rankers say of themselves."""
+"""Help texts of fields of rankers."""
 
 QUERIES = "queries"
-"""The field of lists, and of some questions, that says how many test queries are studied."""
+"""Field of lists, and of some questions, with the number of test queries to study."""
 
 Facts = Mapping[str, Any]
 
 
 def preset_of(data: str) -> str:
-    """The preset of rankers that are named without one."""
+    """Default preset of rankers."""
     return "small" if data == SAMPLE else "paper"
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a question is asked of: a data set, its candidate lists, and where all is kept.
+    """Data of a question: a data set, its candidate lists, and the store.
 
     Attributes:
-        store: where data, rankers and studies are kept.
+        store: of data, rankers and studies.
         data: a stored name, a folder or `sample`.
         lists: fields of ListRecipe that differ from its default.
         preset: preset of rankers named without one; by default `small` for the sample, else
             `paper`.
-        pinned: the data set's key, where its name may mean something else by now; of folds, their
+        pinned: key of the data set, if its name may now mean another one; for folds, their
             keys with commas.
     """
 
@@ -79,19 +79,19 @@ class Scope:
     pinned: str | None = None
 
     def __post_init__(self) -> None:
-        """Let names mean the presets that were tuned in this store."""
+        """Register the presets that were tuned in this store."""
         named_presets.know(self.store)
 
     @property
     def usual_preset(self) -> str:
-        """The preset of rankers named without one."""
+        """Preset of rankers named without one."""
         return self.preset or preset_of(self.data)
 
     def recipe(self, initial: tuple[str, ...] = ("lambdamart",)) -> "ListRecipe":
-        """How lists are made.
+        """Recipe of the lists.
 
         Args:
-            initial: initial rankers where `lists` names none.
+            initial: initial rankers, if `lists` names none.
         """
         from shuffleproof.core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
 
@@ -102,7 +102,7 @@ class Scope:
     def open_workbench(
         self, recipe: "ListRecipe | None" = None
     ) -> Generator[Progress, None, "Workbench"]:
-        """The workbench of the data set, with the lists of a recipe or of the scope."""
+        """Workbench of the data set, with the lists of a recipe or of the scope."""
         from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
         data = self.pinned or self.data
@@ -112,7 +112,7 @@ class Scope:
         return replace(workbench, name=self.data)
 
     def folds(self) -> list["Scope"]:
-        """The same of every fold of its data set."""
+        """Scopes of the folds of its data set."""
         from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
 
         names = folds_of(self.data, self.store)
@@ -125,48 +125,48 @@ class Scope:
 
 @dataclass(frozen=True)
 class Question:
-    """What a study of one kind is asked.
+    """Settings of a study of one kind.
 
-    A kind's question is a frozen dataclass whose fields are written with `core.parameters`. Beside
-    it in its folder are `study` (`run`, and `Plan` where it has one of its own) and `sections`
-    (`sections`, `answer`, and what `printed` names), which are loaded when they are needed.
+    A kind's question is a frozen dataclass whose fields are written with `core.parameters`. Its
+    folder also contains `study` (`run`, and optionally `Plan`) and `sections` (`sections`,
+    `answer`, and the function of `printing`), which are loaded when needed.
     """
 
     kind: ClassVar[str]
-    """Its name in commands, jobs and addresses."""
+    """Name of the kind in commands, jobs and addresses."""
 
     title: ClassVar[str]
-    """What it asks, in plain words; the title of its page."""
+    """The question in plain words; the title of its page."""
 
     source: ClassVar[str]
-    """The figure, table or property that it comes from."""
+    """Figure, table or property that it reproduces."""
 
     summary: ClassVar[str]
-    """What its command says of itself."""
+    """Summary in the help of its command."""
 
     page: ClassVar[str] = ""
-    """The path of the page that shows it; empty: the kind's name."""
+    """Path of its page; empty: the kind's name."""
 
     initial: ClassVar[tuple[str, ...]] = ("lambdamart",)
-    """Initial rankers of its lists, where none are named."""
+    """Default initial rankers of its lists."""
 
     doing: ClassVar[str] = ""
-    """What its job does, with the rankers' names behind it; by default the kind's name."""
+    """Verb of its job, followed by the rankers' names; by default the kind's name."""
 
     tested: ClassVar[bool] = False
-    """Whether differences are tested, so that its methods say how."""
+    """True if differences are tested, so that the methods paragraph describes the tests."""
 
     sample: ClassVar[Mapping[str, Any]] = {}
-    """Fields of the study that ships with the program, where they are not the defaults."""
+    """Fields of the built-in study that differ from the defaults."""
 
     printing: ClassVar[str] = "result.summary()"
-    """What prints what was found, in Python: its fields in braces, tuples as lists."""
+    """Python expression that prints the result; fields in braces, tuples as lists."""
 
     over_folds: ClassVar[bool] = False
-    """Whether it is asked of all folds of a data set together."""
+    """True if it covers all folds of a data set together."""
 
     def __post_init__(self) -> None:
-        """Lists become tuples; then every field is checked, and counts by default are not none."""
+        """Convert lists to tuples, then check every field; counts with a default need a value."""
         for field in dataclasses.fields(self):
             value = user_names.of(
                 field.metadata.get("names"), _as_tuples(getattr(self, field.name))
@@ -182,14 +182,14 @@ class Question:
 
     @classmethod
     def of(cls, recipe: Facts, _facts: Facts, /) -> "Question":
-        """The question that a stored study has answered.
+        """Question of a stored study.
 
         Args:
             recipe: of the study.
             _facts: of the study.
 
         Raises:
-            UsageError: an old study that does not tell.
+            UsageError: an old study that lacks a field.
         """
         values = {
             field.name: recipe[field.name] for field in parameters(cls) if field.name in recipe
@@ -198,7 +198,7 @@ class Question:
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> "Question":
-        """The question of JSON values, whose lists become tuples.
+        """Question of JSON values, whose lists become tuples.
 
         Raises:
             ParameterError: a value out of its bounds.
@@ -207,15 +207,15 @@ class Question:
         return cls(**{name: plain_of(fields[name], value) for name, value in values.items()})
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
-        """Open what is needed, train what is missing, work; returns the stored result."""
+        """Open the data, train missing rankers, compute; returns the stored result."""
         workbench = yield from scope.open_workbench()
         return (yield from self.run(workbench))
 
     def in_store(self, store: Store) -> "Question":
-        """The same with stored rankers by `name#digits`, where a key or a name of theirs is said.
+        """Copy with stored rankers as `name#digits`, instead of other names or keys of theirs.
 
         Raises:
-            ArtefactError: several could be meant.
+            ArtefactError: an ambiguous name.
         """
         fields = [field.name for field in parameters(self) if field.names == "rankers"]
         names = {name: user_names.stored_name(getattr(self, name), store) for name in fields}
@@ -225,10 +225,10 @@ class Question:
     def answer(
         self, scope: Scope, max_seconds: int | float | None = None
     ) -> Generator[Progress, None, Artefact]:
-        """`study`, or what of it is finished in so many seconds (`core.progress.limit_seconds`).
+        """Run `study`, or the part of it that finishes in time (`core.progress.limit_seconds`).
 
         Raises:
-            ParameterError: seconds that are none.
+            ParameterError: `max_seconds` is not positive.
         """
         if max_seconds is not None and not max_seconds > 0:
             raise ParameterError("max_seconds", max_seconds, "a number of seconds above 0")
@@ -236,12 +236,12 @@ class Question:
         return (yield from work if max_seconds is None else limit_seconds(max_seconds, work))
 
     def run(self, workbench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Answer it on an opened data set."""
+        """Run the study on an opened data set."""
         return (yield from self.module("study").run(workbench, self))
 
     @classmethod
     def plan_of(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it: its records, and what they make."""
+        """Plan of a stored study, which gives its records and its result."""
         from shuffleproof.core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
 
         plan: Plan = getattr(cls.module("study"), "Plan", Study).of(recipe)
@@ -249,21 +249,21 @@ class Question:
 
     @classmethod
     def module(cls, name: str) -> Any:
-        """A module of the kind's folder, loaded when it is needed: `study` or `sections`."""
+        """Module of the kind's folder, loaded when needed: `study` or `sections`."""
         return import_module(cls.place(name))
 
     @classmethod
     def command_words(cls) -> tuple[str, ...]:
-        """The words behind `study` that name the kind."""
+        """Words after `study` that name the kind."""
         return (cls.kind,)
 
     @classmethod
     def place(cls, name: str) -> str:
-        """The full name of that module."""
+        """Full name of that module."""
         return f"{cls.__module__.rpartition('.')[0]}.{name}"
 
     def names(self) -> "Names":
-        """What is looked up before anything is made; `refuse` looks up what else it names."""
+        """Names to check before any work; `refuse` checks the other ones."""
         from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 
         names: dict[str, Any] = {}
@@ -275,15 +275,15 @@ class Question:
         return Names(**names)
 
     def check(self, scope: Scope, *, from_outside: bool = False) -> None:
-        """Refuse what can be known before anything is read, listed or trained.
+        """Refuse invalid questions before anything is read, listed or trained.
 
         Args:
-            scope: what it is asked of.
-            from_outside: files and functions of this machine may be named.
+            scope: data and lists of the study.
+            from_outside: True if files and functions of this machine are allowed.
 
         Raises:
-            UnknownNameError: a name that nothing has.
-            UsageError, ParameterError: what it asks cannot be, or no ranker is named.
+            UnknownNameError: an unknown name.
+            UsageError, ParameterError: an impossible question, or no ranker is named.
         """
         self = self.in_store(scope.store)  # noqa: PLW0642 (the same question, told in full)
         for field in parameters(self):
@@ -300,9 +300,9 @@ class Question:
         self.refuse(scope)
 
     def limited(self, scope: Scope) -> tuple["Question", Scope]:
-        """The question and its scope, where the scope's lists are those of the first queries.
+        """Question and scope; a limit of queries in the scope's lists moves to the question.
 
-        A kind that has a field for their number takes it there: nothing else of its lists differs.
+        Only kinds with a field for it are changed: nothing else of their lists differs.
         """
         lists = dict(scope.lists or {})
         queries = lists.pop(QUERIES, None)
@@ -311,25 +311,25 @@ class Question:
         return replace(self, **{QUERIES: queries}), replace(scope, lists=lists)
 
     def refuse(self, scope: Scope, /) -> None:
-        """Refuse what can be known before work, beside names and bounds.
+        """Refuse impossible questions before work, in addition to names and bounds.
 
         Raises:
-            UsageError, ParameterError: what it asks cannot be.
+            UsageError, ParameterError: an impossible question.
         """
 
     @classmethod
     def lists_said(cls, facts: Facts) -> Facts:
-        """The facts of a study as if all that needs no flag of this kind were the usual lists."""
+        """Facts without the list options that this kind always sets itself."""
         return facts
 
     @classmethod
     def telling(cls) -> "SectionsModule":
-        """What tells what a study of this kind found: sections for people, an answer in JSON."""
+        """Sections module of this kind: sections for display, an answer in JSON."""
         sections: SectionsModule = cls.module("sections")
         return sections
 
     def result_line(self) -> str:
-        """What prints, from `result` and one function of `sections`, what was found."""
+        """Expression that prints the result, from `result` and one function of `sections`."""
         fields = vars(self).items()
         return self.printing.format(
             **{name: list(value) if isinstance(value, tuple) else value for name, value in fields}
@@ -337,12 +337,12 @@ class Question:
 
 
 def rankers_of(recipe: Facts) -> list[str]:
-    """The rankers that were asked for; the initial ranking is always there."""
+    """Rankers of a study, without the initial ranking, which is always included."""
     return [str(label) for label, _ in recipe.get("rankers", ()) if label != INITIAL]
 
 
 def _as_tuples(value: Any) -> Any:
-    """Lists as tuples, all the way down."""
+    """Lists as tuples, recursively."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
@@ -351,19 +351,19 @@ def _several(value: Any) -> list[Any]:
 
 
 GivenFlags = Mapping[str, Any]
-"""The flags that somebody gave, by their names without dashes in front."""
+"""Flags that the user gave, by their names without dashes."""
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag.
+    """One flag of a command.
 
     Attributes:
-        name: without the dashes in front.
-        help: what it says.
-        required: whether it must be given.
-        choices: the texts that it takes; empty: any.
-        several: whether it takes several words.
+        name: without dashes.
+        help: its help text.
+        required: True if it must be given.
+        choices: allowed texts; empty: any.
+        several: True if it accepts several words.
     """
 
     name: str
@@ -375,13 +375,13 @@ class Flag:
 
 @runtime_checkable
 class FlagSyntax(Protocol):
-    """How one field is said by flags."""
+    """Flags of one field."""
 
     def flags(self, field: Parameter, /) -> Iterable[Flag]:
-        """The flags, in the order of a help text."""
+        """Flags, in the order of a help text."""
 
     def value(self, field: Parameter, given: GivenFlags, preset: str, /) -> Any:
-        """The field's value.
+        """Value of the field.
 
         Args:
             field: of the question.
@@ -389,42 +389,42 @@ class FlagSyntax(Protocol):
             preset: of rankers named without one.
 
         Raises:
-            ParameterError: a text that is none of its values.
+            ParameterError: an invalid text.
         """
 
     def words(self, field: Parameter, value: Any, preset: str, /) -> list[str]:
-        """The words that say a value; none for what is taken where nothing is said.
+        """Words that set a value; none for the default.
 
         Raises:
-            UsageError: no flags say it.
+            UsageError: no flags can set it.
         """
 
 
 class OwnFlag:
-    """One flag of the field's own name."""
+    """Flag with the field's own name."""
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
-        """The flag, with its default in its help."""
+        """Flag with its default in its help."""
         default = "" if field.default in (None, ()) or field.is_required else text_of(field.default)
         words = f"{field.help} (default {default})" if default else field.help
         choices = () if field.several else field.choices
         yield Flag(flag_of(field), words, field.is_required, choices)
 
     def value(self, field: Parameter, given: GivenFlags, _preset: str) -> Any:
-        """The value of its text; the default where the flag is not given."""
+        """Value of its text; the default if the flag is not given."""
         name = flag_of(field)
         if name not in given:
             return field.default
         return value_of(replace(field, name=f"--{name}"), given[name])
 
     def words(self, field: Parameter, value: Any, _preset: str) -> list[str]:
-        """The flag and its text."""
+        """Flag and text of a value."""
         return [] if value == field.default else [f"--{flag_of(field)}", text_of(value)]
 
 
 @dataclass(frozen=True)
 class SingleFlag:
-    """One value of a field that takes several, said by a flag of another name.
+    """Flag of another name, for one value of a field that accepts several.
 
     Attributes:
         name: of the flag.
@@ -433,26 +433,26 @@ class SingleFlag:
     name: str
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
-        """The flag, with its default in its help."""
+        """Flag with its default in its help."""
         yield Flag(self.name, f"{field.help} (default {text_of(field.default)})")
 
     def value(self, field: Parameter, given: GivenFlags, _preset: str) -> tuple[str, ...]:
-        """The value alone."""
+        """Value of the flag, as a tuple."""
         return (given[self.name],) if self.name in given else field.default
 
     def words(self, field: Parameter, value: Sequence[str], _preset: str) -> list[str]:
-        """The flag and the value."""
+        """Flag and text of the value."""
         return [] if tuple(value) == field.default else [f"--{self.name}", *value]
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Pairs (family, level), said as families and the levels of each.
+    """Flags for pairs (family, level): families, and the levels of each.
 
     Attributes:
-        families: those taken where none are named; none: some must be named.
+        families: default families; None: some must be named.
         help: of the flag of families.
-        as_is_first: whether a study may have put the lists as they are before what was asked for.
+        as_is_first: True if the study may have added the unperturbed lists in front.
     """
 
     families: str | None
@@ -460,7 +460,7 @@ class Levels:
     as_is_first: bool = False
 
     def flags(self, _field: Parameter) -> Iterable[Flag]:
-        """`--families` and `--levels`."""
+        """Flags `--families` and `--levels`."""
         default = f" (default {self.families})" if self.families else ""
         yield Flag("families", f"{self.help}{default}", required=self.families is None)
         yield Flag("levels", "levels of each family, comma-separated; by default the family's own")
@@ -468,7 +468,7 @@ class Levels:
     def value(
         self, _field: Parameter, given: GivenFlags, _preset: str
     ) -> tuple[tuple[str, float], ...]:
-        """The pairs, family by family.
+        """Pairs, family by family.
 
         Raises:
             UnknownNameError: no such family.
@@ -482,7 +482,7 @@ class Levels:
     def words(
         self, _field: Parameter, value: Sequence[tuple[str, float]], _preset: str
     ) -> list[str]:
-        """Families and levels that give the same pairs."""
+        """Flags of families and levels that give the same pairs."""
         for pairs in (value, value[1:]) if self.as_is_first else (value,):
             families = list(dict.fromkeys(family for family, _ in pairs))
             levels = [level for family, level in pairs if families and family == families[0]]
@@ -494,7 +494,7 @@ class Levels:
 
 
 def flag_of(field: Parameter) -> str:
-    """The name of a field's own flag.
+    """Name of a field's own flag.
 
     >>> from shuffleproof.core.parameters import Parameter
     >>> flag_of(Parameter("dead_below", float, 0.1, ""))
@@ -504,12 +504,12 @@ def flag_of(field: Parameter) -> str:
 
 
 def syntax_of(field: Parameter) -> FlagSyntax:
-    """How a field is said."""
+    """Flag syntax of a field."""
     return field.flags or OwnFlag()
 
 
 def _reads_as(families: Sequence[str], levels: str | None, pairs: Sequence[Any]) -> bool:
-    """Whether these flags give these pairs; no where a family does not take the levels."""
+    """True if these flags give these pairs; False if a family refuses the levels."""
     from shuffleproof.core.perturb.levels import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
 
     try:

@@ -1,4 +1,4 @@
-"""The studies by name: what each is asked, and the figure or table that it answers."""
+"""Registry of studies by name, with the question of each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,26 +40,26 @@ STUDIES: Mapping[str, type[Question]] = {
         Card,
     )
 }
-"""Of rankers, on a data set's candidate lists."""
+"""Studies of rankers, on a data set's candidate lists."""
 
 COLLECTION_STUDIES: Mapping[str, type[CollectionQuestion]] = {
     question.kind: question for question in (Retrieval, QueryNoise, Sparsity, Growth)
 }
-"""Of retrievers, on a text collection; all but the first are `study retrieval --vary …`."""
+"""Studies of retrievers, on a text collection; all but the first are `study retrieval --vary …`."""
 
 PREFERENCE_STUDIES: Mapping[str, type[ListlessQuestion]] = {
     question.kind: question for question in (PreferenceAggregation,)
 }
-"""Of aggregators, on preferences between pairs."""
+"""Studies of aggregators, on preferences between pairs."""
 
 LISTLESS: Mapping[str, type[ListlessQuestion]] = {**COLLECTION_STUDIES, **PREFERENCE_STUDIES}
-"""Of data that have no candidate lists."""
+"""Studies of data without candidate lists."""
 
 EVERY: Mapping[str, type[Question]] = {**STUDIES, **LISTLESS}
 
 
 def study_kind(recipe: Mapping[str, Any]) -> type[Question]:
-    """The kind of a stored study.
+    """Kind of a stored study.
 
     Raises:
         UsageError: this version has no such kind.
@@ -74,7 +74,7 @@ def study_kind(recipe: Mapping[str, Any]) -> type[Question]:
 
 
 def page_of(kind: str) -> str:
-    """The path of the page that shows studies of a kind.
+    """Path of the page for studies of a kind.
 
     >>> page_of("query-noise"), page_of("card")
     ('retrieval', 'card')
@@ -83,7 +83,7 @@ def page_of(kind: str) -> str:
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word means: also with underscores, and by the name that it has in code.
+    """Kind that a word means: also with underscores, or by its name in code.
 
     >>> kind_of("ranking-degradation"), kind_of("set_size"), kind_of("crad")
     ('initial-ranking', 'set-size', 'crad')
@@ -98,7 +98,7 @@ def kind_of(word: str) -> str:
 
 
 def with_kind(words: Sequence[str]) -> list[str]:
-    """The words behind `study`, the kind that they mean first.
+    """Words after `study`, starting with the kind that they mean.
 
     >>> with_kind(["retrieval", "--json", "--vary", "queries"]), with_kind(["set_size"])
     (['query-noise', '--json'], ['set-size'])

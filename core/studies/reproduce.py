@@ -1,4 +1,4 @@
-"""Anything stored as what would make it again: a command line, or lines of Python."""
+"""Commands and Python code that reproduce a stored study or ranker."""
 
 import re
 import shlex
@@ -18,20 +18,20 @@ from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.user_code import MARK
 
 MODULE = "MODULE"
-"""What stands for the module that registers user code: nothing that is stored names it."""
+"""Placeholder for the module that registers user code, since stored results do not name it."""
 
 SAID_BY_FLAGS = ("initial", "depth", "scores", "queries")
 
 
 def study_command(recipe: Facts, facts: Facts) -> str:
-    """The command that makes a stored study again.
+    """Command that repeats a stored study.
 
     Args:
         recipe: of the study.
         facts: of the study: `data`, `lists`, `preset`.
 
     Raises:
-        UsageError: no flags say it, or no study is of this kind.
+        UsageError: no flags can express it, or the kind is unknown.
 
     >>> recipe = {"kind": "invariance", "rankers": [["dlcm", ""]], "draws": 20, "seed": 1}
     >>> study_command(recipe, {"data": "mine"})
@@ -43,30 +43,30 @@ def study_command(recipe: Facts, facts: Facts) -> str:
 
 
 def study_python(recipe: Facts, facts: Facts) -> str:
-    """The lines of Python that make a stored study again; arguments as the command's."""
+    """Python lines that repeat a stored study; arguments as the command's."""
     if outside_runs.is_of_runs(recipe):
         return outside_runs.runs_python(recipe, facts)
     return python_of(question_of(recipe, facts), facts)
 
 
 def question_of(recipe: Facts, facts: Facts) -> Question:
-    """The question that a stored study has answered.
+    """Question of a stored study.
 
     Raises:
-        UsageError: no study is of this kind, or an old one does not tell.
+        UsageError: the kind is unknown, or an old study lacks a field.
     """
     return study_kind(recipe).of(recipe, facts)
 
 
 def command_of(question: Question, facts: Facts) -> str:
-    """The command that asks a question, flags at their defaults left out.
+    """Command of a question, without default flags.
 
     Args:
-        question: what is asked.
-        facts: what it is asked of: `data`, `lists`, `preset`.
+        question: of any kind.
+        facts: its data: `data`, `lists`, `preset`.
 
     Raises:
-        UsageError: no flags say it.
+        UsageError: no flags can express it.
     """
     facts, preset = question.lists_said(facts), _preset(facts)
     words = ["shuffleproof", "study", *question.command_words()]
@@ -78,7 +78,7 @@ def command_of(question: Question, facts: Facts) -> str:
 
 
 def python_of(question: Question, facts: Facts) -> str:
-    """The lines of Python that ask a question and print what is found."""
+    """Python lines that ask a question and print the result."""
     facts, preset = question.lists_said(facts), _preset(facts)
     differing = {
         field.name: value
@@ -104,7 +104,7 @@ def python_of(question: Question, facts: Facts) -> str:
 
 
 def user_code_in(question: Question) -> list[str]:
-    """The measures, perturbations and rankers of user code that a question names.
+    """Measures, perturbations and rankers of user code in a question.
 
     >>> from shuffleproof.core.studies.kinds.invariance.question import Invariance
     >>> user_code_in(Invariance(("dlcm", "dlcm#0123456789ab")))
@@ -119,7 +119,7 @@ def user_code_in(question: Question) -> list[str]:
 
 
 def _printing(question: Question, expression: str) -> list[str]:
-    """The import of the function that prints what was found; none for one of the result's own."""
+    """Import of the function that prints the result; empty for a method of the result."""
     place = question.place("sections")
     return [
         f"from {place} import {function}"
@@ -128,14 +128,14 @@ def _printing(question: Question, expression: str) -> list[str]:
 
 
 def ranker_command(recipe: Facts, data: str) -> str:
-    """The command that trains a stored ranker again.
+    """Command that trains a stored ranker again.
 
     Args:
         recipe: of the artefact: `ranker`, `lists`.
-        data: what the data set is called now.
+        data: current name of the data set.
 
     Raises:
-        UsageError: no flags say how its lists are made.
+        UsageError: no flags can express its lists.
 
     >>> from shuffleproof.core.rankers import registry
     >>> recipe = {"ranker": registry.spec("dlcm", "small", epochs=3).recipe(), "lists": "all"}
@@ -170,14 +170,14 @@ def ranker_command(recipe: Facts, data: str) -> str:
 
 
 def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> list[str]:
-    """The flags that say how the lists are made, and the preset.
+    """Flags of the lists' recipe, and of the preset.
 
     Args:
         facts: `data`, `lists`, `preset`.
-        initial: the initial rankers of a command that names none.
+        initial: default initial rankers of the command.
 
     Raises:
-        UsageError: no flags say it.
+        UsageError: no flags can express it.
     """
     changed = changed_lists(facts, initial)
     without_flag = sorted(set(changed).difference(SAID_BY_FLAGS))
@@ -193,7 +193,7 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
 
 
 def changed_lists(facts: Facts, initial: tuple[str, ...] = Question.initial) -> dict[str, Any]:
-    """What of the lists' recipe differs from what a command without flags takes."""
+    """Fields of the lists' recipe that differ from the defaults of a command."""
     defaults = asdict(ListRecipe(tuple(f"{name}@{_preset(facts)}" for name in initial)))
     lists = facts.get("lists", defaults)
     recipe = {name: lists.get(name, value) for name, value in defaults.items()}

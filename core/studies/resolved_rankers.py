@@ -1,7 +1,7 @@
-"""A ranker that a study of trained rankers is asked for: what its name means before it is trained.
+"""Properties of a named ranker that a study needs before it is trained.
 
 Names are those of `core.studies.workbench`: a registered ranker, a combination of several, one of
-the store (`name#digits`: trained with other fields, or brought from outside), a file
+the store (`name#digits`: trained with other fields, or external), a file
 (`scores:`, `lightgbm:`, `xgboost:`) or a Python callable.
 """
 
@@ -20,33 +20,33 @@ from shuffleproof.core.rankers.outside import user_rankers
 from shuffleproof.core.studies.workbench import Workbench
 
 FROM = "from"
-"""In a recipe: the ranker is from outside and was named by its file or function."""
+"""Field of a recipe with the file or function of an external ranker."""
 
 
 def is_given(name: RankerName) -> bool:
-    """Whether a ranker is asked as it is: a file, a function, an object that is not fitted."""
+    """True if a ranker is used without training: a file, a function, an object without `fit`."""
     is_object = name.kind is Kind.OBJECT and not user_rankers.is_fitted(str(name))
     return is_object or name.kind in {Kind.FILE, Kind.FUNCTION}
 
 
 def has_no_recipe(name: RankerName) -> bool:
-    """Whether a ranker from outside cannot be trained: given as it is, or brought by its file."""
+    """True if an external ranker cannot be trained: used as given, or imported from a file."""
     return is_given(name) or (name.is_from_outside and name.kind is not Kind.OBJECT)
 
 
 @dataclass(frozen=True)
 class ResolvedRanker:
-    """What a study has to know of a ranker to plan its rows.
+    """Properties of a ranker that a study needs to plan its rows.
 
     Attributes:
-        label: as it was asked for.
-        recipe: what determines it, as plain JSON.
-        stochastic: another seed makes another ranker of it.
-        pointwise: it learns from documents or not at all: how long lists are plays no part.
-        depth: of the lists that a stored one was trained on; None: trained here, or pointwise.
-        rankings: how many initial rankings it reads.
-        reads_order: it reads its documents in the order of the initial ranking.
-        max_length: the longest list that it can score; None: any.
+        label: as the user wrote it.
+        recipe: everything that determines it, as plain JSON.
+        stochastic: True if another seed gives another ranker.
+        pointwise: True if it learns from documents or not at all, so that list sizes do not matter.
+        depth: of the training lists of a stored ranker; None: trained here, or pointwise.
+        rankings: number of initial rankings that it reads.
+        reads_order: True if it reads its documents in the order of the initial ranking.
+        max_length: length of the longest list that it can score; None: any.
     """
 
     label: str
@@ -60,13 +60,13 @@ class ResolvedRanker:
 
 
 def resolve(label: str, workbench: Workbench) -> ResolvedRanker:
-    """What a name means; nothing is trained.
+    """Properties of a ranker by its name; nothing is trained.
 
     Raises:
         UnknownNameError: no such ranker or preset.
         ArtefactError: nothing stored has these digits.
         DataError: a file or callable that cannot be read, or does not fit the test part.
-        UsageError: a combination that cannot be one, or whose stored members learnt from lists of
+        UsageError: an invalid combination, or stored members that learnt from lists of
             different lengths.
     """
     name = RankerName.parse(label)
@@ -95,15 +95,15 @@ def resolve(label: str, workbench: Workbench) -> ResolvedRanker:
 def train_row(
     workbench: Workbench, label: str, changes: Mapping[str, str]
 ) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
-    """The ranker of a row, trained if need be, and what a result notes of it.
+    """Ranker of a row, trained if necessary, and its facts for a result.
 
     Args:
-        workbench: its lists are trained on.
-        label: as `resolve` takes it.
+        workbench: source of the training lists.
+        label: as in `resolve`.
         changes: fields of its recipe that differ, as text.
 
     Returns:
-        The ranker, and `artefact` (its key; empty where it is not stored) with
+        The ranker, and `artefact` (its key; empty if it is not stored) with
         `training_seconds`.
     """
     if is_given(RankerName.parse(label)):
@@ -115,7 +115,7 @@ def train_row(
 
 
 def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
-    """A combination, trained with its members' first seed."""
+    """Combination of members, trained with their first seed."""
     limits = [member.max_length for member in members if member.max_length is not None]
     depths = sorted({member.depth for member in members if member.depth is not None})
     if len(depths) > 1:
@@ -123,6 +123,7 @@ def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> Reso
         raise UsageError(
             f"{label}: its members were trained on lists of {sizes}: name members of one size"
         )
+    # Shuffling removes the dependence on the input order
     is_shuffled = isinstance(RankerName.parse(label).options, ShuffleOptions)
     return ResolvedRanker(
         label,

@@ -1,4 +1,4 @@
-"""What a study found: a cube of per-query values and the frame that says what each slice is."""
+"""Result of a study: a cube of per-query values, and a frame that describes its slices."""
 
 import json
 import re
@@ -37,35 +37,34 @@ SUMMARY = (
     *tables.bounds(),
     tables.QUERIES,
 )
-"""The columns of a summary."""
+"""Columns of a summary."""
 
 
 TIMES = "times.json"
-"""What a clock measured: a file of its own, so that all others are the same bytes wherever and
-however often a study is done."""
+"""File of measured times. Only this file differs when the same study is run again."""
 CLOCKED = ("seconds", "training_seconds")
 OWN_PROCESS = "milliseconds_in_own_process"
-"""The fact of times of rankers that are scored in processes of their own."""
+"""Fact with the times of rankers that score in processes of their own."""
 
 CLOCKED_FACTS = ("training_seconds", "effort", "milliseconds_a_list", OWN_PROCESS)
 
 STORED_FILE = re.compile(rf"\b(?:{'|'.join(FILES)})#(?P<digits>[0-9a-f]+)")
-"""The label of a ranker that was brought as a file."""
+"""Label of a ranker imported from a file."""
 
 AnyResult = TypeVar("AnyResult", bound="StudyResult")
 
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
-    """The stored outcome of a study.
+    """Stored result of a study.
 
     Attributes:
-        recipe: the study's description.
-        trials: one row a trial: ranker, family, level, draw, tau, set_size, seconds.
-        values: per-query values; NaN where a measure's convention drops the query.
-        query_ids: one id a query.
-        facts: what else was noted (proofs, seconds, data set name).
-        files: arrays to be saved beside, by name of a safetensors file; `open` leaves them there.
+        recipe: description of the study.
+        trials: one row per trial: ranker, family, level, draw, tau, set_size, seconds.
+        values: per-query values; NaN where the measure's convention drops the query.
+        query_ids: one id per query.
+        facts: further facts (proofs, seconds, data set name).
+        files: arrays to save with it, by name of a safetensors file; `open` does not load them.
         directory: where it was opened, if it was.
     """
 
@@ -85,7 +84,7 @@ class StudyResult:
         query_ids: Sequence[str],
         facts: Mapping[str, Any],
     ) -> "StudyResult | None":
-        """The result of rows, each its trial and its values [measures, queries]; None of none."""
+        """Result of rows, each its trial and its values [measures, queries]; None without rows."""
         if not rows:
             return None
         trials, values = zip(*rows, strict=True)
@@ -94,27 +93,27 @@ class StudyResult:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures that the study was asked for, as text."""
+        """Requested measures of the study, as text."""
         return tuple(self.recipe["measures"])
 
     @property
     def stored_measures(self) -> tuple[str, ...]:
-        """The measures along the second axis of `values`."""
+        """Measures along the second axis of `values`."""
         return tuple(self.recipe.get("stored", self.recipe["measures"]))
 
     @property
     def points(self) -> list[tuple[str, str, float]]:
-        """Rankers, families and levels that have trials, in their order."""
+        """Rankers, families and levels with trials, in their order."""
         names = (self.trials[column].map(str) for column in ("ranker", "family"))
         levels = self.trials["level"].map(float)
         return list(dict.fromkeys(zip(*names, levels, strict=True)))
 
     def rankers_at(self, family: str, level: int | float) -> list[str]:
-        """The rankers that have trials of a family at a level, in their order."""
+        """Rankers with trials of a family at a level, in their order."""
         return [ranker for ranker, *point in self.points if point == [family, level]]
 
     def __repr__(self) -> str:
-        """What was asked of what, and where it is stored."""
+        """Kind, data, sizes and stored name."""
         place = "" if self.directory is None else f", {self.directory.name}"
         data = f" of {self.facts['data']}" if "data" in self.facts else ""
         sizes = f"{counted(len(self.query_ids), 'query')}, {counted(len(self.trials), 'trial')}"
@@ -135,13 +134,13 @@ class StudyResult:
         level: int | float = 0.0,
         measure: str = "",
     ) -> Any:
-        """A point's value for every query, the mean over the draws; without a point, every value.
+        """Value of a point per query, mean over the draws; without a point, all values.
 
         Args:
-            ranker: its label; None: the frame of `every_value`.
+            ranker: its label; None: return the frame of `every_value`.
             family: of the point.
             level: of the point.
-            measure: one that is stored, or that follows from those.
+            measure: one that is stored, or follows from stored ones.
         """
         if ranker is None:
             return self.every_value()
@@ -150,18 +149,18 @@ class StudyResult:
     def draws(
         self, ranker: str, family: str, level: float, measure: str
     ) -> Float32[np.ndarray, "draws queries"]:
-        """A point's value for every query under each draw."""
+        """Values of a point per draw and query."""
         return self._values(self._rows(ranker, family, level), measure)
 
     def summary(self, measures: Sequence[str] | None = None) -> pd.DataFrame:
-        """The tidy frame: one row a ranker, family, level and measure, with a 95 % interval.
+        """Tidy frame: one row per ranker, family, level and measure, with a 95 % interval.
 
         Args:
-            measures: by default those that the study was asked for; others where what is stored
-                gives them (`core.studies.conventions`).
+            measures: by default the requested ones; others if they follow from stored values
+                (`core.studies.conventions`).
 
-        The mean is over queries, after the mean over draws; the interval is a bootstrap over
-        queries (BCa), the draws held fixed; `tau` is the mean Kendall τ-b that was really left.
+        The mean is over queries, after the mean over draws. The interval is a bootstrap over
+        queries (BCa), with fixed draws. `tau` is the actual mean Kendall τ-b.
         """
         points = self.trials.groupby(["ranker", "family", "level"], sort=False)
         rows = []
@@ -181,8 +180,8 @@ class StudyResult:
         """Write values.npz (compressed), trials, facts, times and files into an empty directory.
 
         Args:
-            directory: where.
-            summary: what is written as such; by default `summary()`.
+            directory: the target.
+            summary: to write instead of `summary()`.
         """
         np.savez_compressed(directory / "values.npz", values=self.values)
         facts = dict(self.facts)
@@ -216,20 +215,20 @@ class StudyResult:
         )
 
     def summary_under(self, measures: Sequence[str] = ()) -> pd.DataFrame:
-        """The summary of these measures; of those asked for as it was stored, where it was."""
+        """Summary of these measures; by default the stored summary, if there is one."""
         if measures or self.directory is None:
             return self.summary(measures or None)
         return stored_summary(self.directory)
 
     def every_value(self, measures: Sequence[str] = ()) -> pd.DataFrame:
-        """The value of every query under every draw: what statistics of one's own begin with.
+        """Values of all queries under all draws, for statistics outside this program.
 
         Args:
-            measures: by default those that the study was asked for.
+            measures: by default the requested ones.
 
         Returns:
-            Columns ranker, family, level, draw, query, measure and value, a row each; NaN where a
-            measure leaves the query out.
+            Columns ranker, family, level, draw, query, measure and value, one row each; NaN where
+            the measure leaves the query out.
         """
         trials = self.trials[["ranker", "family", "level", "draw"]]
         keys = trials.loc[trials.index.repeat(len(self.query_ids))].reset_index(drop=True)
@@ -248,7 +247,7 @@ class StudyResult:
 
     @cached_property
     def _places(self) -> dict[Any, Any]:
-        """The rows of every point."""
+        """Rows of every point."""
         return self.trials.groupby(["ranker", "family", "level"], sort=False).indices
 
     def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
@@ -259,14 +258,14 @@ class StudyResult:
 
 
 def stored_summary(directory: Path) -> pd.DataFrame:
-    """The summary that was written with a stored result; nothing is recomputed."""
+    """Summary that was stored with a result; nothing is recomputed."""
     frame = _frame(directory / "summary.json")
     numbers = ["level", "tau", "set_size", "mean", "low", "high"]
     return frame.astype(dict.fromkeys(numbers, float))  # an undefined mean is null in JSON
 
 
 def _times(directory: Path) -> dict[str, dict[str, Any]]:
-    """What a clock measured; nothing where it stands among the rest, as it once did."""
+    """Measured times; empty for old results, which store them with the other facts."""
     try:
         return json.loads((directory / TIMES).read_text())
     except FileNotFoundError:
@@ -282,6 +281,7 @@ def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str
     defined = values[~np.isnan(values)].astype(np.float64)
     mean = mean_of(Measure.parse(measure), values) if is_measure(measure) else known_mean(values)
     low = high = mean
+    # A bootstrap of equal values has no spread, and BCa divides by it
     if len(defined) > 1 and np.ptp(defined) > 0:
         low, high = bootstrap_interval(
             defined, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
@@ -294,7 +294,7 @@ Values = Float[np.ndarray, " queries"]
 
 
 def known_mean(values: Values) -> float:
-    """The mean over the queries that count; NaN where none does."""
+    """Mean over the queries with a value; NaN without any."""
     defined = values[~np.isnan(values)]
     return float(defined.mean(dtype=np.float64)) if len(defined) else float("nan")
 
@@ -308,15 +308,15 @@ def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
     more: Mapping[str, Any] | None = None,
     gains_first: bool = False,
 ) -> pd.DataFrame:
-    """What became of every query, the most damaged first; those without a value are left out.
+    """Changes of every query, the largest loss first; queries without a value are left out.
 
     Args:
         query_ids: of the queries.
-        before: a column's name, and its values.
-        after: likewise.
-        change: the name of the column of what is after minus what was before.
+        before: name and values of a column.
+        after: name and values of a column.
+        change: name of the column of `after` minus `before`.
         more: other columns.
-        gains_first: the greatest gain first.
+        gains_first: True to sort by the greatest gain.
 
     Returns:
         Columns query, before, after, change and more.
@@ -335,12 +335,13 @@ def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
 def change_by_query(
     query_ids: Sequence[str], before: Values, draws: Float[np.ndarray, "draws queries"]
 ) -> pd.DataFrame:
-    """What the draws of a disturbance did to every query, the most damaged first.
+    """Changes of every query by the draws of a perturbation, the largest loss first.
 
     Returns:
         Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
         draw with the lowest value); queries without a value are left out.
     """
+    # `nanargmin` would fail for queries without any value
     worst = np.where(np.isnan(draws), np.inf, draws).argmin(axis=0)
     mean = draws.mean(axis=0, dtype=np.float64)
     return by_query(
@@ -355,13 +356,13 @@ def most_damaged(
     *,
     every: bool = False,
 ) -> pd.DataFrame:
-    """The changes as a frame, rows by their mean, rising; rows without any value are left out.
+    """Changes as a frame, rows sorted by their mean, rising; rows without values are left out.
 
     Args:
-        before: what is compared with, by query.
-        after: of every query, by column.
+        before: values to compare with, by query.
+        after: values by column and query.
         query_ids: of the queries; the frame's index.
-        every: rows without any value are there too, last.
+        every: True to include rows without values, last.
 
     >>> before, after = np.float32([0.5, 0.5, np.nan]), np.float32([0.75, 0.25, np.nan])
     >>> most_damaged(before, {240: after}, ["a", "b", "c"]).to_dict("index")
@@ -375,11 +376,11 @@ def most_damaged(
 
 
 def _learn_file_names(study: str, artefacts: Path) -> None:
-    """Learn what the files are called of rankers that a study names by digits.
+    """Register the file names of imported rankers that a study names by digits.
 
     Args:
-        study: its description.
-        artefacts: the folder where it lies with its rankers; one that is gone keeps its digits.
+        study: its description, as text.
+        artefacts: folder of the study and its rankers; a missing ranker remains as digits.
     """
     for digits in set(STORED_FILE.findall(study)):
         for manifest in artefacts.glob(f"ranker-{digits[:SHOWN_DIGITS]}*/{MANIFEST}"):

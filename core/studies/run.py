@@ -1,4 +1,4 @@
-"""Running a study: trial after trial, each stored as it finishes and never done twice."""
+"""Runner of studies: trial after trial; each is stored when it finishes and never repeated."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -24,24 +24,24 @@ from shuffleproof.core.studies.study import CellResult, Study, Trial, TrialRecor
 
 Scores = Float32[np.ndarray, " _"]
 Answers = Callable[[JudgedLists, Scores, JudgedLists, Scores], Float32[np.ndarray, "facts lists"]]
-"""What became of the answer: (base, its scores, variant, its scores) → further rows of values."""
+"""Changes of a ranking: (base, its scores, variant, its scores) → further rows of values."""
 
 
 def measured_by(measures: Sequence[Measure], answers: Answers | None = None) -> "MeasureTrial":
-    """The study's step: score the variants, evaluate every measure for every query.
+    """Step of a study: score the variants, evaluate every measure for every query.
 
-    It remembers each ranker's scores of the base lists, so make a new one for every study.
+    It caches each ranker's scores of the base lists, so create a new one for every study.
 
     Args:
         measures: of the study.
-        answers: gives further values of every query.
+        answers: computes further values of every query.
     """
     known: dict[tuple[int, int], tuple[ScoreCache, Noise]] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        """Values [measures, queries] of each variant, and facts on carried-over scores."""
         key = (id(ranker), id(base))
         if key not in known:
             carrier = ScoreCache(ranker, base)
@@ -64,7 +64,7 @@ def values_of(
     variants: Sequence[JudgedLists],
     scores: Sequence[Scores],
 ) -> list[Any]:
-    """Values [measures, queries] of each variant; together where they share the base's data."""
+    """Values [measures, queries] of each variant; in one batch if all share the base's data."""
     if all(variant.dataset is base.dataset for variant in variants):
         runs = [
             (variant.lists, variant_scores)
@@ -84,7 +84,7 @@ def with_answers(
     variants: Sequence[JudgedLists],
     after: Sequence[Scores],
 ) -> list[Any]:
-    """The values of each variant, and below them what became of its answer."""
+    """Values of each variant, followed by the changes of its ranking."""
     return [
         np.concatenate([variant_values, answers(*before, variant, scores)])
         for variant_values, variant, scores in zip(values, variants, after, strict=True)
@@ -92,14 +92,14 @@ def with_answers(
 
 
 class Point:
-    """The variants of one perturbation at one level, made when they are asked for.
+    """Variants of one perturbation at one level, created on demand.
 
-    Those over the base's own data set are kept for the next ranker; those that bring a data set
-    of their own are drawn again, so that one of them is in memory at a time.
+    Variants with the base's own data set are cached for the next ranker. Variants with another data
+    set are drawn again, so that only one of them is in memory at a time.
 
     Args:
         change: the perturbation.
-        base: the lists as they are.
+        base: the unperturbed lists.
         seed: master seed of the draws.
     """
 
@@ -109,7 +109,7 @@ class Point:
         self._kept: dict[int, tuple[JudgedLists, float]] = {}
 
     def variant(self, draw: int) -> tuple[JudgedLists, float]:
-        """The lists that a draw makes, and the mean Kendall τ that it leaves."""
+        """Lists of a draw, and the mean Kendall τ to the original."""
         if draw in self._kept:
             return self._kept[draw]
         names = (self.change.family, float(self.change.level), draw)
@@ -135,21 +135,21 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
     made: MakePerturbation = perturbation,
     facts: Mapping[str, Any] | None = None,
 ) -> Generator[Progress, None, StudyResult]:
-    """Run what is not stored yet; yields after every ranker and level, returns the result.
+    """Run the trials that are not stored; yields after every ranker and level.
 
     Args:
-        study: the plan's source.
-        base: the lists as they are.
+        study: source of the plan.
+        base: the unperturbed lists.
         rankers: a ranker for every label in `study.rankers`.
-        records: where finished trials are kept.
+        records: store of finished trials.
         measured: (ranker, base, variants) → per-query values [measures, queries] of each variant
-            and facts about how they were obtained.
-        made: (family, level) → perturbation; attacks on a ranker of the study need their own.
+            and facts about their computation.
+        made: (family, level) → perturbation; attacks on a ranker of the study need another one.
         facts: of the result.
 
     Raises:
-        UsageError: no perturbation, a family that changes no input, or one that the lists cannot
-            take.
+        UsageError: no perturbation, a family that changes no input, or one that does not fit the
+            lists.
     """
     trials = plan(study)
     by_digest: dict[str, CellResult] = {}
@@ -188,7 +188,7 @@ def _point(study: Study, base: JudgedLists, change: Perturbation) -> Point:
 
 
 def _mean_defined(tau: Float64[np.ndarray, " lists"]) -> float:
-    """The mean over the lists that have a τ at all; 1 where none has (nothing can move)."""
+    """Mean over the lists with a defined τ; 1 without any (nothing can move)."""
     defined = tau[~np.isnan(tau)]
     return float(defined.mean()) if len(defined) else 1.0
 
@@ -200,7 +200,8 @@ def _measured_trials(
     point: Point,
     measured: MeasureTrial,
 ) -> Iterator[tuple[Trial, dict[str, Any], np.ndarray]]:
-    """The missing trials of a ranker at a point, scored together where they share a data set."""
+    """Missing trials of a ranker at a point, scored in one batch if they share a data set."""
+    # Variants with their own data set are scored one at a time, to save memory
     for trials in [[trial] for trial in missing] if point.alone else [missing]:
         start = time.perf_counter()
         variants = [point.variant(trial.draw) for trial in trials]
@@ -212,5 +213,5 @@ def _measured_trials(
 
 
 def query_ids_of(base: JudgedLists) -> tuple[str, ...]:
-    """The id of every list's query."""
+    """Ids of the lists' queries."""
     return tuple(base.dataset.query_ids[query] for query in base.lists.queries)

@@ -1,7 +1,7 @@
-"""What a study says, in order: sentences, conventions, pictures, tables.
+"""Sections of a result, in display order: sentences, conventions, pictures, tables.
 
-The terminal, the files of its tables and the report walk them; the pages show the same, each where
-what is chosen leads to it.
+The terminal, table files and the report show them in order; the pages place each section at the
+matching selection.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 
 STOPPED = "stopped"
-"""The fact of a result whose time was up: seconds, trials done, and of how many."""
+"""Fact of a result that reached its time limit: seconds, finished trials, and all trials."""
 
 LOSS, MEAN = "loss", "mean"
-"""What curves show: the loss from the lists as they are, or the measure itself."""
+"""Values of curves: the loss from the unperturbed lists, or the measure itself."""
 
 UNDEFINED = "Under this convention the means are undefined: some queries have no relevant document."
-"""The finding, where that is all there is to say."""
+"""The only finding in that case."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Something in words; nothing is shown of an empty one."""
+    """Section of words; an empty one is not shown."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Headline(Text):
-    """The answer in one sentence of at most 25 words.
+    """Answer in one sentence of at most 25 words.
 
     Attributes:
-        tier: what becomes of the ranker that loses most, a name of `core.studies.headline.TIERS`;
-            empty where nothing was disturbed.
-        why: what the tier means, for who asks.
-        label: of the chip that shows the tier; empty: the tier's own name.
+        tier: of the ranker that loses most, a name of `core.studies.headline.TIERS`; empty without
+            perturbations.
+        why: meaning of the tier, for details.
+        label: short text of the tier; empty: the tier's own name.
     """
 
     tier: str = ""
@@ -51,27 +51,27 @@ class Headline(Text):
 
 
 class Finding(Text):
-    """What the numbers amount to."""
+    """Sentence that sums up the numbers."""
 
 
 class Convention(Text):
-    """What the numbers are: measure, queries, draws."""
+    """Convention of the numbers: measure, queries, draws."""
 
     @classmethod
     def of(cls, measure: str, queries: int, *more: str) -> "Convention":
-        """The measure's convention, the number of queries and what else there is to say."""
+        """Measure's convention, number of queries, and further remarks."""
         parts = [Measure.parse(measure).convention(), f"N = {counted(queries, 'query')}", *more]
         return cls(" · ".join(parts))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that the dashboard draws.
+    """Picture that the dashboard draws.
 
     Attributes:
         name: of `shuffleproof.app.pictures.PICTURES`.
-        facts: what it is drawn from, or what gives that: only who draws it waits for it.
-        tables: the same in numbers, where nothing can be drawn; none: another table says them.
+        facts: arguments of the drawing function, or a function that computes them on demand.
+        tables: the same numbers for media without pictures; empty: another table has them.
         title: short label among the pictures of one page; empty: the page draws it below the first.
     """
 
@@ -82,13 +82,13 @@ class Picture:
 
     @property
     def complete(self) -> "Picture":
-        """The same with its facts there."""
+        """Copy with computed facts."""
         return replace(self, facts=self.facts()) if callable(self.facts) else self
 
 
 @dataclass(frozen=True)
 class Details:
-    """What a sentence rests on, for who asks: a line each."""
+    """Evidence for a sentence, one line each, shown on demand."""
 
     title: str
     lines: Sequence[str]
@@ -96,15 +96,15 @@ class Details:
 
 @dataclass(frozen=True)
 class View:
-    """How a study is to be shown, where it is not as it was asked for.
+    """Options to show a study, if they differ from the defaults.
 
     Attributes:
-        measures: of the tables; none: those of the study.
-        digits: decimals.
-        baselines: what rows of a benchmark are marked against; none: the initial ranking.
+        measures: of the tables; empty: those of the study.
+        digits: number of decimals.
+        baselines: of the marks of a benchmark; None: the initial ranking.
         test: a name of `core.studies.kinds.benchmark.table.TESTS`.
-        family: that headline and sections are about; empty: all, of a figure its first.
-        rankers: that the headline compares; none: all but the initial ranking.
+        family: of headline and sections; empty: all, or the first one of a figure.
+        rankers: to compare in the headline; empty: all but the initial ranking.
     """
 
     measures: Sequence[str] = ()
@@ -115,12 +115,12 @@ class View:
     rankers: Sequence[str] = ()
 
     def compared_labels(self, labels: Iterable[str]) -> list[str]:
-        """The rankers of a study that its headline compares."""
+        """Rankers that the headline compares."""
         selected = [label for label in labels if not self.rankers or label in self.rankers]
         return [label for label in selected if label != INITIAL] or selected
 
     def measure(self, result: "StudyResult") -> str:
-        """The first measure of the tables."""
+        """First measure of the tables."""
         return str([*self.measures, *result.measures][0])
 
 
@@ -128,7 +128,7 @@ Section = Headline | Finding | Convention | Picture | Details | Table
 
 
 def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
-    """The tables that a reader sees at once: those of pictures among them, folded ones not."""
+    """Tables that are shown at once: also those of pictures, but no folded ones."""
     for section in sections:
         if isinstance(section, Picture):
             yield from section.tables
@@ -137,7 +137,7 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
 
 
 def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
-    """Everything that a study says: the headline, what it is of where that is not all, the rest."""
+    """All sections of a result: headline, limits of an incomplete result, the rest."""
     yield telling.headline(result, view)
     yield from map(Convention, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
@@ -146,7 +146,7 @@ def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) ->
 
 
 def _with_display_names(section: Section, labels: Sequence[str]) -> Section:
-    """A section whose sentences and headings call rankers by their names, no two alike."""
+    """Section whose texts use the unique display names of rankers."""
     if isinstance(section, Text):
         return replace(section, text=with_display_names(section.text, labels))
     if isinstance(section, Details):
@@ -158,7 +158,7 @@ def _with_display_names(section: Section, labels: Sequence[str]) -> Section:
 
 
 def limits(facts: Mapping[str, Any]) -> list[str]:
-    """What of a study is not there, in sentences: further queries, trials after its time was up.
+    """Sentences on missing parts of a result: further queries, trials after the time limit.
 
     >>> limits({"queries": 100, "of_queries": 784})
     ['Of 784 test queries the first 100.']
@@ -180,16 +180,16 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
 
 
 class SectionsModule(Protocol):
-    """The module `sections` of a kind: headline, sections for people, answer in JSON."""
+    """Protocol of the module `sections` of a kind: headline, sections, answer in JSON."""
 
     def headline(self, result: "StudyResult", view: View, /) -> Headline:
-        """The answer in one sentence."""
+        """Answer in one sentence."""
         ...
 
     def sections(self, result: "StudyResult", view: View, /) -> Iterator[Section]:
-        """What is said below it, in order."""
+        """Sections below the headline, in display order."""
         ...
 
     def answer(self, result: "StudyResult", view: View, /) -> dict[str, Any]:
-        """What its command answers in JSON, beside the study's key and its summary."""
+        """Answer of the command in JSON, without the study's key and its summary."""
         ...

@@ -1,4 +1,4 @@
-"""What a study is: a frozen description, and the pure plan of trials that follows from it."""
+"""Frozen description of a study, and the pure plan of trials that follows from it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,27 +27,27 @@ AnyPlan = TypeVar("AnyPlan")
 
 
 class DescribedPlan:
-    """What every plan derives from: a frozen dataclass whose recipe follows from its fields.
+    """Base class of plans: a frozen dataclass whose recipe follows from its fields.
 
-    What is the same in all plans of a kind (`kind`, often `measures`) is a field with
-    `init=False`: it is written with the others, and not read.
+    Values that are equal in all plans of a kind (`kind`, often `measures`) are fields with
+    `init=False`: they are written with the others, but not read.
     """
 
     def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
+        """Description as plain JSON values."""
         return recipe_of(self)
 
     @classmethod
     def of(cls: type[AnyPlan], recipe: Mapping[str, Any]) -> AnyPlan:  # noqa: PYI019 (checked at run time, where Self means nothing)
-        """The plan whose `recipe()` this is."""
+        """Plan of a `recipe()`."""
         return plan_of(cls, recipe)
 
 
 def recipe_of(plan: Any) -> dict[str, Any]:
-    """A frozen dataclass as plain JSON values, in the order of its fields.
+    """Frozen dataclass as plain JSON values, in the order of its fields.
 
-    Tuples become lists, dataclasses mappings; a field that is empty by default is left out while
-    it is empty, so that recipes from before it was there keep their keys.
+    Tuples become lists, dataclasses mappings. A field that is empty by default is left out while it
+    is empty, so that recipes from before that field have the same keys.
 
     >>> from shuffleproof.core.studies.study import Study
     >>> study = Study("card", (("a", "1"),), "l", (), (("cut", 1.0),), ("RR",), draws=2, seed=0)
@@ -62,16 +62,16 @@ def recipe_of(plan: Any) -> dict[str, Any]:
 
 
 def plan_of(cls: type[AnyPlan], recipe: Mapping[str, Any]) -> AnyPlan:
-    """The frozen dataclass that `recipe_of` wrote, its values as the fields' types want them.
+    """Frozen dataclass of a recipe by `recipe_of`, with values of the fields' types.
 
     Args:
         cls: the dataclass.
-        recipe: plain JSON values; names that are no fields are passed over.
+        recipe: plain JSON values; other names are ignored.
 
     Raises:
         LookupError: a field without default is missing.
-        TypeError: a value is not of its field's shape.
-        ValueError: a pair is none.
+        TypeError: a value has the wrong shape for its field.
+        ValueError: a pair is malformed.
     """
     types, init_fields = _types(cls), (field for field in fields(cls) if field.init)  # type: ignore[arg-type]
     values = {
@@ -98,7 +98,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_type(kind: Any, value: Any) -> Any:
-    """A plain value as a field's type wants it; what is plain already is passed on."""
+    """Plain value converted to a field's type; plain types do not change."""
     if get_origin(kind) in {Union, UnionType}:
         option = next(choice for choice in get_args(kind) if choice is not NoneType)
         return None if value is None else _of_type(option, value)
@@ -115,11 +115,11 @@ def _of_type(kind: Any, value: Any) -> Any:
 
 
 CellResult = tuple[dict[str, Any], dict[str, np.ndarray]]
-"""A record: plain facts, and arrays by name."""
+"""Record: plain facts, and arrays by name."""
 
 
 def as_stored(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts as a record gives them back, so that a result is the same before and after.
+    """Facts as they are read back from a record, so that both results are equal.
 
     >>> as_stored({"tau": 1.0, "set_size": (2, 3)})
     {'set_size': [2, 3], 'tau': 1.0}
@@ -129,48 +129,48 @@ def as_stored(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 @runtime_checkable
 class TrialRecords(Protocol):
-    """Where finished trials are kept: `core.store.records.Records`, or a process's memory."""
+    """Store of finished trials: `core.store.records.Records`, or the process's memory."""
 
     def get(self, digest: str) -> CellResult | None:
-        """A record's facts and arrays, or None."""
+        """Facts and arrays of a record, or None."""
 
     def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Keep a record."""
+        """Store a record."""
 
 
 class Memory(dict[str, CellResult]):
-    """Records that live as long as the process: for rankers whose identity no digest tells."""
+    """Records in memory only, for rankers without a digest."""
 
     def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Keep a record."""
+        """Store a record."""
         self[digest] = (meta, arrays)
 
 
 @runtime_checkable
 class Plan(Protocol):
-    """What a study of any kind is: a description from which its records and its result follow."""
+    """Plan of any kind of study: a description that determines its records and its result."""
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, in plain JSON values; `kind` names the study."""
 
     def digests(self, lists: int, /) -> Sequence[str]:
-        """The keys of its records, on so many lists."""
+        """Keys of its records, for `lists` lists."""
 
     def assemble(
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The result that the records found so far make; None before its first row is whole."""
+        """Result of the records so far; None before the first complete row."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One ranker, one perturbation at one level, one draw; its result depends on nothing else.
+    """One ranker, one perturbation at one level, one draw; these determine its result.
 
     Attributes:
         ranker: label of the ranker in the study.
         family: perturbation family.
         level: strength in the family's unit.
-        draw: which random draw, from 0; rankers share the draws, so that they compare in pairs.
+        draw: index of the random draw, from 0; rankers share the draws for paired comparisons.
     """
 
     ranker: str
@@ -181,20 +181,20 @@ class Trial:
 
 @dataclass(frozen=True)
 class Study(DescribedPlan):
-    """A study's full description; equal descriptions give equal results.
+    """Full description of a study; equal descriptions give equal results.
 
     Attributes:
-        kind: the registry's name of the study ("initial-ranking", "invariance").
-        rankers: (label, digest) of every ranker: the label names it on screen, the digest of its
-            artefact decides what it computes.
+        kind: name in the registry ("initial-ranking", "invariance").
+        rankers: (label, digest) of every ranker: the label is displayed, the digest of its
+            artefact determines its scores.
         lists: digest of the candidate lists (data set, initial rankers, depth).
-        initial: the initial rankers' names, for people.
-        perturbations: (family, level) pairs, in the order to be run.
-        measures: measures as text, each parseable: what the study is asked for.
-        draws: random draws a perturbation.
+        initial: names of the initial rankers, for display.
+        perturbations: (family, level) pairs, in running order.
+        measures: requested measures, as text that can be parsed.
+        draws: number of random draws per perturbation.
         seed: master seed of all draws.
-        stored: measures whose values are kept for every query, when they are more or others than
-            `measures`; see `core.studies.conventions`.
+        stored: measures whose per-query values are stored, if they differ from `measures`; see
+            `core.studies.conventions`.
     """
 
     kind: str
@@ -208,16 +208,16 @@ class Study(DescribedPlan):
     stored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a study that draws nothing."""
+        """Refuse a study without draws."""
         counted_draws(self.draws)
 
     @property
     def stored_measures(self) -> tuple[str, ...]:
-        """The measures along the second axis of the values."""
+        """Measures along the second axis of the values."""
         return self.stored or self.measures
 
     def digest_of(self, trial: Trial) -> str:
-        """The key under which a trial's values are stored; other trials do not enter it."""
+        """Key of a trial's stored values; it does not depend on other trials."""
         facts = {
             "kind": self.kind,
             "ranker": dict(self.rankers)[trial.ranker],
@@ -231,13 +231,13 @@ class Study(DescribedPlan):
         return key_of("trial", facts).digest
 
     def digests(self, _lists: int, /) -> list[str]:
-        """The keys of its trials, whatever the lists."""
+        """Keys of its trials; they do not depend on the number of lists."""
         return [self.digest_of(trial) for trial in plan(self)]
 
     def assemble(
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The trials that are finished; None before the first."""
+        """Result of the finished trials; None before the first."""
         rows = []
         for trial in plan(self):
             record = finished.get(self.digest_of(trial))
@@ -248,7 +248,7 @@ class Study(DescribedPlan):
 
 
 def counted_draws(draws: int) -> None:
-    """Refuse a number of random draws that is none.
+    """Refuse an invalid number of random draws.
 
     Raises:
         ParameterError: not a whole number of at least 1.
@@ -258,7 +258,7 @@ def counted_draws(draws: int) -> None:
 
 
 def plan(study: Study) -> tuple[Trial, ...]:
-    """All trials, in the order in which they are run: first results of every ranker early.
+    """All trials in running order, so that every ranker has results early.
 
     >>> study = Study("initial-ranking", (("a", "1"), ("b", "2")), "lists", ("random",),
     ...               (("transpositions", 0.0), ("transpositions", 5.0)), ("NDCG@10",), 2, 0)

@@ -1,4 +1,4 @@
-"""Tables as text: LaTeX, Markdown, HTML, aligned columns; and as CSV, Parquet and JSON, exact."""
+"""Tables as text (LaTeX, Markdown, HTML, aligned columns), and exact as CSV, Parquet and JSON."""
 
 import html as markup
 import io
@@ -30,7 +30,7 @@ from shuffleproof.core.studies.tables import (
 from shuffleproof.core.words import MISSING, number, one_line
 
 WIDTH = 120
-"""Letters of a line; a table that needs more is turned, a line a column."""
+"""Letters of a line; a wider table is transposed."""
 
 LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
@@ -45,12 +45,12 @@ MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """Texts of a table.
+    """Texts of a table's cells.
 
     Attributes:
         heads: of the columns.
-        rows: cells; a heading of rows is a row with a text in its first cell alone.
-        numeric: whether a column holds numbers.
+        rows: cells; a heading of rows is a row with a text only in its first cell.
+        numeric: True for columns of numbers.
     """
 
     heads: list[str]
@@ -59,7 +59,7 @@ class PrintedTable:
 
 
 def text_of(value: Any, column: Column, digits: int = DIGITS) -> str:
-    """A cell as people read it.
+    """Text of a cell.
 
     >>> text_of(-0.25, Column("loss", "Loss", "+f"), 2), text_of(True, Column("best", "Best", FLAG))
     ('−0.25', 'yes')
@@ -74,12 +74,12 @@ def text_of(value: Any, column: Column, digits: int = DIGITS) -> str:
 
 
 def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> PrintedTable:
-    """The texts of a table.
+    """Texts of a table's cells.
 
     Args:
-        table: what is printed.
-        digits: decimals.
-        names: whether rankers have their names for people; else those that commands take.
+        table: the table to print.
+        digits: number of decimals.
+        names: True for display names of rankers; False for the names of commands.
     """
     columns = table.columns
     frame = (of_people if names else with_file_names)(table.frame, columns)
@@ -98,7 +98,7 @@ def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> Pr
 
 
 def latex(table: Table, digits: int = DIGITS) -> str:
-    """The table in LaTeX, with caption, label and notes below.
+    """Table in LaTeX, with caption, label and notes below.
 
     It needs the packages booktabs and siunitx, whose `S` columns align numbers.
     """
@@ -129,7 +129,7 @@ def latex(table: Table, digits: int = DIGITS) -> str:
 
 
 def markdown(table: Table, digits: int = DIGITS) -> str:
-    """The table in Markdown, its notes below it."""
+    """Table in Markdown, with its notes below."""
     text = print_table(table, digits)
     lines = [[head.translate(MARKDOWN) for head in text.heads]]
     lines.append(["--:" if right else ":--" for right in text.numeric])
@@ -140,7 +140,7 @@ def markdown(table: Table, digits: int = DIGITS) -> str:
 
 
 def html(table: Table, digits: int = DIGITS) -> str:
-    """The table in HTML, its notes below it."""
+    """Table in HTML, with its notes below."""
     text = print_table(table, digits)
     heads = "".join(f"<th>{markup.escape(head)}</th>" for head in text.heads)
     rows = [f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in text.rows]
@@ -150,7 +150,7 @@ def html(table: Table, digits: int = DIGITS) -> str:
 
 
 def terminal(table: Table, digits: int = DIGITS) -> str:
-    r"""The table in aligned columns, its notes below it; a wide one is turned.
+    r"""Table in aligned columns, with its notes below; a wide one is transposed.
 
     >>> frame = pd.DataFrame({"ranker": ["mart"], "mean": [0.25]})
     >>> print(terminal(Table(frame, (Column("ranker", ""), Column("mean", "NDCG", "f")), "")))
@@ -160,6 +160,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
     text = print_table(table, digits, names=False)
     heads, rows, numeric = text.heads, [list(map(str, row)) for row in text.rows], text.numeric
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    # Transposing helps only if there are fewer rows than columns
     if sum(widths) + 2 * len(widths) > (width() or WIDTH) and len(rows) < len(widths):
         heads, *rows = map(list, zip(heads, *rows, strict=True))
         if all(numeric[1:]):  # levels, which the head of the names does not name
@@ -170,18 +171,18 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
 EXACT = ("csv", "parquet", "json")
-"""Endings of files of tables: for people, with labels and decimals; for machines, exact."""
+"""File types of tables: WRITERS for reading, with labels and decimals; EXACT for programs."""
 
 
 def table_bytes(table: Table, ending: str, digits: int = DIGITS) -> bytes:
-    """A table as the bytes of a file: csv, parquet, json (exact), tex, md (for people)."""
+    """Bytes of a table file: csv, parquet, json (exact), tex, md (for reading)."""
     if ending in WRITERS:
         return WRITERS[ending](table, digits).encode()
     return exact(table.frame, ending)
 
 
 def exact(frame: pd.DataFrame, ending: str) -> bytes:
-    """A frame as the bytes of a file, nothing rounded: csv, parquet, json (a record a row)."""
+    """Bytes of a frame's file, without rounding: csv, parquet, json (a record per row)."""
     if ending == "csv":
         return csv(frame).encode()
     if ending == "json":
@@ -192,12 +193,12 @@ def exact(frame: pd.DataFrame, ending: str) -> bytes:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame's rows as plain dictionaries."""
+    """Rows of a frame as plain dictionaries."""
     return [finite(row) for row in frame.to_dict("records")]
 
 
 def terminal_text(sections: Iterable[Section], digits: int = DIGITS) -> str:
-    """What a study says, for the terminal: a picture's numbers stand where it would."""
+    """Sections of a result as text for the terminal; tables replace pictures."""
     parts: list[str] = []
     for section in sections:
         if isinstance(section, Table | Picture):
@@ -217,7 +218,7 @@ def _cell(value: Any, column: Column, digits: int) -> Cell:
 
 
 def _latex(cell: Cell, numeric: bool) -> str:  # noqa: FBT001
-    """A cell; in an `S` column what is no number stands in braces, and so do marks and ± sd."""
+    """LaTeX cell; in an `S` column, text, marks and ± sd are put in braces."""
     value = cell.text.replace("−", "-").replace(",", "")
     text = value if numeric and NUMBER.fullmatch(value) else cell.text.translate(LATEX)
     tail = rf"$^{{\mathrm{{{cell.marks}}}}}$" if cell.marks else ""

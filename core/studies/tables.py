@@ -1,4 +1,4 @@
-"""Tables whose columns are declared once: for pages, terminal, files and report alike."""
+"""Tables whose columns are declared once, for pages, terminal, files and report."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +15,15 @@ from shuffleproof.core.rankers.name import (
 )
 
 DIGITS = 3
-"""Decimals where nobody asks for others."""
+"""Default number of decimals."""
 
 VALUE, CHANGE = "f", "+f"
-"""With the decimals that are asked for; the second with its sign."""
+"""Formats with the requested number of decimals; the second one with a sign."""
 
 TEXT, FLAG, NAME = "", "yes", "name"
 TAU, EFFECT, P, SHARE = ".2f", "+.2f", ".2g", ".1%"
 COUNT, LEVEL, SHORT = ",.0f", "g", ".3g"
-"""How numbers are written, as Python's `format` takes it; of texts nothing is changed."""
+"""Format specifications of numbers for Python's `format`; texts are not changed."""
 
 BOOTSTRAP = "95 % interval over queries (BCa)."
 HOLM = "Paired t, adjusted by Holm."
@@ -31,14 +31,14 @@ HOLM = "Paired t, adjusted by Holm."
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
+    """Column of a table.
 
     Attributes:
-        key: its name in the frame, and in CSV, Parquet and JSON.
-        label: what people read; without one the key.
-        format: VALUE, CHANGE, TEXT, FLAG, NAME (labels of rankers), or how Python's `format` writes
-            its numbers.
-        help: what it is.
+        key: name in the frame, and in CSV, Parquet and JSON.
+        label: displayed heading.
+        format: VALUE, CHANGE, TEXT, FLAG, NAME (labels of rankers), or a format specification of
+            Python for its numbers.
+        help: description.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Column:
     help: str = ""
 
     def spec(self, digits: int = DIGITS) -> str:
-        """How `format` writes its numbers.
+        """Format specification of its numbers.
 
         >>> Column("loss", "Loss", CHANGE).spec(4), Column("p", "p", P).spec(4)
         ('+.4f', '.2g')
@@ -66,18 +66,18 @@ QUERIES = Column("n", "N", COUNT, "Queries that count.")
 def bounds(
     low: str = "low", high: str = "high", spec: str = VALUE, words: str = BOOTSTRAP
 ) -> tuple[Column, Column]:
-    """The two columns of an interval."""
+    """Columns of an interval."""
     return Column(low, "from", spec, words), Column(high, "to", spec, words)
 
 
 def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
-    """A frame with the names of rankers where it has their labels."""
+    """Frame with display names instead of labels of rankers."""
     labelled = [column.key for column in columns if column.format == NAME]
     return frame.assign(**{key: _labels_as_names(frame[key]) for key in labelled})
 
 
 def with_file_names(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
-    """A frame with labels of rankers as commands take them, behind one from a file what it is.
+    """Frame with labels of rankers as in commands, followed by the file name of imported ones.
 
     >>> from shuffleproof.core.rankers.name import remember_file_name
     >>> remember_file_name("77b0c2", "my scores.txt")
@@ -102,18 +102,18 @@ def _labels_as_names(labels: pd.Series) -> pd.Series:
 
 
 def keys(columns: Iterable[Column]) -> list[str]:
-    """The names of columns in a frame."""
+    """Names of columns in a frame."""
     return [column.key for column in columns]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that carries more than a text.
+    """Cell with more than a text.
 
     Attributes:
-        text: what stands in it.
-        best: whether no other is better.
-        marks: what it is marked with.
+        text: of the cell.
+        best: True if no other cell is better.
+        marks: significance marks.
         spread: `± sd`, or empty.
     """
 
@@ -123,21 +123,21 @@ class Cell:
     spread: str = ""
 
     def __str__(self) -> str:
-        """All of it, in plain letters."""
+        """Text, best and marks in plain letters."""
         return " ".join(filter(None, [self.text + "*" * self.best, self.marks, self.spread]))
 
 
 @dataclass(frozen=True)
 class Table:
-    """A frame whose columns are declared, every one of them.
+    """Frame with a declaration of every column.
 
     Attributes:
         frame: the exact values.
-        columns: of the frame, in the order in which people read them.
-        title: what it shows.
-        notes: what stands under it.
-        groups: the heading that each row stands under; none: there are no headings.
-        folded: whether it is shown to who asks.
+        columns: of the frame, in display order.
+        title: of the table.
+        notes: lines below the table.
+        groups: heading of each row; empty: no headings.
+        folded: True if it is only shown on demand.
     """
 
     frame: pd.DataFrame
@@ -148,10 +148,10 @@ class Table:
     folded: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a frame and columns that do not belong together.
+        """Refuse a frame with other columns than the declared ones.
 
         Raises:
-            ValueError: a column that is declared nowhere, or that is declared and not there.
+            ValueError: a column is not declared, or is declared but missing.
         """
         declared, present = set(keys(self.columns)), set(map(str, self.frame.columns))
         if declared != present:
@@ -161,15 +161,15 @@ class Table:
             )
 
     def without(self, *names: str) -> "Table":
-        """The table without columns, those that it does not have included."""
+        """Table without some columns; names that it lacks are ignored."""
         columns = [column for column in self.columns if column.key not in names]
         return replace(self, frame=self.frame[keys(columns)], columns=columns)
 
     @property
     def with_display_names(self) -> "Table":
-        """The table as people read it: by the names of rankers in headings, titles and notes.
+        """Table with display names of rankers in headings, title and notes.
 
-        Cells keep the labels, which commands take; who shows them shows `display_names`.
+        Cells keep the labels, which commands accept; displays convert them by `display_names`.
         """
         columns = [
             replace(column, label=with_display_names(column.label)) for column in self.columns
@@ -181,16 +181,16 @@ class Table:
 def wide_table(
     frame: pd.DataFrame, rows: Sequence[Column], across: str, value: Column, title: str
 ) -> Table:
-    """A long frame as a table with a column for each of one column's values.
+    """Table with a column for each value of one column of a long frame.
 
     Args:
-        frame: a row a value.
-        rows: what tells rows apart.
+        frame: one row per value.
+        rows: columns that identify the rows.
         across: the column whose values become columns.
-        value: what stands in the cells.
-        title: what it shows.
+        value: column of the cells.
+        title: of the table.
     """
-    is_single = len(rows) == 1  # of several a pivot would make every combination
+    is_single = len(rows) == 1  # a pivot of several columns would add every combination
     pivoted = frame.pivot_table(value.key, keys(rows), across, sort=False, dropna=not is_single)
     columns = [
         Column(str(name), f"{name:g}" if isinstance(name, int | float) else str(name), value.format)
@@ -201,13 +201,13 @@ def wide_table(
 
 
 def levels(frame: pd.DataFrame, title: str, spec: str = VALUE, *, left: bool = True) -> Table:
-    """A summary of one family and measure: rankers × levels.
+    """Summary of one family and measure: rankers × levels.
 
     Args:
         frame: rows of a summary.
-        title: what it shows.
-        spec: how means are written.
-        left: whether a last row says the Kendall τ that was left.
+        title: of the table.
+        spec: format specification of the means.
+        left: True for a last row with the Kendall τ to the original.
     """
     if left:
         means = frame.groupby("level", sort=False)["tau"].mean()
@@ -219,12 +219,12 @@ def levels(frame: pd.DataFrame, title: str, spec: str = VALUE, *, left: bool = T
 
 
 def infer_columns(frame: pd.DataFrame, title: str, known: Iterable[Column] = ()) -> Table:
-    """A table some of whose columns depend on what was asked: features, cells of a picture.
+    """Table whose columns partly depend on the request: features, cells of a picture.
 
     Args:
         frame: the exact values.
-        title: what it shows.
-        known: the columns that may be there anyway.
+        title: of the table.
+        known: declarations of columns that may occur.
     """
     declared = {column.key: column for column in known}
     columns = [

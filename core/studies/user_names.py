@@ -1,6 +1,6 @@
-"""What a question was given, as the names that keys and stored results hold.
+"""Canonical names of the values in a question, as in keys and stored results.
 
-Blanks and case are forgiven; objects of user code are registered and known by their names.
+Blanks and case are ignored; objects of user code are registered and represented by their names.
 """
 
 import re
@@ -22,20 +22,20 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 
 DIGITS = 12
-"""Of a stored ranker's key, in its name."""
+"""Number of digits of a stored ranker's key in its name."""
 
 RANKER_KEY = re.compile(r"(?:ranker-)?[0-9a-f]{6,64}")
 
 
 def of(names: str | None, value: Any) -> Any:
-    """A field's value with names alone.
+    """Value of a field, with names instead of objects.
 
     Args:
-        names: what its texts are names of, as `parameter` declares it; None: of nothing.
-        value: as given, lists as tuples.
+        names: kind of its names, as `parameter` declares it; None: no names.
+        value: from the caller, lists as tuples.
 
     Raises:
-        UsageError: two rankers by one name, or an object that is nothing of that kind.
+        UsageError: two rankers of one name, or an object of the wrong kind.
 
     >>> of("rankers", ("dlcm", "mart")), of(None, 3)
     (('dlcm', 'mart'), 3)
@@ -62,10 +62,10 @@ def _check_distinct(values: tuple[Any, ...], names: tuple[str, ...]) -> None:
 
 
 def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
-    """Refuse rankers, measures and families that nothing is called, before anything is loaded.
+    """Refuse unknown rankers, measures and families, before anything is loaded.
 
     Args:
-        names: what is named: `Parameter.names`.
+        names: kind of the names: `Parameter.names`.
         given: the names.
         preset: of rankers named without one.
 
@@ -84,7 +84,7 @@ def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
 
 
 def ranker_name(text: str) -> str:
-    """The name of a ranker, or of a set of them, from how people write it.
+    """Name of a ranker, or of a set of rankers, from user input.
 
     >>> ranker_name(" Table2 "), ranker_name("SetRank MSAB")
     ('table2', 'setrank-msab')
@@ -94,7 +94,7 @@ def ranker_name(text: str) -> str:
 
 
 def row_name(text: str, rows: Iterable[str]) -> str:
-    """The row of a table that a text means, which may be a ranker or a run.
+    """Row of a table that a text means, which may be a ranker or a run.
 
     >>> row_name("bm25", ["BM25", "dlcm"]), row_name("DLCM", ["BM25", "dlcm"])
     ('BM25', 'dlcm')
@@ -105,14 +105,14 @@ def row_name(text: str, rows: Iterable[str]) -> str:
 
 
 def stored_name(names: Any, store: Store) -> Any:
-    """A name, or several, with `name#digits` for what is another name of a stored ranker.
+    """Name, or several, with `name#digits` instead of other names of a stored ranker.
 
     Args:
-        names: of rankers; None: none is named.
-        store: where they lie.
+        names: of rankers, or None.
+        store: of the rankers.
 
     Raises:
-        ArtefactError: a key that is not there, or digits of several.
+        ArtefactError: an unknown key, or ambiguous digits.
     """
     if isinstance(names, tuple):
         return tuple(stored_name(name, store) for name in names)
@@ -125,7 +125,7 @@ def stored_name(names: Any, store: Store) -> Any:
 
 
 def key_or_name(text: str, store: Store) -> str:
-    """A name as stores read it: the start of a key for `name#digits` of a stored ranker."""
+    """Name as stores read it: the start of a key for `name#digits` of a stored ranker."""
     name = RankerName.of(text)
     if not name.digits or text in store.names():
         return text
@@ -135,7 +135,7 @@ def key_or_name(text: str, store: Store) -> str:
 
 
 def ranker_label(artefact: Artefact) -> str:
-    """The name by which commands accept a stored ranker: `name#digits`."""
+    """Name of a stored ranker in commands: `name#digits`."""
     recipe = artefact.recipe.get("ranker", {})
     name = recipe.get("name") or artefact.facts.get("name")
     return f"{name}#{artefact.key.digest[:DIGITS]}"
@@ -156,7 +156,7 @@ def _name_of_measure(measure: Any) -> str:
     if isinstance(measure, str):
         try:
             return str(Measure.parse(measure))
-        except UsageError:  # which the question's own check tells
+        except UsageError:  # the question's own check reports it
             return measure
     from shuffleproof.core.metrics import user_measures  # noqa: PLC0415 (likewise)
 

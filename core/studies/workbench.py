@@ -1,7 +1,7 @@
-"""The whole job in one place: a data set, its candidate lists, rankers, and studies over them.
+"""Workbench: a data set, its candidate lists, rankers, and studies over them.
 
-What the command line, the app's workers and a person's script all call. Every step is a
-generator of Progress; `run_to_end` runs one to its end.
+The command line, the app's workers and user scripts all call it. Every step is a generator of
+Progress; `run_to_end` runs one to its end.
 """
 
 import hashlib
@@ -41,16 +41,16 @@ from shuffleproof.core.studies.study import Plan, Study
 __all__ = ["Workbench", "run_to_end"]
 
 TrainingData = tuple[JudgedLists, JudgedLists, Any]
-"""Training lists, validation lists, and how they were made, as plain JSON."""
+"""Training lists, validation lists, and their recipe, as plain JSON."""
 
 
 @dataclass(frozen=True)
 class IdentifiedRanker:
-    """A ranker that can be studied.
+    """Ranker that can be studied.
 
     Attributes:
-        held: the ranker, or where it is kept.
-        key: what its trials are filed under, or what finds it by asking for scores.
+        held: the ranker, or its stored artefact.
+        key: key of its trials, or a function that computes it from scores.
     """
 
     held: Ranker | CachedRanker
@@ -58,26 +58,26 @@ class IdentifiedRanker:
 
     @cached_property
     def digest(self) -> str:
-        """The digest that its trials are filed under."""
+        """Digest in the keys of its trials."""
         return self.key if isinstance(self.key, str) else self.key()
 
     @property
     def ranker(self) -> Ranker:
-        """Ready to score; one that is kept is opened when it is asked for."""
+        """Ranker ready to score; a stored one is opened on first use."""
         return self.held.ranker if isinstance(self.held, CachedRanker) else self.held
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """One fold with its candidate lists, and the store that remembers everything made from it.
+    """Fold with its candidate lists, and the store of everything made from it.
 
     Attributes:
-        name: what the user calls the data set.
+        name: name of the data set, as the user wrote it.
         fold: train, validation and test parts.
-        recipe: how the candidate lists are made.
+        recipe: of the candidate lists.
         prepared: the lists of the three parts.
-        store: where rankers and results are kept.
-        preset: the preset of rankers named without one.
+        store: of rankers and results.
+        preset: default preset of rankers.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Workbench:
     preset: str
 
     def __repr__(self) -> str:
-        """The data set and its lists, in one line."""
+        """Data set and lists, in one line."""
         lists = self.prepared.test.lists
         return f"Workbench({self.name!r}, preset {self.preset}, {self.recipe}, test {lists})"
 
@@ -105,7 +105,7 @@ class Workbench:
         Args:
             data: a stored name, a key, a folder with train/vali/test, or `sample`.
             recipe: how lists are made; by default the top 40 by LambdaMART, cross-fitted.
-            store: where everything is kept; the user's own by default.
+            store: of all data and results; the user's own by default.
             preset: preset of rankers named without one; `small` for the sample, else `paper`.
         """
         store = store or default_store()
@@ -120,7 +120,7 @@ class Workbench:
     def train(
         self, name: str, changes: Mapping[str, str] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
-        """Train a ranker, or find it.
+        """Train a ranker, or load it.
 
         Args:
             name: `ranker` or `ranker@preset`, `ranker#digits` of a stored one's key, or a
@@ -128,11 +128,11 @@ class Workbench:
             changes: fields of its recipe that differ from the preset, as text.
 
         Returns:
-            The ranker; one that was fitted while this workbench was opened, as the initial ranker
-            of its lists, is not called cached.
+            The ranker; `cached` is False if it was fitted while this workbench was opened, as the
+            initial ranker of its lists.
 
         Raises:
-            UsageError: a callable, which cannot be trained.
+            UsageError: an external ranker, which cannot be trained.
         """
         parsed = RankerName.parse(name)
         options = options_of(parsed, self.store, changes)
@@ -153,11 +153,11 @@ class Workbench:
     def fit(
         self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
-        """Fit a recipe, or find it.
+        """Fit a recipe, or load the fitted ranker.
 
         Args:
             spec: the recipe.
-            training_data: what it is fitted on; default: all documents or the lists, as it wants.
+            training_data: to fit on; by default all documents or the lists, as the recipe needs.
         """
         if training_data is not None:
             train, valid, learnt_lists = training_data()
@@ -174,28 +174,28 @@ class Workbench:
     def combined(
         self, parts: Sequence[RankerName], options: Combining, trained: TrainMember
     ) -> Generator[Progress, None, CachedRanker]:
-        """The combination of rankers that `train_ranker` gives by name, or find it."""
+        """Combination of rankers that `trained` gives by name, computed or loaded."""
         return (yield from combination(parts, options, trained, self.prepared.valid, self.store))
 
     def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, "Workbench"]:
-        """The same data with lists that are made by another recipe."""
+        """Workbench of the same data with lists of another recipe."""
         prepared = yield from prepare(self.fold, recipe, self.store)
         fitted = self.prepared.fitted | prepared.fitted
         return replace(self, recipe=recipe, prepared=replace(prepared, fitted=fitted))
 
     @property
     def lists_digest(self) -> str:
-        """What its candidate lists are known by in the plans of studies."""
+        """Digest of its candidate lists in the plans of studies."""
         return lists_digest(self.recipe.plain(), self.fold.fingerprint)
 
     def facts(
         self, base: JudgedLists, rankers: Mapping[str, Ranker | RankerSpec] | None = None
     ) -> dict[str, Any]:
-        """What the results of most kinds of study say of their data and of their rankers.
+        """Common facts of results on their data and their rankers.
 
         Args:
-            base: the lists that are studied.
-            rankers: by label; None: what they read follows from elsewhere.
+            base: the studied lists.
+            rankers: by label; None: their inputs are recorded elsewhere.
         """
         common = {
             "data": self.name,
@@ -210,14 +210,14 @@ class Workbench:
         return common | {"reads": reads, "candidates": int(base.lists.offsets[-1])}
 
     def of_queries(self, base: JudgedLists) -> dict[str, int]:
-        """The fact of how many test queries there are, where not all of them are studied."""
+        """Fact with the number of all test queries, if only some are studied."""
         all_queries = self.fold.test.queries
         return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
     def identified_all(
         self, names: Sequence[str]
     ) -> Generator[Progress, None, dict[str, IdentifiedRanker]]:
-        """Rankers to be studied, by name; each as `identified` takes it."""
+        """Rankers to study, by name; each as from `identified`."""
         parsed = [RankerName.parse(name) for name in names]
         trained = [
             str(name) for name in parsed
@@ -228,21 +228,21 @@ class Workbench:
         return dict(zip(names, rankers, strict=True))
 
     def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
-        """A ranker to be studied, trained if need be.
+        """Ranker to study, trained if necessary.
 
-        A callable is known by the files that it comes from and by its scores of the test lists as
-        they are: edit the function, or what its file imports or reads so that a score changes, and
-        its trials are run anew. An object of this process (`python:NAME`) is known likewise, by its
+        A callable is identified by its source files and by its scores of the original test lists.
+        If the function, or a file that it imports or reads, changes a score, its trials are run
+        again. An object of this process (`python:NAME`) is identified in the same way, by its
         source, version and values.
 
         Args:
-            name: as `train_ranker` takes it, a callable `module:function`, or a file
-                (`scores:`, `lightgbm:`, `xgboost:` and its path), known by its content.
+            name: as in `train_ranker`, a callable `module:function`, or a file
+                (`scores:`, `lightgbm:`, `xgboost:` and its path), identified by its content.
         """
         parsed = RankerName.parse(name)
         if parsed.kind is Kind.FILE:
             from_file = file_ranker.file_ranker(name, self.prepared.test.dataset)
-            if not parsed.is_scores:  # how columns are matched depends on the data set
+            if not parsed.is_scores:  # the matching of columns depends on the data set
                 file = {"file": parsed.head}
                 return self._identified_by_answers(from_file, file, from_file.source)
             key = key_of("ranker", {"file": parsed.head}, (from_file.source,))
@@ -261,7 +261,7 @@ class Workbench:
     def _identified_by_answers(
         self, ranker: Ranker, recipe: Mapping[str, Any], source: str
     ) -> IdentifiedRanker:
-        """A ranker that is known by its source and by its scores of the test lists as they are."""
+        """Ranker identified by its source and by its scores of the unperturbed test lists."""
         test = self.prepared.test
 
         def digest() -> str:
@@ -273,7 +273,7 @@ class Workbench:
         return IdentifiedRanker(ranker, digest)
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
-        """A ranker of the store by name and digits of its key; it may be of another recipe."""
+        """Stored ranker by name and digits of its key; its recipe may differ."""
         artefact = self.store.resolve(f"ranker-{name.last_digits}", "ranker")
         ranker = registry.load(artefact.path)
         if ranker.name != name.base:
@@ -285,7 +285,7 @@ class Workbench:
         return CachedRanker(artefact, cached=True, fitted=ranker)
 
     def test_lists(self, queries: int | None = None) -> JudgedLists:
-        """The test part's candidate lists, or the first so many of them."""
+        """Candidate lists of the test part, or the first `queries` of them."""
         test = self.prepared.test
         if queries is None or queries >= len(test.lists):
             return test
@@ -301,10 +301,10 @@ class Workbench:
         """Run a study whose trials are perturbations.
 
         Args:
-            study: its plan.
+            study: plan of the study.
             studied: the rankers.
-            step: what is measured of each disturbed list.
-            more: facts of the rankers beside the usual ones.
+            step: measures each perturbed list.
+            more: returns further facts of the rankers.
         """
         base: JudgedLists = self.prepared.test
         records, ids = self.store.records, query_ids_of(base)
@@ -328,53 +328,53 @@ class Workbench:
         save: Callable[[StudyResult, Path], None] = StudyResult.save,
         trains: Iterable[Generator[Progress, None, Any]] = (),
     ) -> Generator[Progress, None, Artefact]:
-        """Run a study of any kind, or find it: `engine.run` on this store.
+        """Run a study of any kind, or load its result: `engine.run` on this store.
 
-        `trains` is what work trains on its way, for a dry run (`core.studies.dry_run`).
+        `trains` are the trainings of the work, for a dry run (`core.studies.dry_run`).
         """
         del trains
         return (yield from engine.run(self.store, plan, query_ids, facts, work, save=save))
 
 
 class OpenRankers(Mapping[str, Ranker]):
-    """Rankers ready to score, by label; each is opened when it is first asked for."""
+    """Rankers ready to score, by label; each is opened on first use."""
 
     def __init__(self, studied: Mapping[str, IdentifiedRanker]) -> None:
         """Open nothing yet."""
         self._studied = studied
 
     def __getitem__(self, label: str) -> Ranker:
-        """The ranker of a label."""
+        """Ranker of a label."""
         return self._studied[label].ranker
 
     def __iter__(self) -> Iterator[str]:
-        """The labels, in order."""
+        """Labels, in order."""
         return iter(self._studied)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of rankers."""
         return len(self._studied)
 
 
 def with_initial(studied: Mapping[str, IdentifiedRanker]) -> dict[str, IdentifiedRanker]:
-    """Rankers with the initial ranking before them."""
+    """Rankers with the initial ranking in front."""
     initial_ranking = IdentifiedRanker(initial.InitialRanking(), initial.INITIAL_DIGEST)
     return {INITIAL: initial_ranking, **studied}
 
 
 def digests_of(studied: Mapping[str, IdentifiedRanker]) -> tuple[tuple[str, str], ...]:
-    """Rankers as a plan names them: (label, digest)."""
+    """Rankers as in a plan: (label, digest)."""
     return tuple((label, identified.digest) for label, identified in studied.items())
 
 
 def train_ranker(
     scope: Scope, name: str, changes: Mapping[str, str] | None = None
 ) -> Generator[Progress, None, CachedRanker]:
-    """Train a ranker, or find it; lists are made only where it learns from lists.
+    """Train a ranker, or load it; lists are made only if it learns from lists.
 
     Args:
-        scope: the data set, and how its lists are made.
-        name: as `Workbench.train` takes it.
+        scope: the data set, and the recipe of its lists.
+        name: as in `Workbench.train`.
         changes: fields of its recipe that differ from the preset, as text.
     """
     parsed = RankerName.parse(name)
@@ -400,23 +400,23 @@ def ask(  # noqa: PLR0913 (what, of what, where, and how long)
     watch: Callable[[Progress], None] | None = None,
     **lists: Any,
 ) -> StudyResult:
-    """Answer a question; what is stored is not computed again.
+    """Answer a question; stored results are not computed again.
 
-    Where its time is up the answer is of what was finished: its facts have `stopped`.
+    If the time limit is reached, the result covers the finished part: its facts have `stopped`.
 
     Args:
         question: of any kind of study (`core.studies.registry`).
         data: a stored name, a LETOR folder, or `sample`.
         preset: preset of rankers named without one; by default `small` for the sample, else
             `paper`.
-        store: where everything is kept; by default the user's own.
-        max_seconds: after which nothing new is begun; the same call without it goes on.
-        watch: is called with every report of progress.
+        store: of all data and results; by default the user's own.
+        max_seconds: time limit for starting new work; the same call without it continues.
+        watch: called with every report of progress.
         lists: fields of ListRecipe that differ from its default (`initial`, `depth`, `scores`,
             `queries`, …).
 
     Raises:
-        ShuffleproofError: a name that nothing has, work that failed, or no time for any of it.
+        ShuffleproofError: an unknown name, failed work, or no time for any result.
     """
     question, scope = question.limited(Scope(store or default_store(), data, lists or None, preset))
     question.check(scope, from_outside=True)

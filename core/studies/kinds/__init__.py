@@ -1,1 +1,1 @@
-"""The kinds of studies: each what it is asked, how it is answered, and what its numbers say."""
+"""Kinds of studies: question, computation and result sections of each."""

@@ -1,1 +1,1 @@
-"""What studies of data without candidate lists share: text collections, preferences."""
+"""Shared parts of studies of data without candidate lists: text collections, preferences."""

@@ -1,4 +1,4 @@
-"""What studies of retrievers share: their plan, the judged queries of a collection, two folds."""
+"""Shared parts of studies of retrievers: plans, judged queries and two-fold splits."""
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -31,39 +31,39 @@ from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
-"""Documents that a retriever is asked for."""
+"""Number of documents to retrieve per query."""
 
 COSTS = (
     "milliseconds", "matched", "postings", "nonzeros", "largest", "nonzeros_document", "empty",
 )  # fmt: skip
-"""Of a query beside its measures: time, documents that match, postings read, dimensions asked; and
-of the index, alike for every query: its largest document frequency, dimensions of a document, and
-the share of documents without any."""
+"""Costs per query: time, matching documents, postings read, query dimensions; and, equal for all
+queries of an index: its largest document frequency, dimensions per document, and the share of
+documents without any."""
 
 TELL_UNJUDGED = ("Bpref", "Judged")
-"""Measures that tell documents that nobody judged from those judged not relevant."""
+"""Measures that distinguish unjudged documents from those judged not relevant."""
 
 AnyPlan = TypeVar("AnyPlan", bound="CollectionPlan")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionPlan(CellPlan):
-    """What descriptions of studies of a text collection share.
+    """Common fields of plans for studies of a text collection.
 
     Attributes:
-        kind: the registry's name of the study.
+        kind: name of the study in the registry.
         collection: digest of the collection.
-        analysis: how its texts become terms.
-        seeds: of what is drawn and of what is learnt.
-        queries: only the first so many judged queries; None: all.
+        analysis: conversion of its texts to terms.
+        seeds: number of seeds of draws and of training.
+        queries: number of judged queries, from the first; None: all.
         measures: as text.
-        stored: what is kept of every query.
-        unjudged: those of the measures that tell documents that nobody judged from those judged
-            not relevant. They did not when the first studies were stored, whose keys lack them.
+        stored: values stored for every query.
+        unjudged: those of the measures that distinguish unjudged documents from those judged not
+            relevant. The first stored studies did not distinguish them; their keys lack this field.
     """
 
     beside: ClassVar[tuple[str, ...]]
-    """What is kept of every query beside its measures."""
+    """Values stored for every query after the measures."""
 
     kind: str = field(default="", init=False)
     collection: str
@@ -78,12 +78,12 @@ class CollectionPlan(CellPlan):
     def of_question(  # noqa: PYI019 (checked at run time, where Self means nothing)
         cls: type[AnyPlan], question: ListlessQuestion, indexed: IndexedCollection, **more: Any
     ) -> AnyPlan:
-        """The plan of a question, whose fields of the same names it takes.
+        """Plan of a question, with the question's fields of the same names.
 
         Args:
-            question: what is asked of it.
+            question: of this kind of study.
             indexed: the collection.
-            more: fields that follow from neither.
+            more: fields that follow from neither of them.
         """
         measures = [Measure.parse(text) for text in question.names_of("measures")]
         texts = tuple(map(str, measures))
@@ -104,16 +104,16 @@ class CollectionPlan(CellPlan):
     def compute(
         self, indexed: IndexedCollection, judged: "JudgedQueries", cell: Cell
     ) -> Generator[Progress, None, CellResult]:
-        """The facts and the values of a cell."""
+        """Facts and values of a cell."""
         raise NotImplementedError
 
     @property
     def parsed_measures(self) -> list[Measure]:
-        """Its measures."""
+        """Parsed measures of the plan."""
         return [Measure.parse(text) for text in self.measures]
 
     def cell(self, row: Trial, **facts: Any) -> Cell:
-        """A cell, whose key is made of the facts that tell it from others."""
+        """Cell whose key contains these facts and the common ones."""
         shared = {
             "kind": self.kind, "collection": self.collection, "analysis": self.analysis,
             "queries": self.queries, "measures": list(self.stored),
@@ -125,11 +125,11 @@ class CollectionPlan(CellPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverPlan(CollectionPlan):
-    """What those share that compare retrievers by name.
+    """Common fields of plans that compare retrievers by name.
 
     Attributes:
         retrievers: their names.
-        networks: digest of what each of them learns at seed 0; empty where it learns nothing.
+        networks: digest of what each of them learns at seed 0; empty if nothing.
     """
 
     retrievers: tuple[str, ...]
@@ -138,12 +138,12 @@ class RetrieverPlan(CollectionPlan):
 
 @dataclass(frozen=True)
 class JudgedQueries:
-    """The queries that a study of retrievers measures.
+    """Judged queries that a study of retrievers measures.
 
     Attributes:
-        places: in the collection.
+        places: indices in the collection.
         ids: of the queries.
-        facts: of the result: data, queries, documents, and of how many queries.
+        facts: of the result: data, number of queries and documents, and of all judged queries.
     """
 
     places: tuple[int, ...]
@@ -152,17 +152,17 @@ class JudgedQueries:
 
     @property
     def size(self) -> dict[str, Any]:
-        """What every cell notes: how many queries, and how many documents are searched."""
+        """Sizes that every cell records: number of queries, and of documents searched."""
         return {"queries": len(self.ids), "set_size": float(self.facts["documents"])}
 
     @classmethod
     def of(cls, indexed: IndexedCollection, data: str, most: int | None) -> "JudgedQueries":
-        """The first judged queries of a collection.
+        """First judged queries of a collection.
 
         Args:
             indexed: the collection.
-            data: what it is called.
-            most: how many at most; None: all.
+            data: name of the data.
+            most: maximum number of queries; None: all.
 
         Raises:
             DataError: fewer than two queries have relevant documents.
@@ -184,12 +184,12 @@ class JudgedQueries:
 def run(
     question: ListlessQuestion, indexed: IndexedCollection, data: str
 ) -> Generator[Progress, None, Artefact]:
-    """Work the cells of a study of retrievers; returns the stored result.
+    """Compute the cells of a study of retrievers; returns the stored result.
 
     Args:
         question: of a kind whose module `study` has a `Plan`.
         indexed: the collection.
-        data: what the collection is called.
+        data: name of the collection.
 
     Raises:
         DataError: fewer than two queries are judged.
@@ -217,6 +217,7 @@ def measure_folds(
     """Measures and COSTS of queries that the retriever was not fitted to, searched one by one."""
     collection = indexed.collection
     texts = [collection.queries[place] for place in queries]
+    # Warm-up: the first search loads and compiles, which no query's time should include
     retriever.search(texts[:1], DEPTH)
     rankings, costs = [], np.full((len(COSTS), len(queries)), np.nan)
     for at, text in enumerate(texts):
@@ -244,7 +245,7 @@ def measure_folds(
 
 
 def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
-    """The fold, 0 or 1, of every query under a seed; both are of one size, or differ by one."""
+    """Fold (0 or 1) of every query under a seed; the sizes of the folds differ by at most one."""
     half = np.arange(queries, dtype=np.int64) % 2
     return generator(seed, "retrieval", "folds").permutation(half)
 
@@ -252,12 +253,12 @@ def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
 def retrievers_by_fold(
     indexed: IndexedCollection, entry: RetrieverEntry, places: Sequence[int], seed: int = 0
 ) -> Iterator[tuple[Int64[np.ndarray, " tested"], Retriever]]:
-    """The two folds of judged queries, each with the retriever fitted to the other fold.
+    """Folds of judged queries, each with the retriever fitted to the other fold.
 
     Args:
         indexed: the collection.
-        entry: makes the retriever.
-        places: of the judged queries in the collection.
+        entry: builds the retriever.
+        places: indices of the judged queries in the collection.
         seed: of the split.
 
     Yields:
@@ -273,10 +274,10 @@ def retrievers_by_fold(
 def cross_fitted_search(
     indexed: IndexedCollection, entry: RetrieverEntry, k: int
 ) -> RankedDocuments:
-    """The documents found for every query, by what a study at seed 0 would search it with.
+    """Ranked documents of every query, by the retriever of a study at seed 0.
 
-    A judged query is searched by the retriever that is fitted to the other fold; a query without
-    judgments by one that is fitted to all of them.
+    A judged query is searched by the retriever fitted to the other fold; a query without judgments
+    by a retriever fitted to all judged queries.
     """
     collection = indexed.collection
     judged = [at for at in range(len(collection.queries)) if collection.relevant(at)]

@@ -1,4 +1,4 @@
-"""Trainings that a study of a text collection or of preferences needs; nothing is made."""
+"""Trainings that a study of a text collection or of preferences needs, without running them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ def listless_dry_run(question: Any, scope: Scope) -> DryRun:
 
     Args:
         question: of one of `registry.LISTLESS`.
-        scope: what it is asked of.
+        scope: data of the study.
 
     Raises:
         ShuffleproofError: the data cannot be opened.
@@ -43,7 +43,7 @@ def _with_study(dry: DryRun, plan: Any, scope: Scope) -> DryRun:
 
 
 def _of_preferences(question: Any, scope: Scope) -> DryRun:
-    """The function that prefers, of a ranking data set; other preferences are there."""
+    """Training of the preference function of a ranking data set; other preferences need none."""
     from shuffleproof.core.studies.kinds.preferences.study import (  # noqa: PLC0415 (loads torch)
         is_data_set,
         lists_of,
@@ -61,7 +61,7 @@ def _of_preferences(question: Any, scope: Scope) -> DryRun:
 
 
 def _of_retrievers(plan: Any, indexed: IndexedCollection) -> Iterator[tuple[str, ArtefactKey]]:
-    """Trainings of what learns: on the collection at every seed, and on its parts."""
+    """Trainings of learnt retrievers: on the collection at every seed, and on its parts."""
     seeds = [replace(indexed, seed=seed) for seed in range(plan.seeds)]
     shares = [share for share in getattr(plan, "withheld", ()) if share]
     places = seeds + [Growth.of(seeded, share).before for seeded in seeds for share in shares]

@@ -1,7 +1,7 @@
-"""A question of data that have no candidate lists: a text collection, preferences between pairs.
+"""Question of data without candidate lists: a text collection, preferences between pairs.
 
-A study of this kind is told once like any other (`core.studies.question`); what is opened is the
-data instead of a workbench, and its flags are those of its fields alone.
+Such a kind of study is declared like any other (`core.studies.question`). It opens the data instead
+of a workbench, and its only flags are those of its fields.
 """
 
 from dataclasses import dataclass
@@ -14,34 +14,34 @@ from shuffleproof.core.studies.question import Facts, Question, Scope
 
 @dataclass(frozen=True)
 class ListlessQuestion(Question):
-    """What a study of such data is asked."""
+    """Question of a study of such data."""
 
     of_what: ClassVar[str]
-    """The data, in words."""
+    """Name of the data, in words."""
 
     stored_as: ClassVar[tuple[str, ...]]
-    """Kinds of artefacts that hold such data."""
+    """Kinds of artefacts that contain such data."""
 
     needed: ClassVar[tuple[str, ...]]
-    """What its fields must name at least one of, as `parameter(names=…)` says it."""
+    """Kinds of names of which its fields must have at least one, as in `parameter(names=…)`."""
 
     printing = "summary(result)"
 
     @classmethod
     def of(cls, recipe: Facts, _facts: Facts) -> "Question":
-        """The question that a stored study has answered."""
+        """Question of a stored study."""
         return cls.from_plain({field.name: recipe[field.name] for field in parameters(cls)})
 
     def check(self, scope: Scope, *, from_outside: bool = False) -> None:
-        """Refuse what can be known before anything is read.
+        """Refuse invalid questions before anything is read.
 
         Args:
-            scope: what it is asked of.
-            from_outside: of no meaning here: nothing of this machine is named.
+            scope: data of the study.
+            from_outside: ignored, since such questions name no files or functions.
 
         Raises:
-            UnknownNameError: a name that nothing has.
-            UsageError: nothing is named, or candidate lists of data that have none.
+            UnknownNameError: an unknown name.
+            UsageError: a required name is missing, or candidate lists were given.
         """
         del from_outside
         fields = {field.names for field in parameters(self)}
@@ -56,6 +56,6 @@ class ListlessQuestion(Question):
             )
 
     def names_of(self, what: str) -> tuple[Any, ...]:
-        """What its fields name, of one sort."""
+        """Names of one kind in its fields."""
         fields = [field.name for field in parameters(self) if field.names == what]
         return tuple(name for field in fields for name in getattr(self, field))

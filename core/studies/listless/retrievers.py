@@ -1,4 +1,4 @@
-"""What studies of retrievers share in telling: what people call them, gates of their indexes."""
+"""Shared sections of studies of retrievers: display names and sparsity checks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -30,7 +30,7 @@ GATES = (
     Column("dense_in_disguise", "Not sparse", tables.FLAG, "It fails a sparsity check."),
     Column("failed", "Why not sparse", tables.TEXT, "The failed sparsity checks."),
 )
-"""Of an index: `gates_of`."""
+"""Columns of `gates_of`."""
 
 MEANS = (
     MEASURE,
@@ -43,15 +43,15 @@ TESTED = (
     Column("p", "p", tables.P, tables.HOLM),
     tables.QUERIES,
 )
-"""What stands behind a change: `paired_differences.mean_differences`."""
+"""Columns of a tested change: `paired_differences.mean_differences`."""
 
 
 UNPRUNED = ", before pruning"
-"""The end of the name of a learnt index whose vectors are not pruned yet."""
+"""Suffix of the name of a learnt index before its vectors are pruned."""
 
 
 def label(name: str) -> str:
-    """What people call a retriever.
+    """Display name of a retriever.
 
     >>> label("snrm@small"), label("gone"), label("snrm@small, before pruning")
     ('SNRM small', 'gone', 'SNRM small, before pruning')
@@ -61,11 +61,11 @@ def label(name: str) -> str:
     try:
         return retriever_entry(name).label
     except ShuffleproofError:
-        return name  # of a program that knew another one
+        return name  # stored by a version that knew other retrievers
 
 
 def sources(name: str) -> tuple[str, ...]:
-    """Whom a retriever is from, and those that it is made of; nobody of an unknown one.
+    """Sources of a retriever and its members; empty for an unknown one.
 
     >>> sources("interpolated:bm25+lsi")[0], sources("gone")
     ('Fox & Shaw, TREC 1994', ())
@@ -78,18 +78,18 @@ def sources(name: str) -> tuple[str, ...]:
 
 
 def with_display_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame with what people call the retrievers."""
+    """Frame with the display names of retrievers."""
     columns = [column for column in ("retriever", "first", "second") if column in frame]
     return frame.assign(**{column: frame[column].map(label) for column in columns})
 
 
 def names(result: StudyResult) -> list[str]:
-    """The retrievers that are there, in the order asked for."""
+    """Retrievers of the result, in the requested order."""
     return list(dict.fromkeys(ranker for ranker, *_ in result.points))
 
 
 def gates_of(result: StudyResult, name: str, family: str, level: float) -> dict[str, Any]:
-    """The sparsity checks of a point's index by the costs of its queries; empty without an index.
+    """Sparsity checks of a point's index by the costs of its queries; empty without an index.
 
     An index of words is the reference of the checks and fails none.
     """
@@ -115,7 +115,7 @@ def gates_of(result: StudyResult, name: str, family: str, level: float) -> dict[
 
 
 def sparsity_checks(result: StudyResult, numbers: Sequence[float]) -> dict[str, Any]:
-    """The numbers of the sparsity checks, in the order of `Gates`, with their verdict."""
+    """Numbers of the sparsity checks, in the order of `Gates`, with their verdict."""
     from shuffleproof.core.retrieval.gates import Gates  # noqa: PLC0415 (loads Numba)
 
     gates, words = Gates(*map(float, numbers)), result.facts.get("gates_of_words")
@@ -124,18 +124,18 @@ def sparsity_checks(result: StudyResult, numbers: Sequence[float]) -> dict[str, 
 
 
 def failing(gates: pd.DataFrame) -> pd.DataFrame:
-    """The indexes that do not pass a gate."""
+    """Indexes that fail a sparsity check."""
     return gates[gates["dense_in_disguise"].astype(bool)]
 
 
 def is_sparse(name: str) -> bool:
-    """Whether a retriever searches learnt dimensions; none does that this program does not know."""
+    """True if a retriever searches learnt dimensions; False for unknown ones."""
     base, _ = parse_name(name)
     return base in RETRIEVERS and RETRIEVERS[base].sparse
 
 
 def dense_retrievers(gates: pd.DataFrame) -> list[str]:
-    """The learnt sparse retrievers that fail a gate."""
+    """Learnt sparse retrievers that fail a sparsity check."""
     dense = dict.fromkeys(map(str, failing(gates)["retriever"]))
     return [name for name in dense if is_sparse(name)]
 

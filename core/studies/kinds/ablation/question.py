@@ -1,4 +1,4 @@
-"""What an ablation is asked."""
+"""Question of an ablation."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from shuffleproof.core.studies.question import Facts, Flag, GivenFlags, Question
 
 
 class Sizes:
-    """A preset's name, or `own`; where nothing is said, `small` if that is the preset."""
+    """Flag of sizes: a preset's name, or `own`; the default is `small` for the preset `small`."""
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """`--sizes`."""
         yield Flag("sizes", f"{field.help}, or own (default where the preset is small: small)")
 
     def value(self, _field: Parameter, given: GivenFlags, preset: str) -> str | None:
-        """The preset; none: each variant's own."""
+        """Name of the preset; None: each variant's own sizes."""
         sizes = given.get("sizes", _default_sizes(preset))
         return None if sizes in {None, "own"} else str(sizes)
 
     def words(self, _field: Parameter, value: str | None, preset: str) -> list[str]:
-        """The flag, unless it says what is usual."""
+        """Command-line words of a value; none for the default."""
         return [] if value == _default_sizes(preset) else ["--sizes", value or "own"]
 
 
@@ -32,7 +32,7 @@ def _default_sizes(preset: str) -> str | None:
 
 @dataclass(frozen=True)
 class Ablation(Question):
-    """What does each single difference between paper and released code do?"""
+    """Effect of each single difference between paper and released code."""
 
     kind = "ablation"
     title = "Where paper and released code part ways: what does each single difference do?"
@@ -62,15 +62,15 @@ class Ablation(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Ablation":
-        """The question that a stored ablation has answered.
+        """Question of a stored ablation.
 
         Raises:
-            UsageError: it was stored before sizes were noted.
+            UsageError: it was stored before sizes were recorded.
         """
         if "sizes" not in facts or "towards" not in facts:
             raise UsageError("this ablation was stored without its sizes; run it again")
-        # older ones noted only those presets that have several differences
-        single = [name for name in facts.get("of", {}).values() if name]  # claims stand here alone
+        # older results list only the presets with several differences
+        single = [name for name in facts.get("of", {}).values() if name]  # only claims are here
         towards = list(dict.fromkeys([*facts["towards"], *single]))
         towards = towards or [label for label, _ in recipe["rankers"][1:]]
         return cls(
@@ -83,7 +83,7 @@ class Ablation(Question):
         )
 
     def refuse(self, _scope: Scope) -> None:
-        """Refuse a ranker without presets, presets that it has not, and levels that are none."""
+        """Refuse rankers without presets, unknown presets, and invalid levels."""
         from shuffleproof.core.perturb.levels import levels_of  # noqa: PLC0415 (NumPy)
 
         levels_of("transpositions", text_of(self.levels))

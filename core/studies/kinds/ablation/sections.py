@@ -1,4 +1,4 @@
-"""An ablation, told: what each difference does to quality, to robustness and to cost."""
+"""Results of an ablation: effect of each difference on quality, robustness and cost."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -30,7 +30,7 @@ Queries = Float64[np.ndarray, " queries"]
 LOST = "By the highest level of disturbance."
 OVER_VARIANTS = "Paired t, Holm over the variants."
 NAMED = 3
-"""Differences that a sentence names; more are counted."""
+"""Maximum number of differences that a sentence names; the rest are counted."""
 
 COLUMNS = (
     tables.Column("variant", "Variant"),
@@ -49,10 +49,10 @@ COLUMNS = (
 
 
 def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
-    """What every variant does to quality, to robustness and to cost: COLUMNS.
+    """Quality, robustness and cost of every variant: COLUMNS.
 
-    Changes are from the first variant, whose own are 0 without a test; seconds are NaN while it
-    runs. Variants that are being measured are left out.
+    Changes are relative to the first variant, whose own changes are 0 without a test. Seconds are
+    NaN while the study runs. Unfinished variants are left out.
     """
     facts, ends = result.facts, points(result, measure)
     if not ends:
@@ -75,7 +75,7 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
 
 
 def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
-    """Every whole variant's values at the lowest level and at the highest, by label."""
+    """Values of every finished variant at the lowest and at the highest level, by label."""
     trials = result.trials
     lowest, highest = trials.level.min(), trials.level.max()
     measured = {(ranker, level) for ranker, _, level in result.points}
@@ -91,8 +91,9 @@ def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Querie
 
 
 def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> pd.DataFrame:
-    """How far each row lies from the first: mean, interval and adjusted p."""
+    """Difference of each row from the first: mean, interval and adjusted p."""
     differences = values - values[0]
+    # NaN keeps the first row out of Holm's adjustment: it differs from itself by 0
     tested = mean_differences(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
     tested.loc[0, ["mean", "low", "high"]] = 0.0
     columns = {"mean": name if name == "change" else f"{name}_change"}
@@ -101,13 +102,13 @@ def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> pd.D
 
 
 def _means(measure: str, values: Float64[np.ndarray, "variants queries"]) -> list[float]:
-    """Means under the measure's own convention: NaN where a query has no value and counts."""
+    """Means under the measure's convention for queries without a value; NaN if one counts."""
     skips = Measure.parse(measure).empty == "skip"
     return [known_mean(row) if skips else float(row.mean()) for row in values]
 
 
 def headline(result: StudyResult, _view: View) -> Headline:
-    """What the differences do to quality, those as a whole or the one that changes most."""
+    """Effect on quality of all differences together, or of the single one that changes most."""
     frame = table(result)
     if len(frame) < 2:
         return Headline("No difference has been measured yet.", UNTOLD)
@@ -125,7 +126,7 @@ def headline(result: StudyResult, _view: View) -> Headline:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     measure = str(next(iter(view.measures), MEASURE))
     frame = table(result, measure)
     if len(frame) > 1:
@@ -142,7 +143,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     return {
         "table": records(table(result)),
         "convention": Measure.parse(MEASURE).convention(),
@@ -151,12 +152,12 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def _is_single(frame: pd.DataFrame) -> pd.Series:
-    """Which variants are the base with one difference."""
+    """Mask of the variants that are the base with one difference."""
     return frame["variant"].str.startswith(f"{BASE} + ")
 
 
 def _label(variant: str) -> str:
-    """What a single difference is.
+    """Label of a single difference.
 
     >>> _label("paper + loss softmax-ce")
     'loss softmax-ce'
@@ -168,7 +169,7 @@ Effect = Literal["quality", "robustness"]
 
 
 def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
-    """The single difference that changes most, chance or not; else the last variant of `table`."""
+    """Single difference with the largest change, significant or not; else the last variant."""
     column = "change" if effect == "quality" else "loss_change"
     single = table[_is_single(table) & table[column].notna()]
     if single.empty:

@@ -1,6 +1,6 @@
-"""What single differences between recipes there can be, each with the line that it comes from.
+"""Single differences between recipes, each with its line in the papers.
 
-The lines are those of the papers' reading list; what no line decides is said to be ours.
+The lines are those of the papers' reading list; choices without such a line are marked as ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ SIZES = (
     "width", "depth", "heads", "feed_forward", "inducing_points", "kernels", "kernel_layer",
     "ordinals", "first_layer", "total_width", "hidden", "layers",
 )  # fmt: skip
-"""Fields that say how large a network is."""
+"""Fields of the size of a network."""
 
 BATCHES = (
     "batch_lists", "batch_documents", "steps_per_epoch", "least_steps", "epochs", "patience",
     "sampling",
 )  # fmt: skip
-"""Fields that say how long it is trained, on how much at a time."""
+"""Fields of the length of training and the size of its batches."""
 
 
 STEPS: Mapping[str, tuple[str, ...]] = {
@@ -68,11 +68,11 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "size": SIZES,
     "batches and epochs": BATCHES,
 }
-"""The fields that change together, by what they decide, in the papers' reading list's order."""
+"""Fields that change together, by step, in the order of the papers' reading list."""
 
 
 OURS = "ours: not in the papers"
-"""The source of what no line of the papers decides."""
+"""Source of choices that the papers do not state."""
 
 PROJECTION = (
     "paper: LN(Q + Multihead(Q, K, V)), linear alone; released: Q, K, V linear + bias + relu"
@@ -144,10 +144,10 @@ SOURCES: Mapping[type, Mapping[str, str]] = {
         "serving",
     },
 }
-"""What the paper and what the released code has, by architecture and step."""
+"""Statements of the paper and of the released code, by architecture and step."""
 
 BASE, PAPER = "paper", "claims"
-"""The recipe that all others are compared with, and what its paper compares beside it."""
+"""The recipe that all others are compared with, and the comparisons of its paper."""
 
 CLAIMS: Mapping[type, tuple[Mapping[str, Any], ...]] = {
     DLCMConfig: (
@@ -158,7 +158,7 @@ CLAIMS: Mapping[type, tuple[Mapping[str, Any], ...]] = {
         {"loss": "softrank"},
     ),
 }
-"""Single differences that no preset has and that a paper compares, by architecture."""
+"""Single differences that a paper compares and no preset has, by architecture."""
 
 ONLY_ORDINALS = frozenset(
     {"ordinals", "ordinal index", "relative ordinals", "tied initial ranks", "ordinal table",
@@ -169,12 +169,12 @@ ONLY_IMSAB = frozenset({"first rFF of IMSAB"})
 
 @dataclass(frozen=True)
 class Difference:
-    """One step from a recipe towards another.
+    """Step from a recipe towards another.
 
     Attributes:
-        label: the step and the value it leads to: `loss softmax-ce`.
+        label: the step and its new value: `loss softmax-ce`.
         values: fields to replace.
-        source: what the paper and what the released code has.
+        source: statements of the paper and of the released code.
     """
 
     label: str
@@ -183,7 +183,7 @@ class Difference:
 
 
 def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
-    """Every step that leads from one recipe to another, fields without effect left out.
+    """Steps that lead from one recipe to another, without fields that have no effect.
 
     >>> small = NeuralSpec.preset("setrank-msab", "small")
     >>> [one.label for one in differences(small, small.with_fields({"loss": "softmax-ce"}))]
@@ -203,7 +203,7 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
 
 
 def claimed_differences(base: NeuralSpec) -> list[Difference]:
-    """The single differences that the ranker's paper compares and no preset has.
+    """Single differences that the ranker's paper compares and no preset has.
 
     >>> [one.label for one in claimed_differences(NeuralSpec.preset("dlcm", "small"))][:2]
     ['direction highest-first', 'two directions on']
@@ -214,7 +214,7 @@ def claimed_differences(base: NeuralSpec) -> list[Difference]:
 
 
 def rankers_with_claims() -> list[str]:
-    """The rankers whose paper compares single differences that no preset has.
+    """Rankers whose paper compares single differences that no preset has.
 
     >>> rankers_with_claims()
     ['dlcm', 'dlcm-without-init', 'dlcm-listmle', 'dlcm-softrank']
@@ -223,7 +223,7 @@ def rankers_with_claims() -> list[str]:
 
 
 def step_of(label: str) -> str:
-    """The step that a difference's label begins with; empty where none does.
+    """Step at the beginning of a difference's label; empty without one.
 
     >>> step_of("batches and epochs epochs 40, patience 12"), step_of("my own")
     ('batches and epochs', '')
@@ -232,10 +232,10 @@ def step_of(label: str) -> str:
 
 
 def check(ranker: str, towards: Sequence[str]) -> None:
-    """Refuse what would leave `paper` alone, before anything is read or trained.
+    """Refuse names that leave only `paper`, before anything is read or trained.
 
     Raises:
-        UsageError: no preset but `paper`, or claims of a paper that compares nothing.
+        UsageError: no preset but `paper`, or claims of a paper without comparisons.
         UnknownNameError: no such ranker.
 
     >>> check("dlcm", ["released", "claims"])
@@ -259,7 +259,7 @@ def _without_effect(spec: NeuralSpec) -> frozenset[str]:
 
 
 def _words(changed: Mapping[str, Any]) -> str:
-    """A single value as it is; several with their names; truth as on and off."""
+    """Text of changed values: one without its name, several with names; booleans as on and off."""
     words = {name.replace("_", " "): _word(value) for name, value in changed.items()}
     return ", ".join([*words.values()] if len(words) == 1 else map(" ".join, words.items()))
 

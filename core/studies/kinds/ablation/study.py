@@ -1,9 +1,9 @@
-"""Where paper and released code part ways: what each single difference does.
+"""Ablation between a paper and its released code: the effect of each single difference.
 
-A variant is a recipe: `paper`, `released`, `tuned`, and `paper` with one difference taken from the
-released code or from `tuned`. Each is trained, measured on the lists as they are and with the
-initial ranking disturbed, and its cost is noted. Sizes can be those of another preset, so that
-the differences can be seen on a small machine; learning rate and all else stay the variant's own.
+A variant is a recipe: `paper`, `released`, `tuned`, and `paper` with one difference from the
+released code or from `tuned`. Each is trained, then measured on unperturbed lists and on lists
+with a perturbed initial ranking; its cost is recorded. Sizes can be those of another preset, for
+small machines; the learning rate and all other fields stay those of the variant.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -41,14 +41,14 @@ MEASURE = "NDCG@10"
 
 @dataclass(frozen=True)
 class Variant:
-    """One recipe of the study.
+    """Recipe of the study.
 
     Attributes:
-        label: what it is called: a preset, or `paper + loss softmax-ce`.
+        label: a preset, or `paper + loss softmax-ce`.
         spec: the recipe.
-        source: what the paper and what the released code has.
-        towards: the preset that a single difference is taken from; empty: a preset itself.
-        sizes: the preset whose sizes it takes; None: its own.
+        source: statements of the paper and of the released code.
+        towards: the preset that a single difference comes from; empty: the variant is a preset.
+        sizes: the preset of its sizes; None: its own.
     """
 
     label: str
@@ -59,7 +59,7 @@ class Variant:
 
 
 def variants(question: Ablation) -> list[Variant]:
-    """The presets of a ranker and every single step from `paper` towards the others.
+    """Presets of a ranker and every single step from `paper` towards the others.
 
     >>> [variant.label for variant in variants(Ablation("setrank-msab", "small"))][:4]
     ['paper', 'released', 'tuned', 'paper + input layer gaussian-kernels']
@@ -82,6 +82,7 @@ def variants(question: Ablation) -> list[Variant]:
             label, source = f"{BASE} + {difference.label}", difference.source
             if name == "tuned" and "ours: " not in source:
                 source = f"{source}; this value is ours"
+            # Two presets may share a difference: one variant is trained for both
             place = next((at for at, variant in enumerate(distinct) if variant.spec == spec), None)
             if place is None:
                 distinct.append(Variant(label, spec, source, name, sizes))
@@ -91,9 +92,9 @@ def variants(question: Ablation) -> list[Variant]:
 
 
 def run(workbench: Workbench, question: Ablation) -> Generator[Progress, None, Artefact]:
-    """Train, measure and disturb every variant that is not stored yet.
+    """Train, measure and perturb every variant that is not stored yet.
 
-    Every finished variant is in the stored trials at once, so that a page can draw it.
+    Every finished variant is stored at once, so that a page can draw it.
 
     Raises:
         MissingRankingError: a variant reads more initial rankings than the lists have.
@@ -120,13 +121,14 @@ def run(workbench: Workbench, question: Ablation) -> Generator[Progress, None, A
     )
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
-        """Train, measure and disturb every variant."""
+        """Train, measure and perturb every variant."""
         step = measured_by([Measure.parse(text) for text in study.stored_measures])
         rankers, trained = {}, {}
         for variant, pair in zip(compared, study.rankers, strict=True):
             model = yield from _train(workbench, variant)
             rankers[variant.label] = model.ranker
             trained[variant.label] = float(model.artefact.facts["seconds"])
+            # each variant is run alone first: its records are then ready for a partial result
             single = replace(study, rankers=(pair,))
             yield from run_study(single, base, rankers, workbench.store.records, step)
         facts |= {"training_seconds": trained}

@@ -1,1 +1,1 @@
-"""Table 2: rankers side by side."""
+"""Table 2: comparison of rankers."""

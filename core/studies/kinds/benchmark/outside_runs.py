@@ -1,8 +1,8 @@
-"""Runs from outside, judged: any number of TREC runs compared like trained rankers.
+"""Comparison of external TREC runs, measured like trained rankers.
 
-There are no features and no ranker to ask again: what is compared is what the runs retrieved. The
-result is a benchmark of one seed and one fold, so that its table, tests and pictures are the same.
-Measures have trec_eval's conventions unless others are named; ties by row are by line of the run.
+There are no features and no ranker to call: only the retrieved documents are compared. The result
+is a benchmark with one seed and one fold, so that its table, tests and pictures are the same.
+Measures have trec_eval's conventions by default; ties by row are by line of the run.
 """
 
 import shlex
@@ -39,7 +39,7 @@ from shuffleproof.core.words import counted
 
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 CONVENTIONS = "trec_eval"
-"""Conventions of measures that do not state their own: the runs are files of its format."""
+"""Default conventions of the measures, since the runs have trec_eval's format."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class JudgedRuns:
     """Judgments and runs over the same topics.
 
     Attributes:
-        dataset: a document a row, without features: all that were judged or retrieved.
-        lists: what each run retrieved, by its name; topics that it lacks are empty lists.
+        dataset: one row per document, without features: all judged or retrieved documents.
+        lists: retrieved documents of each run, by its name; missing topics are empty lists.
         scores: of each run's candidates, float64.
     """
 
@@ -58,18 +58,18 @@ class JudgedRuns:
 
 
 def _label(grade: int | None) -> int:
-    """A judgment as a label: −1 outside the pool, −2 in the pool and not judged (grade below 0).
+    """Label of a judgment: −1 outside the pool, −2 in the pool but not judged (grade below 0).
 
-    trec_eval tells the two apart for the inferred average precision alone.
+    trec_eval needs the difference only for the inferred average precision.
     """
     return -1 if grade is None else -2 if grade < 0 else grade
 
 
 def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> JudgedRuns:
-    """Lay runs over judgments: every judged topic counts, retrieved or not.
+    """Align runs with judgments; every judged topic counts, retrieved or not.
 
-    Unjudged documents have grade −1, as have those of any negative grade: they are not relevant,
-    and not judged either, which Bpref and Judged tell apart from grade 0.
+    Unjudged documents have a negative grade. They are not relevant, but Bpref and Judged
+    distinguish them from judged documents of grade 0.
 
     Raises:
         DataError: no topic of the runs is judged.
@@ -121,7 +121,7 @@ def compare_runs(
     measures: Sequence[str] = MEASURES,
     bundle: str | None = CONVENTIONS,
 ) -> StudyResult:
-    """Read judgments and runs, measure every topic of every run; arguments as `measure_runs`."""
+    """Read judgments and runs and measure every topic; arguments as `measure_runs`."""
     return run_to_end(measure_runs(qrels, runs, measures, bundle))
 
 
@@ -131,18 +131,18 @@ def measure_runs(
     measures: Sequence[str] = MEASURES,
     bundle: str | None = CONVENTIONS,
 ) -> Generator[Progress, None, StudyResult]:
-    """Read judgments and runs, then measure every topic of every run; yields a report a file.
+    """Read judgments and runs, then measure every topic of every run; yields progress per file.
 
-    A run is called by its tag, or by its file where tags repeat.
+    A run is named by its tag, or by its file where tags repeat.
 
     Args:
         qrels: the judgments.
         runs: the files.
         measures: the columns.
-        bundle: conventions of measures that do not state their own; None: the defaults.
+        bundle: default conventions of measures; None: the program's defaults.
 
     Raises:
-        LetorError, DataError: a file that is malformed, or a run that is not judged.
+        LetorError, DataError: a malformed file, or a run without judged topics.
     """
     texts, steps = tuple(under(text, bundle) for text in measures), len(runs) + 2
     grades = trec.read_qrels(qrels)
@@ -174,7 +174,7 @@ def _study_result(
     data: str,
     of_files: Mapping[str, Any],
 ) -> StudyResult:
-    # values that nobody asked for must not refuse grades that the measures asked for can take
+    # Extra stored measures must not refuse grades that the requested measures accept
     high = float(whole.dataset.labels.max(initial=0)) > LARGEST_GRADE
     stored = conventions.stored_measures(texts, () if high else conventions.KEPT)
     parsed = [Measure.parse(text) for text in stored]
@@ -215,12 +215,12 @@ def _study_result(
 
 
 def conventions_in_words(bundle: str) -> str:
-    """Whose conventions measures have that do not state their own."""
+    """Sentence with the default conventions of measures."""
     return f"Conventions: {bundle}, unless a measure states its own. Others: --conventions."
 
 
 def warnings(facts: Mapping[str, Any]) -> list[str]:
-    """What to know of runs before believing the numbers; older comparisons lack `tied`."""
+    """Warnings about the runs that affect the numbers; older comparisons lack `tied`."""
     contradicting = [
         f"Rank and score of {run} disagree in {count:,} of {lines:,} lines: the scores decide."
         for run, (count, lines) in facts.get("contradicting", {}).items()
@@ -230,7 +230,7 @@ def warnings(facts: Mapping[str, Any]) -> list[str]:
 
 
 def uncovered_topics(facts: Mapping[str, Any]) -> list[str]:
-    """Sentences on topics that only the judgments or only a run has, and on ties made by reading.
+    """Sentences on topics that only the judgments or only a run has, and on ties from rounding.
 
     The facts of older comparisons lack `unjudged` and `merged`.
 
@@ -261,13 +261,13 @@ def uncovered_topics(facts: Mapping[str, Any]) -> list[str]:
 
 
 def keep(result: StudyResult, store: Store) -> Artefact:
-    """Store a comparison like any study; the same files give the same one."""
+    """Store a comparison like any study; the same files give the same key."""
     key = key_of("study", result.recipe)
     return store.add(key, result.recipe, result.save, result.facts)
 
 
 def _precision(whole: JudgedRuns) -> dict[str, str]:
-    """What a comparison's key says where single precision would have ranked otherwise."""
+    """Addition to the key if float32 scores would have ranked differently; else empty."""
     with np.errstate(over="ignore"):
         alike = all(
             np.array_equal(
@@ -285,11 +285,12 @@ def evaluate_run(
     lists: CandidateLists,
     scores: Float[np.ndarray, " candidates"],
 ) -> Float32[np.ndarray, "measures topics"]:
-    """Every measure of every topic of a run; ties by row are by line, the first on top."""
+    """Every measure of every topic of a run; ties by row are by line, the first line on top."""
     by_line = np.array([measure.ties == "row" for measure in measures], dtype=bool)
     values = np.empty((len(measures), len(lists)), dtype=np.float32)
     order = ragged.order_within(lists.offsets, -scores, np.arange(len(scores)))
     lines = np.empty(len(scores), dtype=np.float32)
+    # Unique scores in the order of score, then line: evaluation then has no ties
     lines[order] = -ragged.places_of(lists.offsets)
     for chosen, ranked in ((by_line, lines), (~by_line, as_ranked(lists, scores))):
         kept = [measure for measure, wanted in zip(measures, chosen, strict=True) if wanted]
@@ -300,12 +301,12 @@ def evaluate_run(
 def as_ranked(
     lists: CandidateLists, scores: Float[np.ndarray, " candidates"]
 ) -> Float32[np.ndarray, " candidates"]:
-    """Float32 scores of the same order and ties: measures read nothing else of them."""
+    """Float32 scores with the same order and ties, which is all that measures read."""
     return -ragged.competition_ranks(lists.offsets, scores).astype(np.float32)
 
 
 def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:
-    """What the runs are called, each differently: tag, else file, else file and place."""
+    """Unique names of the runs: tag, else file name, else file name and position."""
     tags = [run.tag for _, run in runs]
     files = [path.name for path, _ in runs]
     labels: list[str] = []
@@ -335,7 +336,7 @@ def _check_judged(
 
 
 def is_of_runs(recipe: Mapping[str, Any]) -> bool:
-    """Whether a benchmark compares runs from files, and no rankers.
+    """True if a benchmark compares runs from files instead of rankers.
 
     >>> is_of_runs({"kind": "benchmark", "runs": {"bm25": "…"}}), is_of_runs({"rows": []})
     (True, False)
@@ -344,7 +345,7 @@ def is_of_runs(recipe: Mapping[str, Any]) -> bool:
 
 
 def runs_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The command that compares the runs again, measures at their defaults left out.
+    """Command that repeats the comparison, without default measures.
 
     >>> facts = {"data": "qrels.txt", "files": {"bm25": "input.bm25.gz"}}
     >>> runs_command({"runs": {"bm25": "…"}, "measures": ["AP(ties=trec)", "RR"]}, facts)
@@ -358,7 +359,7 @@ def runs_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def runs_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The lines that compare the runs and print their table; arguments as the command's."""
+    """Python lines that compare the runs and print their table; arguments as the command's."""
     lines = [
         "from pathlib import Path",
         "",
@@ -375,12 +376,12 @@ def runs_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _measure_texts(recipe: Mapping[str, Any]) -> list[str]:
-    """The measures of a comparison as texts that mean them under CONVENTIONS."""
+    """Measures of a comparison, written relative to CONVENTIONS."""
     usual = BUNDLES[CONVENTIONS].conventions
     return [Measure.parse(text).text_under(usual) for text in recipe["measures"]]
 
 
 def _files(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """What the runs' files are called; older comparisons noted the names of the runs alone."""
+    """File names of the runs; older comparisons recorded only the names of the runs."""
     files = facts.get("files", {})
     return [str(files.get(name, name)) for name in recipe["runs"]]

@@ -1,7 +1,7 @@
-"""What a benchmark's rows answered, query by query, from the scores that it stored.
+"""Per-query rankings of a benchmark's rows, from its stored scores.
 
-Of runs from files the documents have a name, a grade and a score in every run that found them, and
-no features; they are kept beside the comparison so that two runs can be laid over each other.
+Documents of runs from files have a name and a grade, and a score in every run that retrieved them,
+but no features. They are stored with the comparison so that two runs can be compared per query.
 """
 
 import zipfile
@@ -32,14 +32,14 @@ from shuffleproof.core.studies.result import StudyResult
 
 @dataclass(frozen=True)
 class Place:
-    """Which fold a query is of, and which of the fold's lists is its own; both from 0."""
+    """Fold of a query, and index of its list in the fold; both from 0."""
 
     fold: int
     query: int
 
 
 def place_of(result: StudyResult, query: str, fold: str) -> Place:
-    """The place of a query.
+    """Place of a query.
 
     Raises:
         DataError: the fold has no such query.
@@ -60,20 +60,20 @@ def answers(  # noqa: PLR0913 (which query, of whom, and what stands beside)
     seed: int = 0,
     features: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """The documents of a query, in the order of the initial ranking, and where rankers put them.
+    """Documents of a query in initial-ranking order, with their positions under each ranker.
 
     Args:
         study: the stored benchmark's directory.
         part: the test part of the query's fold.
         place: of the query.
-        rankers: whose answers are shown.
-        seed: of those that have several.
-        features: ids of those that stand beside each document.
+        rankers: labels of the rankers to show.
+        seed: of rankers with several seeds.
+        features: ids of the features to add for each document.
 
     Returns:
-        Columns document, label, initial (position from 1); for every ranker its name with the
-        position that it gave and `score of` its name; `feature` and its id for every feature.
-        Equal scores stand in the order of the data set's rows.
+        Columns document, label, initial (position from 1); per ranker its name with the position
+        and `score of` its name with the score; `feature` and its id for every feature.
+        Ties are in the order of the data set's rows.
     """
     with safe_open(study / RUNS, framework="np") as file:
         inside, rows = _list_in(file, str(place.fold), place.query)
@@ -94,7 +94,7 @@ def answers(  # noqa: PLR0913 (which query, of whom, and what stands beside)
 
 
 def _list_in(file: Any, name: str, query: int) -> tuple[slice, Int64[np.ndarray, " docs"]]:
-    """Where a stored file has the list of a query, of a fold or a run, and its documents' rows."""
+    """Slice of a query's list in a stored fold or run, and the rows of its documents."""
     inside = slice(*map(int, file.get_slice(f"offsets/{name}")[query : query + 2]))
     return inside, np.asarray(file.get_slice(f"rows/{name}")[inside], dtype=np.int64)
 
@@ -102,24 +102,25 @@ def _list_in(file: Any, name: str, query: int) -> tuple[slice, Int64[np.ndarray,
 def positions_of(
     scores: Float[np.ndarray, " docs"], rows: Int64[np.ndarray, " docs"]
 ) -> Int64[np.ndarray, " docs"]:
-    """Places from 1 by falling score, equal scores by row.
+    """Positions from 1 by falling score, ties by row.
 
     >>> positions_of(np.float32([0.5, 0.9, 0.5]), np.array([7, 8, 2])).tolist()
     [3, 1, 2]
     """
     positions = np.empty(len(rows), dtype=np.int64)
+    # `lexsort` sorts by its last key first: score, then row
     positions[np.lexsort((rows, -scores))] = np.arange(1, len(rows) + 1)
     return positions
 
 
 FILE = "retrieved.safetensors"
-"""What runs from files retrieved, beside their comparison."""
+"""File of the retrieved documents of runs, stored with their comparison."""
 
 
 def arrays_of(
     dataset: RankingDataset, lists: Mapping[str, CandidateLists], scores: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The documents' names, grades and topics' bounds, and every run's rows, bounds and scores."""
+    """Arrays of document names, grades, topic bounds, and every run's rows, bounds and scores."""
     names = dataset.doc_ids or TextColumn.of([])
     arrays = {
         "labels": dataset.labels, "bounds": dataset.offsets,
@@ -132,10 +133,10 @@ def arrays_of(
 
 
 def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dict[str, np.ndarray]]:
-    """The judged documents of a stored comparison, and all arrays that were kept of it.
+    """Judged documents of a stored comparison, and all arrays stored with it.
 
     Raises:
-        DataError: a comparison that was stored without them, or without the topics' bounds.
+        DataError: the comparison was stored without them, or without the topics' bounds.
     """
     arrays = load_file(study / FILE) if (study / FILE).is_file() else {}
     if "bounds" not in arrays:
@@ -150,15 +151,15 @@ def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dic
 
 
 def retrieved_documents(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:
-    """The documents of a topic that either of two runs retrieved, and where.
+    """Documents of a topic that at least one of two runs retrieved, with positions and scores.
 
     Returns:
-        Columns document, label; for each run its name with the position that it gave (from 1) and
-        `score of` its name, both NaN where it did not retrieve the document. The first run's
-        order, then the second's.
+        Columns document, label; per run its name with the position (from 1) and `score of` its
+        name with the score, both NaN if the run did not retrieve the document. The order is that
+        of the first run, then of the second.
 
     Raises:
-        DataError: a comparison that was stored without them.
+        DataError: the comparison was stored without them.
     """
     if not (study / FILE).is_file():
         remedy = "Compare the files again."
@@ -181,10 +182,10 @@ def _answer(file: Any, query: int, label: str) -> pd.DataFrame:
 
 
 def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
-    """The stored folds that a benchmark was made on, in its order, whatever they are called now.
+    """Stored folds of a benchmark in its order, found by content, not by name.
 
     Raises:
-        DataError: one of them is not stored any more.
+        DataError: a fold is no longer stored.
     """
     stored = [*store.artefacts(KIND), find(SAMPLE, store)]
     by_fingerprint = {artefact.facts.get("fingerprint"): artefact for artefact in stored}
@@ -198,10 +199,10 @@ def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
 
 
 def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
-    """Write every row, seed and fold as a run, and every fold's judgments; returns the names.
+    """Write every row, seed and fold as a run, and every fold's judgments; returns file names.
 
     Raises:
-        DataError: the folds are not those of the study.
+        DataError: the folds are not those of the benchmark.
     """
     result = StudyResult.open(study)
     if [fold.fingerprint for fold in folds] != list(result.facts["fingerprints"]):
@@ -232,7 +233,7 @@ def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
 
 
 def lists_of(rows: np.ndarray, offsets: np.ndarray) -> CandidateLists:
-    """Lists without initial rankings: what scores are of."""
+    """Candidate lists without initial rankings, for stored scores."""
     return CandidateLists(
         offsets=offsets.copy(),
         queries=np.arange(len(offsets) - 1, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""What a benchmark is asked."""
+"""Question of a benchmark."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from shuffleproof.core.studies.question import Facts, Question, Scope
 
 @dataclass(frozen=True)
 class Benchmark(Question):
-    """Which ranker is best on these lists, over seeds and folds?"""
+    """Comparison of rankers on the same lists, over seeds and folds."""
 
     kind: ClassVar[str] = "benchmark"
     doing: ClassVar[str] = "Benchmark"
@@ -48,7 +48,7 @@ class Benchmark(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Benchmark":
-        """The question that a stored benchmark has answered."""
+        """Question of a stored benchmark."""
         del facts
         measures = tuple(recipe["measures"])
         return cls(tuple(named_rankers(recipe["rows"])), seeds_of(recipe["rows"]), measures)

@@ -1,7 +1,7 @@
-"""The rows of Table 2: which rankers, in which group, and how often each is trained.
+"""Rows of Table 2: rankers, their groups, and their number of seeds.
 
-A ranker is trained once a seed where its seed changes anything, else once. A combination is run
-once a seed where a member is: every member, and the shuffles around one, at that seed.
+A ranker is trained once per seed if its seed changes anything, else once. A combination is run
+once per seed if a member is; all its members, and its shuffles, then use that seed.
 """
 
 import secrets
@@ -30,24 +30,24 @@ GROUPS = (
     "the set and its initial ranking",
     "from outside",
 )
-"""The paper's three groups, between what is there to compare with and what comes from outside.
+"""Groups of the table: references, the paper's three groups, external rankers.
 
-These words stand on the page, in files and on the terminal.
+These words are shown on the page, in files and on the terminal.
 """
 
 TRIALS = "trials"
-"""The fact that says with how many trials rows were tuned, by label."""
+"""Fact with the number of tuning trials of the rows, by label."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table.
+    """Row of the table.
 
     Attributes:
-        label: `ranker` or `ranker@preset`, or a combination's name, as it was asked for.
-        ranker: its recipe, as `RankerSpec.recipe` writes it; a combination's has its `members`.
+        label: `ranker`, `ranker@preset` or a combination's name, as the user wrote it.
+        ranker: its recipe, as `RankerSpec.recipe` writes it; combinations have `members`.
         group: one of GROUPS.
-        seeds: how many seeds it is trained with; 1 where its seed changes nothing.
+        seeds: number of seeds; 1 if its seed changes nothing.
     """
 
     label: str
@@ -57,7 +57,7 @@ class Row:
 
 
 def tuned_in_words(facts: Mapping[str, Any]) -> dict[str, str]:
-    """How the rows were tuned that were, by label.
+    """Notes on the tuned rows, by label.
 
     >>> tuned_in_words({"trials": {"mart@tuned_mine": 40}})
     {'mart@tuned_mine': '(tuned with 40 trials)'}
@@ -67,11 +67,11 @@ def tuned_in_words(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
-    """The rows of a table: the references, then the rankers named, each once.
+    """Rows of a table: the references, then the named rankers, without repetition.
 
     Raises:
         UnknownNameError: no such ranker or preset.
-        UsageError: no ranker beside the references, or a stored one (`name#digits`), which cannot
+        UsageError: only references are named, or a stored ranker (`name#digits`), which cannot
             be trained again.
 
     >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
@@ -112,10 +112,10 @@ def _row(label: str, preset: str, seeds: int) -> Row:
 
 
 def draws(recipe: Mapping[str, Any]) -> bool:
-    """Whether another seed gives another ranker.
+    """True if another seed gives another ranker.
 
-    LightGBM draws nothing where every tree sees every feature; linear rankers and RankBoost have
-    no seed at all.
+    LightGBM draws nothing if every tree sees every feature; linear rankers and RankBoost have no
+    seed at all.
 
     >>> [draws(registry.spec("mart", preset).recipe()) for preset in ("paper", "tuned")]
     [False, True]
@@ -126,7 +126,7 @@ def draws(recipe: Mapping[str, Any]) -> bool:
 
 
 def group_of(spec: RankerSpec) -> str:
-    """The group of Table 2 that a ranker belongs to, by what it reads.
+    """Group of a ranker in Table 2, by the inputs that it reads.
 
     >>> [group_of(registry.spec(name)) for name in ("lambdamart", "setrank-msab", "dlcm")]
     ['each document by itself', 'the set of documents', 'the set and its initial ranking']
@@ -138,10 +138,10 @@ def group_of(spec: RankerSpec) -> str:
 
 
 def pin_content(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
-    """The rows, those of rankers from outside with what they are known by: their content.
+    """Rows in which external rankers carry the digest of their content.
 
     Raises:
-        UsageError: scores in a file, which belong to one part, on several folds.
+        UsageError: scores in a file, which belong to one fold, with several folds.
     """
     fixed = []
     for row in rows:
@@ -156,25 +156,25 @@ def pin_content(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[
 
 
 def _known_by(workbench: Workbench, label: str) -> str:
-    """The digest of a ranker from outside; another each time where its function fails.
+    """Digest of an external ranker; a random one if its function fails.
 
-    Then it is a row that fails and is tried again, beside the others.
+    Such a row fails and is tried again later, while the other rows are stored.
     """
     try:
         return run_to_end(workbench.identified(label)).digest
     except DataError:
         if RankerName.parse(label).kind is not Kind.FUNCTION:
             raise
-        CallableRanker.from_name(label)  # what is not there is refused before anything is trained
+        CallableRanker.from_name(label)  # refuse a missing function before any training
         return secrets.token_hex(32)
 
 
 def trained_at(
     workbench: Workbench, label: str, seed: int, wide: Workbench
 ) -> Generator[Progress, None, CachedRanker]:
-    """A row's ranker at one seed: trained or found, a combination's members likewise.
+    """Ranker of a row at one seed, trained or stored; likewise the members of a combination.
 
-    `wide` may have more initial rankings in its lists, for who reads them.
+    `wide` may have more initial rankings in its lists, for rankers that read more of them.
     """
     name = RankerName.parse(label)
     if name.digits:

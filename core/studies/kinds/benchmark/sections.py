@@ -1,6 +1,6 @@
 """Sections of a benchmark: differences, and the table with its marks.
 
-Where columns differ in their convention or in the queries that they count, each says its own.
+If columns differ in convention or in the number of queries, each column states its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """The best ranker, its difference from the baseline, and how many others tie with it."""
+    """Best ranker, its difference from the baseline, and the number of others that tie with it."""
     measure = main_measure(tuple(view.measures) or result.measures)
     ranked = _ranked_means(result, measure)
     if ranked.isna().any():
@@ -72,7 +72,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def main_measure(measures: Sequence[str]) -> str:
-    """The measure of headline and picture: NDCG@10 under any conventions, else the last.
+    """Measure of headline and picture: NDCG@10 under any conventions, else the last measure.
 
     >>> main_measure(["NDCG(gain=linear)@10", "RR"]), main_measure(["AP", "RR"])
     ('NDCG(gain=linear)@10', 'RR')
@@ -82,13 +82,13 @@ def main_measure(measures: Sequence[str]) -> str:
 
 
 def _ranked_means(result: StudyResult, measure: str) -> "pd.Series[float]":
-    """The means of all rankers that are not there for comparison."""
+    """Means of all rankers except the references."""
     frame = means(result, [measure])
     return frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     measures, baselines = tuple(view.measures) or result.measures, baselines_of(result, view)
     measure = main_measure(measures)
     baseline = next(iter(baselines), rankers_of(result)[0])
@@ -101,13 +101,13 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
-    """What the rows are marked against: what was asked for, as far as it is there."""
+    """Baselines of the marks: those of the view that are in the result."""
     names: Sequence[str] = (INITIAL,) if view.baselines is None else view.baselines
     return [name for name in names if name in rankers_of(result)]
 
 
 def answer(result: StudyResult, view: View) -> dict[str, Any]:
-    """What the command answers in JSON: numbers, marks, comparisons and what stands under it."""
+    """Answer of the command in JSON: numbers, marks, comparisons and the notes of the table."""
     measures, baselines = result.measures, baselines_of(result, view)
     view = replace(view, measures=measures, baselines=baselines)
     return {
@@ -126,7 +126,7 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
 
 
 AGAIN = "failed: the same command tries them again"
-"""The heading of rows that failed."""
+"""Heading of failed rows."""
 
 CONVENTIONS = (
     "gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short", "p",
@@ -134,7 +134,7 @@ CONVENTIONS = (
 
 
 def table_notes(result: StudyResult, view: View) -> list[str]:
-    """Every line under the table."""
+    """Lines under the table."""
     alike: dict[str, list[str]] = {}
     for measure, head in zip(view.measures, heads(view.measures), strict=True):
         way = f"{counts_in_words(result, measure)} · {convention(measure)}"
@@ -146,7 +146,7 @@ def table_notes(result: StudyResult, view: View) -> list[str]:
 
 
 def convention(measure: str) -> str:
-    """A measure's convention in words, without its name.
+    """Convention of a measure in words, without its name.
 
     >>> convention("RR(empty=skip)")
     'relevant: grade ≥ 1 · ideal: judged · no relevant: left out · ties: averaged'
@@ -155,7 +155,7 @@ def convention(measure: str) -> str:
 
 
 def heads(measures: Sequence[str]) -> list[str]:
-    """The columns' heads: without their conventions, which a note says, where all share them.
+    """Column heads; without the conventions if all columns share them (a note states them then).
 
     >>> heads(["NDCG(empty=one)@10", "RR(empty=one)"]), heads(["RR", "RR(relevant=2)"])
     (['NDCG@10', 'RR'], ['RR', 'RR(relevant=2)'])
@@ -171,13 +171,13 @@ def heads(measures: Sequence[str]) -> list[str]:
 
 
 def runs_in_words(result: StudyResult, measure: str) -> str:
-    """What the means are over: the data, its queries, seeds and folds, and who ran once."""
+    """Scope of the means: data, queries, seeds and folds."""
     counts = counts_in_words(result, measure)
     return " · ".join([str(result.facts["data"]), counts, _runs(result, measure)])
 
 
 def counts_in_words(result: StudyResult, measure: str) -> str:
-    """How many queries a column's means are over, and what becomes of the others."""
+    """Number of queries of a column's means, and the treatment of the others."""
     facts, frame = result.facts, means(result, [measure])
     count, folds = int(frame["n"].max()), len(facts["folds"])
     text = f"N = {counted(count, 'query')}"
@@ -194,7 +194,7 @@ def _runs(result: StudyResult, measure: str) -> str:
 
 
 def marks_in_words(view: View) -> list[str]:
-    """What the marks mean, in one line; none without a baseline.
+    """Meaning of the marks, in one line; empty without a baseline.
 
     >>> marks_in_words(View(baselines=["mart"]))
     ['Marks: a above mart, (a) below, at p ≤ .05 (paired t, Holm over rows and measures)']
@@ -209,7 +209,7 @@ def marks_in_words(view: View) -> list[str]:
 
 
 def remarks(result: StudyResult) -> list[str]:
-    """Rows that failed, with why, that read more initial rankings, or that tie many documents."""
+    """Remarks on rows that failed, read more initial rankings, or tie many documents."""
     facts, rankers = result.facts, rankers_of(result)
     lines = [
         f"{label} failed and is left out of all comparisons. {why}"
@@ -224,7 +224,7 @@ def remarks(result: StudyResult) -> list[str]:
 
 
 def cells(result: StudyResult, view: View) -> dict[tuple[str, str], Cell]:
-    """Every (ranker, measure) as it is printed."""
+    """Printed cells by (ranker, measure)."""
     spec = f".{view.digits}f"
     return {
         (row["ranker"], row["measure"]): Cell(
@@ -238,7 +238,7 @@ def cells(result: StudyResult, view: View) -> dict[tuple[str, str], Cell]:
 
 
 def table(result: StudyResult, view: View) -> Table:
-    """The table as it is printed: best in bold, marks, groups, with what they mean below."""
+    """Printed table: best in bold, marks, groups, and notes on their meaning."""
     printed, measures = cells(result, view), view.measures
     labels, groups = rankers_of(result), result.facts["groups"]
     failed = dict.fromkeys(result.facts.get("failed", {}), AGAIN)
@@ -260,5 +260,5 @@ def table(result: StudyResult, view: View) -> Table:
 
 
 def markdown(result: StudyResult, measures: Sequence[str], baselines: Sequence[str]) -> str:
-    """The table in Markdown, its notes below it."""
+    """Table in Markdown, with its notes below."""
     return table_text.markdown(table(result, View(measures, baselines=baselines)))

@@ -1,13 +1,13 @@
-"""Table 2 of SetRank: every ranker on the same lists, over seeds and folds, nothing disturbed.
+"""Table 2 of SetRank: every ranker on the same unperturbed lists, over seeds and folds.
 
-A cell is one ranker, seed and fold: the ranker is trained (or found), scores the fold's test
-lists, and every query's measures are kept, with the scores themselves. A row of the result is
-one ranker and seed; its queries are those of all folds, one fold after the other. A row that
-fails (its training diverges) is left out whole, its reason kept among the facts.
+A cell is one ranker, seed and fold. The ranker is trained (or loaded) and scores the fold's test
+lists. The cell stores every query's measures and the scores. A row of the result is one ranker
+and seed, with the queries of all folds in turn. A row that fails (its training diverges) is left
+out whole; the facts contain the reason.
 
-A row that reads more initial rankings than the lists carry (setrank-imsab-multi-init: four) has
-lists of its own: the same candidates in the same order, with LambdaMART, MART, RankSVM and
-RankBoost as further columns, as in the paper's Table 4. All other rows keep the lists as they are.
+A row that reads more initial rankings than the lists have (setrank-imsab-multi-init: four) has its
+own lists. They have the same candidates in the same order, with LambdaMART, MART, RankSVM and
+RankBoost as further columns, as in the paper's Table 4. All other rows use the common lists.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -56,13 +56,13 @@ RUNS = "runs.safetensors"
 
 @dataclass(frozen=True)
 class Plan(cells.CellPlan):
-    """A benchmark's full description; equal descriptions give equal results.
+    """Full description of a benchmark; equal descriptions give equal results.
 
     Attributes:
         rows: of the table.
         folds: (name, digest of its candidate lists), in their order.
-        measures: what it is asked for, as text.
-        stored: what is kept for every query; see `core.studies.conventions`.
+        measures: requested measures, as text.
+        stored: measures stored for every query; see `core.studies.conventions`.
     """
 
     kind: str = field(default=KIND, init=False)
@@ -73,11 +73,11 @@ class Plan(cells.CellPlan):
 
     @cached_property
     def stored_measures(self) -> tuple[Measure, ...]:
-        """What `stored` names."""
+        """Parsed measures of `stored`."""
         return tuple(map(Measure.parse, self.stored))
 
     def cells(self) -> list[Cell]:
-        """All cells: every ranker with its first seed on every fold, then the next seed."""
+        """Cells in order of work: every ranker with its first seed on every fold, then the next."""
         seeds = max((row.seeds for row in self.rows), default=0)
         return [
             Cell(Trial(row.label, KIND, 0.0, seed), fold, self._digest(row, seed, fold))
@@ -99,10 +99,10 @@ class Plan(cells.CellPlan):
 
 
 def plan_benchmark(workbenches: Sequence[Workbench], question: Benchmark) -> Plan:
-    """The plan of a benchmark on these folds, one workbench each, their lists made alike.
+    """Plan of a benchmark on these folds, one workbench each, with lists of the same recipe.
 
     Raises:
-        UsageError: no ranker, or one that cannot read these lists.
+        UsageError: no ranker, or a ranker that cannot read these lists.
     """
     texts = tuple(str(Measure.parse(text)) for text in question.measures)
     folds = tuple((workbench.name, workbench.lists_digest) for workbench in workbenches)
@@ -117,7 +117,7 @@ def plan_benchmark(workbenches: Sequence[Workbench], question: Benchmark) -> Pla
 def run(
     workbenches: Sequence[Workbench], question: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet."""
+    """Train and measure the cells that are not stored yet."""
     plan, first = plan_benchmark(workbenches, question), workbenches[0]
     records = first.store.records
     ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]
@@ -129,6 +129,7 @@ def run(
         )
         order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
         if failed:
+            # A table of only references answers nothing, so the first error is reported
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
             facts |= {FAILED: {label: str(error) for label, error in failed.items()}}
@@ -191,7 +192,7 @@ def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
 
 
 def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
-    """How many trials chose the recipes that were tuned in this store, by label."""
+    """Number of trials behind the recipes that were tuned in this store, by label."""
     trials = {}
     for row in plan.rows:
         name = RankerName.of(row.label)
@@ -201,7 +202,7 @@ def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
 
 
 def _sizes(workbench: Workbench) -> dict[str, int | float]:
-    """What tells which public collection a fold is of."""
+    """Sizes that identify the public collection of a fold."""
     parts = (workbench.fold.train, workbench.fold.valid, workbench.fold.test)
     return {
         "queries": sum(part.queries for part in parts),
@@ -214,7 +215,7 @@ def _sizes(workbench: Workbench) -> dict[str, int | float]:
 def _runs(
     workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, CellResult]
 ) -> dict[str, np.ndarray]:
-    """Every row's scores and the lists that they are of, so that runs need no ranker."""
+    """Scores of every row and their lists, so that runs can be written without a ranker."""
     arrays: dict[str, np.ndarray] = {}
     for index, workbench in enumerate(workbenches):
         lists = workbench.prepared.test.lists
@@ -228,7 +229,7 @@ def _runs(
 def _tied_shares(
     workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, CellResult]
 ) -> dict[str, float]:
-    """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
+    """Share of tied pairs of every row, mean over its seeds and folds; without the ideal."""
     shares: dict[str, list[float]] = {}
     for cell in order:
         if cell.row.ranker != REFERENCES[0]:
@@ -239,14 +240,14 @@ def _tied_shares(
 
 
 WIDER = "initial"
-"""In a row's recipe: the initial rankings of its lists, where they are more than the others'."""
+"""Field of a row's recipe: initial rankings of its lists, if it needs more than the others."""
 
 
 def with_initial_rankings(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
-    """The rows, each with the initial rankings that its lists must have beyond the others'.
+    """Rows with the initial rankings that their lists must have beyond the common ones.
 
     Raises:
-        UsageError: lists longer than a row's ordinals, or a feature that the data has not.
+        UsageError: lists longer than a row's ordinals, or a feature that the data lacks.
     """
     longest = 0
     for workbench in workbenches:
@@ -267,13 +268,13 @@ def wider(row: Row, initial: Sequence[str], preset: str) -> Row:
 
 
 def extend_initial(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...]:
-    """So many initial rankings: those there are, then the paper's four that are not among them.
+    """The first `needed` initial rankings: the present ones, then the missing ones of the paper.
 
     >>> extend_initial(["lambdamart@tuned"], 4, "small")
     ('lambdamart@tuned', 'mart@small', 'ranksvm@small', 'rankboost@small')
 
     Raises:
-        UsageError: more are needed than that makes.
+        UsageError: there are not enough.
     """
     present = {RankerName.parse(name).base for name in initial}
     additional = [
@@ -286,7 +287,7 @@ def extend_initial(initial: Sequence[str], needed: int, preset: str) -> tuple[st
 
 
 def workbench_of_row(workbench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
-    """The workbench whose lists a row is trained and scored on; the store keeps its scores."""
+    """Workbench with the lists on which a row is trained and scored; their scores are stored."""
     initial = row.ranker.get(WIDER)
     if not initial:
         return workbench
@@ -295,7 +296,7 @@ def workbench_of_row(workbench: Workbench, row: Row) -> Generator[Progress, None
 
 
 def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:
-    """How many initial rankings a row reads, and the longest list that it can score (None: any).
+    """Number of initial rankings that a row reads, and its longest list (None: any length).
 
     >>> limits({"members": [{"model": {"rankings": 4, "ordinals": 256}}, {"name": "mart"}]})
     (4, 256)
@@ -309,10 +310,10 @@ def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:
 
 
 def check_lengths(rows: Iterable[Row], longest: int) -> None:
-    """Refuse lists that a row has no ordinals for.
+    """Refuse lists that are longer than a row's table of ordinals.
 
     Raises:
-        UsageError: they are longer than a row's table of ordinals.
+        UsageError: a list is longer than a row's table of ordinals.
     """
     ordinals = {row.label: limits(row.ranker)[1] for row in rows}
     short = {
@@ -328,7 +329,7 @@ def check_lengths(rows: Iterable[Row], longest: int) -> None:
 
 
 def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
-    """Refuse `feature:<id>` of a feature that the data has not.
+    """Refuse `feature:<id>` of a feature that the data lacks.
 
     Raises:
         UsageError: there is no such feature.

@@ -1,8 +1,8 @@
-"""What a benchmark says: means over seeds and folds, who beats whom, and by how much.
+"""Tables of a benchmark: means over seeds and folds, differences and tests.
 
-Tests pair queries: a query's value is its mean over the seeds. Another convention is another table
-at once, from the stored values; a measure that does not follow from them is measured from the
-scores of every row, seed and fold, which are stored too, and no ranker is asked again.
+Tests pair queries; a query's value is its mean over the seeds. Other conventions are computed from
+the stored values. Measures that do not follow from these are computed from the stored scores of
+every row, seed and fold; no ranker scores again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
 from shuffleproof.core.studies.sections import View
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-"""What marks a row that differs from the first, second, … baseline."""
+"""Marks of rows that differ from the first, second, … baseline."""
 
 MEANS = (
     tables.Column("group", "Group"),
@@ -67,7 +67,7 @@ SAME = "95 % interval; beside paired t tests Student's, adjusted by Holm as p is
 
 
 def comparison(baseline: str) -> tuple[tables.Column, ...]:
-    """The columns of `against_baseline`."""
+    """Columns of `against_baseline`."""
     return (
         tables.Column("group", "Group"),
         tables.RANKER,
@@ -83,7 +83,7 @@ def comparison(baseline: str) -> tuple[tables.Column, ...]:
 
 
 DECODED = 24
-"""Measures of a result whose values are remembered: a switch back and forth decodes nothing."""
+"""Number of measures whose decoded values are cached, for quick changes between measures."""
 
 
 _Seeds: TypeAlias = Mapping[str, Float32[np.ndarray, "seeds queries"]]
@@ -91,21 +91,21 @@ _Means: TypeAlias = Mapping[str, Float64[np.ndarray, " queries"]]
 
 
 def rankers_of(result: StudyResult) -> list[str]:
-    """The rows that are there, group by group, as they were asked for within each."""
+    """Rows of the result, group by group, in the requested order within each group."""
     present, groups = dict.fromkeys(result.trials.ranker), result.facts["groups"]
     return sorted(present, key=lambda label: GROUPS.index(groups[label]))
 
 
 def values_of(result: StudyResult, measure: str) -> _Seeds:
-    """What every row scored on every query under each seed, in the table's order.
+    """Values of every row per seed and query, in the table's order.
 
-    A row whose seeds all gave the same values was one run, and has one.
+    A row whose seeds all gave the same values has one seed here.
     """
     return _decoded_values(result, measure)[0]
 
 
 def per_query(result: StudyResult, measure: str) -> _Means:
-    """Every row's value for every query: the mean over its seeds."""
+    """Value of every row for every query: the mean over its seeds."""
     return _decoded_values(result, measure)[1]
 
 
@@ -125,7 +125,7 @@ def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
 
 
 def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
-    """The trials of a row; the first alone where nothing that is stored tells them apart."""
+    """Trials of a row; only the first if all their stored values are equal."""
     first, *later = rows
     values = result.values[first]
     equal = all(np.array_equal(values, result.values[row], equal_nan=True) for row in later)
@@ -133,10 +133,10 @@ def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> 
 
 
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
-    """The means: MEANS, one row a ranker and measure.
+    """Means: MEANS, one row per ranker and measure.
 
-    sd has n − 1 and is NaN for a single run; `best` is the highest of those that are not for
-    comparison; `mean_of_folds` counts every fold alike, as LETOR prints means.
+    sd has n − 1 and is NaN for a single run. `best` marks the highest mean outside the references.
+    `mean_of_folds` gives every fold the same weight, as LETOR prints means.
     """
     rows = []
     for measure in measures:
@@ -179,10 +179,10 @@ def _mean_row(
 def against_baseline(
     result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
-    """Every ranker against one: `comparison`, the baseline left out.
+    """Differences of every other ranker from a baseline: the columns of `comparison`.
 
-    Beside paired t tests the intervals are Student's, adjusted as Holm adjusts p, so that both say
-    the same; other tests have no interval of their own, and a BCa bootstrap stands beside them.
+    For paired t tests the intervals are Student's, adjusted like p by Holm, so that both agree.
+    Other tests have no interval of their own; a BCa bootstrap is reported with them.
 
     Raises:
         UnknownNameError: no such ranker in the study, or no such test.
@@ -209,9 +209,9 @@ def against_baseline(
 
 
 def marks(result: StudyResult, view: View) -> pd.DataFrame:
-    """Letters: a row that is significantly above baseline a carries `a`, one below it `(a)`.
+    """Marks: a row that is significantly above baseline a has `a`, a row below it `(a)`.
 
-    Holm's adjustment covers every ranker and measure that is compared with one baseline.
+    Holm's adjustment covers every ranker and measure compared with one baseline.
 
     Returns:
         Columns ranker, measure, marks.
@@ -235,6 +235,7 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
     if not rows:
         return frame.rename(columns={"letter": "marks"})
     raw = pd.Series(_p_values(np.stack(differences), view.test))
+    # One family of hypotheses per baseline: all rankers and measures compared with it
     p = raw.groupby(frame["letter"]).transform(lambda values: holm(values.to_numpy(np.float64)))
     above = np.nansum(differences, axis=1) > 0
     texts = np.where(above, frame["letter"], "(" + frame["letter"] + ")")
@@ -244,14 +245,14 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
 
 
 def marked_means(result: StudyResult, view: View) -> pd.DataFrame:
-    """`means` with the `marks` of each, which are empty where it has none."""
+    """`means` with the `marks` of each; empty without marks."""
     marked = marks(result, view)
     frame = means(result, view.measures).merge(marked, "left", ["ranker", "measure"])
     return frame.fillna({"marks": ""})
 
 
 def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.DataFrame:
-    """A ranker's difference from another for every query, the greatest gain first.
+    """Per-query differences of a ranker from a baseline, the greatest gain first.
 
     Returns:
         Columns query, fold, ranker, baseline, difference; queries that the measure leaves out
@@ -283,6 +284,7 @@ def _differences(
     baseline: str,
 ) -> Float64[np.ndarray, "rankers queries"]:
     differences = np.stack([values[label] - values[baseline] for label in labels])
+    # With empty=nan a single undefined query makes the mean undefined, so nothing is tested
     if Measure.parse(measure).empty == "nan":
         differences[np.isnan(differences).any(axis=1)] = np.nan
     return differences
@@ -301,7 +303,7 @@ def check_baselines(baselines: Sequence[str]) -> None:
 def _p_values(
     differences: Float64[np.ndarray, "tests queries"], test: str
 ) -> Float64[np.ndarray, " tests"]:
-    """The tests of many differences, not adjusted."""
+    """Unadjusted p values of several tests."""
     if test != PAIRED_T:
         return randomisation_p(differences, generator(0, "benchmark"))
     return np.array(
@@ -312,10 +314,10 @@ def _p_values(
 def with_measures(
     result: StudyResult, study: Path, measures: Sequence[str], store: Store
 ) -> StudyResult:
-    """The benchmark with the values of these measures; as it is where they follow from them.
+    """Benchmark with the values of these measures; unchanged if they follow from stored ones.
 
     Raises:
-        DataError: the data is not stored any more, or lacks what a convention needs.
+        DataError: the data is no longer stored, or lacks an input of a convention.
     """
     missing = tuple(
         str(Measure.parse(text).under(empty="skip"))
@@ -344,7 +346,7 @@ _Answer: TypeAlias = tuple[RankingDataset, CandidateLists, Float[np.ndarray, " c
 
 
 def _stored_answers(result: StudyResult, study: Path, store: Store) -> Iterator[list[_Answer]]:
-    """The lists and scores of every row, fold by fold; of a run from a file what it retrieved."""
+    """Lists and scores of every row, fold by fold; for runs from files the retrieved lists."""
     if is_of_runs(result.recipe):
         dataset, arrays = judged_by(study, result.query_ids)
         for run in result.trials["ranker"]:
@@ -363,10 +365,10 @@ def _stored_answers(result: StudyResult, study: Path, store: Store) -> Iterator[
 
 
 def numbers(result: StudyResult, view: View) -> pd.DataFrame:
-    """Means, spread, runs, N, marks, and the comparison with the first baseline, where one is.
+    """Means, spread, runs, N, marks, and the comparison with the first baseline, if any.
 
-    A row a ranker and measure: the columns of `marked_means`, against (the first baseline), and
-    those of `against_baseline`; NaN in the baseline's own row.
+    One row per ranker and measure: the columns of `marked_means`, `against` (the first baseline),
+    and those of `against_baseline`; NaN in the baseline's own row.
     """
     table = marked_means(result, view)
     if not view.baselines:

@@ -1,4 +1,4 @@
-"""What a robustness card is asked."""
+"""Question of a robustness card."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope
 
 @dataclass(frozen=True)
 class Card(Question):
-    """How robust is a ranker, in the numbers that a paper would report?"""
+    """Robustness of rankers, in the numbers that a paper would report."""
 
     kind: ClassVar[str] = "card"
     title: ClassVar[str] = "How robust is a ranker, in the numbers that a paper would report?"
@@ -33,12 +33,12 @@ class Card(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
-        """The question that a stored card has answered."""
+        """Question of a stored card."""
         families = list(dict.fromkeys(family for family, _ in recipe["perturbations"]))
         return super().of({**recipe, "families": families}, facts)
 
     def refuse(self, scope: Scope) -> None:
-        """Refuse families that change neither order nor ranking."""
+        """Refuse families that change more than order and ranking."""
         from shuffleproof.core.studies.kinds.card import study as card  # noqa: PLC0415 (only who asks pays for it)
 
         del scope

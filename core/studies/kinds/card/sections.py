@@ -1,4 +1,4 @@
-"""What a robustness card says: one row a ranker, and the picture of all of them."""
+"""Sections of a robustness card: one row per ranker, and a picture of all rows."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -47,13 +47,13 @@ from shuffleproof.core.words import counted, percent
 RISK = 0.05
 
 CERTIFIED, NO_WORST = "none (certified)", "none"
-"""No query lost anything; and, certified, none can (`kinds.invariance.certificate`)."""
+"""No query lost anything; `certified`: none can (`kinds.invariance.certificate`)."""
 
 INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most at the last level of any family, and who least."""
+    """Largest and smallest loss of the rankers, at the last level of any family."""
     measure, values, noisy = view.measure(result), {}, []
     for family, level in _last_levels(result).items():
         if view.family not in {"", family}:
@@ -67,21 +67,21 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     measure = view.measure(result)
     for family, level in _last_levels(result).items():
         if view.family not in {"", family}:
             continue
         frame = cards(result, family, measure)
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
-        if not view.family:  # it is said above
+        if not view.family:  # with one family the headline already has this sentence
             yield Finding(headline(result, replace(view, family=family)).text)
         yield shown_cards(frame, family)
     yield Convention(convention(result, measure))
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     measure = str(result.measures[0])
     frames = {family: cards(result, family, measure) for family in _last_levels(result)}
     return {
@@ -102,35 +102,36 @@ def resampled_shares(
     draws: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Draw queries with replacement and make every ranker's shares from each draw.
+    """Bootstrap the shares of every ranker, with the same resampled queries for all.
 
     Args:
-        values: of each query at each level, by ranker, NaN where it is not counted; the first
-            level is that of the lists as they are.
-        distance: of the levels from the first, rising.
-        draws: of the queries.
-        resamples: how often.
+        values: per level and query, by ranker; NaN where a query does not count. The first level
+            is the unperturbed one.
+        distance: of each level from the first, rising.
+        draws: generator of the resamples.
+        resamples: number of resamples.
 
     Returns:
-        What is kept (mean at the last level / mean on the lists as they are) and the area under
-        the curve of that mean: a column a ranker, a row a resample, which is of one set of queries.
+        Kept share (mean at the last level / unperturbed mean), and the area under the curve of
+        that mean. Both have one column per ranker and one row per resample.
 
     >>> values = {"a": np.array([[1.0, 0.5], [0.5, 0.25]])}
     >>> kept, area = resampled_shares(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
     >>> percentiles(kept["a"]), percentiles(area["a"])
     ((0.5, 0.5), (0.75, 0.75))
     """
+    # All rankers and levels in one array, so that each resample uses the same queries
     every_curve = np.concatenate(list(values.values()))
     means = resampled_means(every_curve, draws, resamples)
     curves = means.reshape(-1, len(values), len(distance))
-    with np.errstate(invalid="ignore", divide="ignore"):  # nothing is kept of nothing
+    with np.errstate(invalid="ignore", divide="ignore"):  # a mean of 0 has no kept share: NaN
         shares = curves[..., -1] / curves[..., 0]
         area = area_under_curve(distance, curves) / curves[..., 0]
     return pd.DataFrame(shares, columns=[*values]), pd.DataFrame(area, columns=[*values])
 
 
 def percentiles(values: pd.Series) -> tuple[float, float]:
-    """The percentiles that hold 95 % of what is defined; NaN where nothing is."""
+    """Percentiles around 95 % of the finite values; NaN without any."""
     defined = values[np.isfinite(values)].round(12)  # equal shares differ in their last bits
     if defined.empty:
         return float("nan"), float("nan")
@@ -139,7 +140,7 @@ def percentiles(values: pd.Series) -> tuple[float, float]:
 
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
-    """The columns of `cards`; the unit is what the family's levels count."""
+    """Columns of `cards`; the unit is that of the family's levels."""
     column, value = tables.Column, tables.VALUE
     below = f"Breakdown point: the first level ({unit}) below the unchanged initial ranking."
     return (
@@ -167,17 +168,17 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
 
 
 def shown_cards(frame: pd.DataFrame, family: str) -> tables.Table:
-    """The cards as they are shown."""
+    """Cards as a table to display."""
     unit = entry_of(family).unit
     title = f"Robustness cards under {family} ({unit})"
     return tables.Table(frame, columns(unit), title)
 
 
 def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
-    """The cards of all rankers for one family: `columns`.
+    """Cards of all rankers for one family: `columns`.
 
-    Levels are NaN where a curve is nowhere below; milliseconds while it runs, and of the initial
-    ranking, which is given. Scores in a file have a start alone.
+    `below_initial` is NaN if a curve is never below. Milliseconds are NaN while the study runs,
+    and for the initial ranking. Scores in a file only have a start.
     """
     points = _Points(result, family, measure)
     if not points.curves:
@@ -188,7 +189,7 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
 
 
 def convention(result: StudyResult, measure: str) -> str:
-    """What the numbers of the cards are of, and how they are counted."""
+    """Convention of the cards' numbers."""
     return Convention.of(
         measure,
         len(result.query_ids),
@@ -201,7 +202,7 @@ def convention(result: StudyResult, measure: str) -> str:
 
 @dataclass(frozen=True)
 class _Points:
-    """What every card is made from: a family's values at every level, by ranker."""
+    """Data of the cards: values of a family at every level, by ranker."""
 
     result: StudyResult
     family: str
@@ -213,22 +214,22 @@ class _Points:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Of the rankers, in the study's order."""
+        """Labels of the rankers, in the study's order."""
         return list(dict.fromkeys(self.trials.ranker))
 
     @cached_property
     def levels(self) -> list[float]:
-        """Outwards from the unchanged one."""
+        """Levels, starting from the unperturbed one."""
         return list(dict.fromkeys(self.trials.level))
 
     @cached_property
     def distance(self) -> Float64[np.ndarray, " levels"]:
-        """Of the levels from the unchanged one."""
+        """Distance of each level from the unperturbed one."""
         return np.abs(np.array(self.levels) - self.levels[0])
 
     @cached_property
     def values(self) -> dict[str, Float64[np.ndarray, "levels queries"]]:
-        """Of every ranker whose levels are all there; scores in a file have one."""
+        """Values of every ranker whose levels are all measured; without scores in a file."""
         levels_measured = self.trials.groupby("ranker")["level"].nunique()
         return {
             label: np.stack([self.at(label, level, self.measure) for level in self.levels])
@@ -238,7 +239,7 @@ class _Points:
 
     @cached_property
     def curves(self) -> dict[str, Float64[np.ndarray, " levels"]]:
-        """The means of `values` under the measure's convention."""
+        """Means of `values` under the measure's convention."""
         return {
             label: np.array([self.mean(of_level) for of_level in values], dtype=np.float64)
             for label, values in self.values.items()
@@ -246,18 +247,18 @@ class _Points:
 
     @cached_property
     def shares(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """What every ranker keeps, and its area, over resampled queries."""
+        """Kept shares and areas of every ranker over resampled queries."""
         return resampled_shares(self.values, self.distance, generator(0, "card"))
 
     def mean(self, values: Float64[np.ndarray, " queries"]) -> float:
-        """Under the measure's convention."""
+        """Mean under the measure's convention."""
         return mean_of(Measure.parse(self.measure), values.astype(np.float32))
 
     def at(self, label: str, level: float, measure: str) -> Float64[np.ndarray, " queries"]:
         return self.result.per_query(label, self.family, level, measure).astype(np.float64)
 
     def is_certified(self, label: str) -> bool:
-        """Whether the answers were carried over at every level, and the ranker is certified."""
+        """True if the ranker is certified and its scores were carried over at every level."""
         changed = self.trials[
             (self.trials["ranker"] == label) & (self.trials["level"] != self.levels[0])
         ]
@@ -297,14 +298,14 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
 
 
 def _not_asked(points: _Points, label: str) -> dict[str, Any]:
-    """The card of scores in a file: their quality, and nothing that would need other scores."""
+    """Card of scores in a file: only their quality, since they cannot score other lists."""
     start = points.mean(points.at(label, points.levels[0], points.measure))
     known = {"ranker": label, "start": start, "worst": NOT_ASKED, "noise": ""}
     return dict.fromkeys(tables.keys(columns()), float("nan")) | known
 
 
 def _level_below_initial(points: _Points, label: str) -> float:
-    """The first level at which a curve is below the unchanged initial ranking; NaN: nowhere."""
+    """First level at which a curve is below the unperturbed initial ranking; NaN: none."""
     if label == INITIAL or INITIAL not in points.curves:
         return float("nan")
     below = np.flatnonzero(points.curves[label] < points.curves[INITIAL][0])

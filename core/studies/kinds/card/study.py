@@ -1,8 +1,8 @@
-"""The robustness card: everything that a worse initial ranking does to a ranker, in one study.
+"""Robustness card: all effects of a worse initial ranking on a ranker, in one study.
 
-Beside the measures, every trial keeps what happened to the answer itself: whether the document at
-the top is another one, how many of the first ten are others, and how far documents of each grade
-moved. All of it is against the ranker's own answer to the lists as they are.
+In addition to the measures, every trial stores changes of the ranking itself. These are a change
+of the top document, the number of changes among the first ten, and the movement of documents of
+each grade. All of them are relative to the ranker's own ranking of the unperturbed lists.
 """
 
 import time
@@ -38,11 +38,11 @@ from shuffleproof.core.studies.study import Study, TrialRecords
 from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
-"""Share of the first so many documents that are others."""
+"""Share of the first `depth` documents that changed, by measure name."""
 
 GRADES = (0, 1, 2, 3, 4)
 MOVED = tuple(f"moved-grade-{grade}" for grade in GRADES)
-"""Mean number of positions that documents of a grade moved; NaN where a query has none."""
+"""Mean number of positions that documents of a grade moved; NaN without such a document."""
 
 OWN = (*FLIPS, *MOVED)
 MEASURE = Measure.parse("NDCG@10")
@@ -51,7 +51,7 @@ TIMINGS, TIMED_LISTS = 3, 200
 
 
 def check(families: Sequence[str]) -> None:
-    """Refuse what no card is of, before anything is read or trained.
+    """Refuse families that no card supports, before anything is read or trained.
 
     Raises:
         UnknownNameError: no such family.
@@ -66,7 +66,7 @@ def check(families: Sequence[str]) -> None:
 
 
 def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, disturb, measure, time; the initial ranking beside the rankers.
+    """Train missing rankers, then perturb, measure and time; the initial ranking is included.
 
     Raises:
         UsageError: a family that changes more than order or ranking.
@@ -117,7 +117,7 @@ def _run_trials(
     records: TrialRecords,
     step: MeasureTrial,
 ) -> Generator[Progress, None, StudyResult]:
-    """The trials; scores in a file are not asked beyond the lists as they are."""
+    """Run the trials; scores in a file are only measured on the unperturbed lists."""
     precomputed = tuple(pair for pair in study.rankers if is_precomputed(pair[0]))
     scorable = tuple(pair for pair in study.rankers if pair not in precomputed)
     result = yield from run_study(replace(study, rankers=scorable), base, rankers, records, step)
@@ -137,7 +137,7 @@ def _run_trials(
 def _certificates(
     result: StudyResult, base: JudgedLists, rankers: Mapping[str, Ranker]
 ) -> dict[str, dict[str, Any]]:
-    """What permutations of the ranking say of each ranker whose scores were carried over."""
+    """Certificates under permutations of the ranking, for each ranker with carried-over scores."""
     target = "ranking" if base.lists.rankings else "shown"
     carried = result.trials.groupby("ranker", sort=False)["carried"].any()
     return {
@@ -152,19 +152,20 @@ def answer_changes(
     variant: JudgedLists,
     after: Float32[np.ndarray, " candidates"],
 ) -> Float32[np.ndarray, "facts lists"]:
-    """What became of the answered order, list by list; ties are answered by data set row.
+    """Changes of the ranking, list by list; ties are broken by data set row.
 
     Args:
-        base: the lists as they are.
-        before: the ranker's scores of them.
-        variant: the same documents, shown or ranked otherwise.
-        after: the ranker's scores of that.
+        base: the unperturbed lists.
+        before: the ranker's scores of `base`.
+        variant: the same documents with another order or initial ranking.
+        after: the ranker's scores of `variant`.
 
     Returns:
-        One row for each of OWN; NaN where a list has no document of a grade, or is empty.
+        One row per measure of OWN; NaN if a list has no document of a grade, or is empty.
     """
     lists, offsets = base.lists, base.lists.offsets
     carried = np.empty_like(after)
+    # Scores of the variant in the order of the base lists, to compare positions
     carried[source_of(lists, variant.lists)] = after
     old = positions(offsets, before, lists.rows)
     new = positions(offsets, carried, lists.rows)
@@ -180,14 +181,15 @@ def answer_changes(
     wholes = np.stack(
         [np.minimum(lists.lengths, depth) for depth in FLIPS.values()] + [*map(summed, of_grade)]
     )
+    # Lists shorter than the depth count relative to their own length
     shares = np.divide(parts, wholes, out=np.full_like(parts, np.nan), where=wholes > 0)
     return shares.astype(np.float32)
 
 
 def _milliseconds_a_list(ranker: Ranker, base: JudgedLists) -> float:
-    """The median milliseconds of scoring one list, in a batch of up to 200 lists.
+    """Median milliseconds to score one list, in a batch of up to 200 lists.
 
-    A model file answers from memory when it is asked again, so its own process is timed.
+    A model file caches its answers, so the time of its own process is measured.
     """
     sample = base.lists.select(np.arange(min(TIMED_LISTS, len(base.lists))))
     times = []

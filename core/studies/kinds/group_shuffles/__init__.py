@@ -1,1 +1,1 @@
-"""How far GSF is from equivariance."""
+"""Equivariance error of GSF, by its number of shuffles."""

@@ -1,4 +1,4 @@
-"""What the study of GSF's shuffles is asked."""
+"""Question of the study of GSF's shuffles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from shuffleproof.core.studies.question import Question
 
 @dataclass(frozen=True)
 class GroupShuffles(Question):
-    """How much does the order shown change a GSF, by its number of shuffles?"""
+    """Effect of the input order on a GSF, by its number of shuffles."""
 
     kind = "group-shuffles"
     title = "How much does the order shown change a groupwise ranker, and do more shuffles help?"

@@ -22,7 +22,7 @@ from shuffleproof.core.words import counted
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """How well the rankings of the ranker agree that another order shown changes most."""
+    """Agreement of rankings under two input orders, for the ranker that changes most."""
     frame = table(result)
     sampled = frame[(frame["grouping"] == SAMPLED) & frame["tau"].notna()]
     sampled = sampled[sampled["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
@@ -44,7 +44,7 @@ TIER = f"another order shown changes rankings: bends from τ = {ALIKE} on, break
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     frame = table(result)
     yield Picture("group shuffles", (frame,))
     yield Convention(ERROR)
@@ -52,7 +52,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     return {"table": records(table(result)), "said": ERROR}
 
 
@@ -79,10 +79,10 @@ COLUMNS = (
 
 
 def table(result: StudyResult) -> pd.DataFrame:
-    """What another order shown changes: COLUMNS, one row a ranker and way to form groups.
+    """Effect of other input orders: COLUMNS, one row per ranker and way to form groups.
 
-    Errors and τ are means over the lists that have a deviation, and over orders; a single list has
-    no interval.
+    Errors and τ are means over orders and over the lists with a deviation above 0; a single list
+    has no interval.
     """
     names = {"family": "grouping", "level": "shuffles"}
     frames = []
@@ -107,12 +107,12 @@ def table(result: StudyResult) -> pd.DataFrame:
 def _errors(
     result: StudyResult, ranker: str
 ) -> tuple[Float64[np.ndarray, "ways lists"], Float64[np.ndarray, "ways lists"]]:
-    """Every way's errors and τ, of the lists whose scores differ under `reference` shuffles."""
+    """Errors and τ of every way to form groups, for lists with differing reference scores."""
     rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
     block = np.asarray(result.values[rows], dtype=np.float64)
     trials = result.trials.iloc[rows]
     levels = np.where((trials.family == SAMPLED).to_numpy(), trials.level.to_numpy(), -1.0)
     change, deviation, tau = (block[:, MEASURES.index(name)] for name in MEASURES)
-    spread = deviation[int(levels.argmax())]  # of all ways alike, but in studies of old
+    spread = deviation[int(levels.argmax())]  # the same for all ways, except in old studies
     differing = spread > 0
     return change[:, differing] / spread[differing], tau[:, differing]

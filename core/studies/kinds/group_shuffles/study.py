@@ -1,9 +1,9 @@
-"""How far is GSF from equivariance? What another order shown changes, by the number of shuffles.
+"""Equivariance error of GSF: effect of other input orders, by the number of shuffles.
 
-GSF's groups come from shuffles of the list, a sample of all groups, so what another order changes
-of a score should fall like 1/√S. Nothing is trained here: the weights of one net are asked with
-groups of S = 1, 2, 4, … shuffles, and where m = 2 with all pairs, which are exactly equivariant
-but for rounding, and each list is really scored in every order.
+GSF's groups come from shuffles of the list, a sample of all groups. The change of a score under
+another input order should therefore fall like 1/√S. Nothing is trained here: the weights of one
+network score with groups of S = 1, 2, 4, … shuffles. With m = 2 they also score with all pairs,
+which are exactly equivariant up to rounding. Each list is really scored in every order.
 """
 
 from collections import deque
@@ -40,27 +40,27 @@ if TYPE_CHECKING:
 
 SAMPLED, PAIRS = "sampled", "exhaustive"
 REFERENCE = 64
-"""Changes are divided by the deviation of a list's scores under so many shuffles, always."""
+"""Number of shuffles for the deviation of a list's scores, by which changes are divided."""
 
 MEASURES = ("change", f"deviation under {REFERENCE}", "tau")
-"""Of a list: root mean square change of score, deviation of its scores, Kendall τ-b."""
+"""Values per list: root mean square change of score, deviation of its scores, Kendall τ-b."""
 
 Spreads = Mapping[str, Float32[np.ndarray, " lists"]]
 
 
 @dataclass(frozen=True)
 class Plan(CellPlan):
-    """The study's full description.
+    """Full description of the study.
 
     Attributes:
         rankers: (label, digest) of every ranker.
-        pairs: the labels of those whose groups are of two, which all pairs are asked of too.
+        pairs: labels of the rankers with groups of two, which also score with all pairs.
         lists: digest of the candidate lists.
-        initial: the initial rankers' names, for people.
-        shuffles: numbers S, rising.
-        orders: random orders shown, for every list.
+        initial: names of the initial rankers, for display.
+        shuffles: numbers S, in rising order.
+        orders: number of random input orders per list.
         seed: of the orders.
-        queries: only the first so many test queries; None: all.
+        queries: number of test queries, from the first; None: all.
     """
 
     kind: str = field(default=GroupShuffles.kind, init=False)
@@ -75,7 +75,7 @@ class Plan(CellPlan):
     measures: tuple[str, ...] = field(default=MEASURES, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: few shuffles first, so that every ranker has points.
+        """Cells in order of work: few shuffles first, so that every ranker has points early.
 
         >>> plan = Plan((("gsf", "1"),), ("gsf",), "lists", (), (1, 2), 8, 0, None)
         >>> [(cell.row.family, cell.row.level) for cell in plan.cells()]
@@ -90,7 +90,7 @@ class Plan(CellPlan):
         )
 
     def _digest(self, ranker: str, count: int) -> str:
-        """The key of a cell; other rankers and numbers of shuffles do not enter it."""
+        """Key of a cell; it does not depend on other rankers and numbers of shuffles."""
         facts = {
             "kind": self.kind, "ranker": ranker, "lists": self.lists, "shuffles": count,
             "orders": self.orders, "seed": self.seed, "queries": self.queries,
@@ -100,10 +100,10 @@ class Plan(CellPlan):
 
 
 def run(workbench: Workbench, question: GroupShuffles) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, ask every GSF with groups of S shuffles.
+    """Train missing rankers, then score every GSF with groups of S shuffles.
 
     Raises:
-        UsageError: a ranker that is no GSF, or none at all.
+        UsageError: a ranker that is not a GSF, or no ranker.
         ParameterError: a GSF of groups of one document.
     """
     trained, ways = dict[str, IdentifiedRanker](), {}
@@ -142,9 +142,9 @@ def run(workbench: Workbench, question: GroupShuffles) -> Generator[Progress, No
 def _spreads(
     work: Sequence[Cell], workbench: Workbench, rankers: Mapping[str, Ranker], base: JudgedLists
 ) -> Spreads:
-    """What the changes of each ranker with work to do are divided by.
+    """Deviations by which the changes of each ranker with missing cells are divided.
 
-    A change is measured besides, so that the first cell's seconds hold no start of a library.
+    Each ranker also runs once, so that the time of the first cell excludes library start-up.
     """
     missing = (cell for cell in work if workbench.store.records.get(cell.digest) is None)
     names = list(dict.fromkeys(cell.row.ranker for cell in missing))
@@ -168,7 +168,7 @@ def _compute(
 
 
 def _groups(model: object, ranker: str) -> GroupConfig:
-    """How a model forms its groups; refuses one that is no GSF that reads its neighbours."""
+    """Group settings of a model; refuses models other than a GSF with groups of two or more."""
     if not isinstance(model, GroupConfig) or model.group < 2:
         raise ParameterError("ranker", ranker, "a gsf of groups of two or more")
     return model
@@ -177,9 +177,9 @@ def _groups(model: object, ranker: str) -> GroupConfig:
 def score_deviation(
     ranker: Ranker, base: JudgedLists, shuffles: int
 ) -> Float32[np.ndarray, " lists"]:
-    """The deviation of every list's scores under so many shuffles, in its own order.
+    """Deviation of every list's scores in its own order, with groups of `shuffles` shuffles.
 
-    What changes are divided by: it depends on the weights and the lists alone.
+    It depends only on the weights and the lists.
     """
     lists = base.lists
     scores = with_groups(ranker, shuffles).score(base.dataset, lists).astype(np.float64)
@@ -190,19 +190,19 @@ def score_deviation(
 def changes(
     ranker: Ranker, base: JudgedLists, shuffles: int, orders: int, seed: int = 0
 ) -> Generator[int, None, Float32[np.ndarray, "measures lists"]]:
-    """What other orders shown change, list by list; yields the number of orders scored.
+    """Changes under other input orders, list by list; yields the number of orders scored.
 
     Args:
-        ranker: a trained GSF, however it forms its groups.
-        base: lists to be scored.
-        shuffles: number S of shuffles that its groups come from; 0: all pairs (m = 2 alone).
-        orders: how many random orders shown each list is scored in, beside its own.
+        ranker: a trained GSF with any way to form groups.
+        base: lists to score.
+        shuffles: number S of shuffles for its groups; 0: all pairs (only for m = 2).
+        orders: number of random input orders per list, in addition to its own.
         seed: of the orders; they are the same for every ranker and S.
 
     Returns:
-        Two values a list: root mean square of a document's change of score, over documents and
-        orders (its expected square is 2σ²/S); Kendall τ-b of the rankings before and after, mean
-        over the orders.
+        Two values per list. The first is the root mean square change of a document's score, over
+        documents and orders (its expected square is 2σ²/S). The second is Kendall τ-b of the
+        rankings before and after, mean over the orders.
 
     Raises:
         ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
@@ -215,6 +215,7 @@ def changes(
         draws = generator(seed, "group-shuffles", "order", at)
         order = ragged.order_within(lists.offsets, draws.random(len(before)))
         after = np.empty_like(before)
+        # Back to the original order, so that `after` and `before` match by document
         after[order] = model.score(base.dataset, lists.shown_as(order))
         squares += _means(lists, (after - before) ** 2)
         taus += kendall_tau(lists.offsets, before, after)
@@ -222,7 +223,7 @@ def changes(
 
 
 def with_groups(ranker: Ranker, shuffles: int) -> "NeuralRanker":
-    """The same weights with groups from S shuffles, or (0) all pairs.
+    """Copy of the ranker with groups from S shuffles, or (0) all pairs.
 
     Raises:
         ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
@@ -241,5 +242,5 @@ def with_groups(ranker: Ranker, shuffles: int) -> "NeuralRanker":
 def _means(
     lists: CandidateLists, values: Float64[np.ndarray, " candidates"]
 ) -> Float64[np.ndarray, " lists"]:
-    """The mean of every list; 0 of an empty one."""
+    """Mean of every list; 0 for an empty list."""
     return segments.sums(lists.offsets, values) / np.maximum(lists.lengths, 1)

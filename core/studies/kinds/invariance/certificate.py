@@ -1,4 +1,4 @@
-"""Certificates of rankers: the verdict of an examination, with its evidence, in words."""
+"""Certificates of rankers: the verdict of an examination and its evidence, in words."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -34,7 +34,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, number
 
 EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
-"""Of the command `certify`."""
+"""Exit codes of the command `certify`, by verdict."""
 
 CONFIDENCE = 0.95
 UNKNOWN, NOTHING = "not measured", 0.0005
@@ -43,53 +43,53 @@ UNKNOWN, NOTHING = "not measured", 0.0005
 NAMING: Mapping[str, str] = {
     "query": "query ids", "documents": "document ids", "texts": "documents' texts",
 }  # fmt: skip
-"""What a function may read beside numbers, by its input."""
+"""Names of the non-numeric inputs of a function, by input."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """The verdict on one ranker, and what it rests on.
+    """Verdict on one ranker, and its evidence.
 
     Attributes:
         ranker: its label.
-        reads: what it declares to read.
+        reads: inputs that it declares.
         verdict: over all lists.
-        reasons: of a verdict that is not `invariant`, in words.
-        theorem: why its answers cannot depend on the order, and what of it was checked; None where
-            nothing is known of how it works.
+        reasons: for a verdict other than `invariant`, in words.
+        theorem: proof that the order cannot matter, and its checked conditions; None without a
+            theorem for this architecture.
         max_score_deviation: largest difference of one document's score under two orders.
-        positions_moved: documents that changed places with one further away than arithmetic can
-            carry the two, over all lists and orders.
-        lowest_tau: of the answers to two orders, Kendall's τ-b; NaN where none is defined.
-        permutations: permuted lists scored, over all queries.
-        distinct_orders: of them, orders of their list that were not scored before.
-        failing_orders: of those, how many changed an answer.
-        systematic: other orders than random ones, by name: of how many lists they were `shown`, in
-            how many they `changed` the answer.
-        failure_bound: upper 95 % bound of the share of orders that change an answer, for orders
-            drawn as these were (Clopper & Pearson, one-sided).
-        list_bound: the same of the share of lists that show a change in as many orders, should the
-            test lists be a sample of such lists.
-        numeric_floor: the largest change of any score that arithmetic may explain.
-        queries: lists examined.
-        queries_moved: of them, not invariant.
-        queries_untold: of them, those that cannot be told.
-        queries_silent: of them, those that say nothing (one document, or all tie).
-        longest: documents of the longest list.
-        middle_length: median number of documents of a list.
-        tied_documents: documents that tie with another of their list.
-        equal_documents: documents whose features equal another's of their list.
-        scorings: how often each list was scored by one process.
-        lists_scored: lists scored in all, under whatever order and by whatever process.
-        fresh_processes: copies or processes that saw one order alone.
-        unseen: what was not looked at, in words.
-        notes: what the verdict says beside it: memory between calls that was not examined, places
+        positions_moved: documents that passed another one whose score is too far away for
+            rounding, over all lists and orders.
+        lowest_tau: lowest Kendall's τ-b of the rankings of two orders; NaN if undefined.
+        permutations: number of permuted lists scored, over all queries.
+        distinct_orders: number of these with an order of their list not scored before.
+        failing_orders: number of distinct orders that changed a ranking.
+        systematic: counts of the orders that are not random, by name: lists in which they were
+            `shown`, and lists whose ranking they `changed`.
+        failure_bound: upper 95 % bound of the share of such random orders that change a ranking
+            (Clopper & Pearson, one-sided).
+        list_bound: the same bound for the share of lists with a change under the same number of
+            orders, if the test lists are a sample of such lists.
+        numeric_floor: largest change of any score that rounding can explain.
+        queries: number of lists examined.
+        queries_moved: number of lists that are not invariant.
+        queries_untold: number of inconclusive lists.
+        queries_silent: number of lists without evidence (one document, or all tie).
+        longest: length of the longest list.
+        middle_length: median length of a list.
+        tied_documents: documents that tie with another one of their list.
+        equal_documents: documents with the same features as another one of their list.
+        scorings: number of times that one process scored each list.
+        lists_scored: total number of scored lists, in all orders and processes.
+        fresh_processes: number of copies or processes that scored only one order.
+        unseen: parts that were not examined, in words.
+        notes: additions to the verdict: memory between calls that was not examined, places
             outside the process, a torch module in training mode.
-        precision: name of the smallest type that holds its scores; empty where it is not known.
-        loss: of NDCG@10 under random orders, by `before`, `mean`, `low` and `high` (95 %); None
-            where it was not measured.
-        deterministic: the same order always gave the same answer.
-        noise_p: where it is not: chance that other orders change as little more than the same
+        precision: name of the smallest type that holds the scores; empty if unknown.
+        loss: loss of NDCG@10 under random orders: `before`, `mean`, `low` and `high` (95 %); None
+            if it was not measured.
+        deterministic: True if the same order always gave the same scores.
+        noise_p: for other rankers, the p value that other orders change no more than the same
             order does (paired t over lists); else NaN.
     """
 
@@ -127,16 +127,16 @@ class Certificate:
     loss: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
-        """The verdict in words."""
+        """Verdict in words."""
         return f"Certificate: {self.sentence()}"
 
     @property
     def invariant(self) -> bool:
-        """The verdict is that it is invariant."""
+        """True if the verdict is `invariant`."""
         return self.verdict == INVARIANT
 
     def plain(self) -> dict[str, Any]:
-        """The certificate as JSON values."""
+        """Certificate as JSON values."""
         lists = {
             name: list(getattr(self, name)) for name in ("reads", "reasons", "unseen", "notes")
         }
@@ -144,13 +144,13 @@ class Certificate:
         return asdict(self) | lists | computed
 
     def sentence(self) -> str:
-        """The verdict in words, with its evidence."""
+        """Verdict in words, with its evidence."""
         reads = f"It reads {self._reads_in_words()}." if self._reads_in_words() else ""
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
         return " ".join([*self._verdict(), *notes, *([reads] * bool(reads))])
 
     def _reads_in_words(self) -> str:
-        """Inputs beside numbers, in words; empty of most rankers."""
+        """Inputs other than numbers, in words; empty for most rankers."""
         return " and ".join(words for name, words in NAMING.items() if name in self.reads)
 
     def _verdict(self) -> Iterator[str]:
@@ -176,14 +176,14 @@ class Certificate:
             yield f"The architecture implies it ({self.theorem['name']}; conditions checked)."
 
     def _systematic(self) -> str:
-        """The systematic orders, in words."""
+        """Counts of the systematic orders, in words."""
         names = [f"{name} {counts['shown']:,}" for name, counts in self.systematic.items()]
         total = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
         return f"{total} ({', '.join(names)})"
 
     @property
     def loss_tier(self) -> str:
-        """One of `headline.TIERS` by the loss of NDCG@10; UNKNOWN where it was not measured."""
+        """Tier of `headline.TIERS` by the loss of NDCG@10; UNKNOWN if it was not measured."""
         if self.loss is None or not self.loss["before"]:
             return UNKNOWN
         low, high, mean = (
@@ -196,7 +196,7 @@ class Certificate:
         return BREAKS if mean >= LARGE else BENDS
 
     def movement(self) -> str:
-        """The ranking's changes under random orders, and their cost, in a few words."""
+        """Changes of the ranking under random orders, and their loss, in a few words."""
         if self.verdict == INVARIANT:
             return "is invariant"
         if self.verdict == UNTOLD:
@@ -224,11 +224,11 @@ class Certificate:
 
     @property
     def informative(self) -> int:
-        """The lists that say something."""
+        """Number of lists that provide evidence."""
         return self.queries - self.queries_silent
 
     def coverage(self) -> str:
-        """What was met, and so what was not, in words."""
+        """Lists, orders and documents that the examination covered, in words."""
         fresh = f", {self.fresh_processes} times afresh" if self.fresh_processes else ""
         systematic = self._systematic() if self.systematic else "no systematic orders"
         return (
@@ -244,13 +244,13 @@ class Certificate:
         )
 
     def largest_difference(self) -> str:
-        """The largest score difference, in words where a score is −inf in one order alone."""
+        """Largest score difference; in words if a score is −inf in only one of two orders."""
         if self.max_score_deviation >= LARGEST:
             return "infinite (a score is −inf in one order and not in another)"
         return number(self.max_score_deviation, ".3g")
 
     def details(self) -> list[str]:
-        """What the verdict rests on, a line each."""
+        """Evidence for the verdict, one line each."""
         change = f"largest score difference {self.largest_difference()}, "
         change += f"rounding explains {number(self.numeric_floor, '.3g')}; "
         change += f"lowest Kendall τ of two rankings {number(self.lowest_tau)}"
@@ -278,7 +278,7 @@ class Certificate:
 
 
 def percent(share: float) -> str:
-    """An upper bound of a share in percent, rounded up to two digits.
+    """Upper bound of a share in percent, rounded up to two digits.
 
     >>> percent(0.000998), percent(0.1129), percent(0.6), percent(1.0)
     ('0.1 %', '12 %', '60 %', '100 %')
@@ -293,21 +293,22 @@ def rounded_up(share: float) -> float:
 
 
 def failure_bound(failures: int, orders: int) -> float:
-    """The upper 95 % bound of a share of which so many were seen (Clopper & Pearson, one-sided).
+    """Upper 95 % bound of a share with these counts (Clopper & Pearson, one-sided).
 
     >>> round(failure_bound(0, 3000), 6), failure_bound(0, 0)
     (0.000998, 1.0)
     """
     if failures >= orders:
+        # The bound is the 95 % quantile of Beta(failures + 1, orders − failures)
         return 1.0
     return float(scipy.special.betaincinv(failures + 1, orders - failures, CONFIDENCE))
 
 
 def certificates(result: StudyResult) -> list[Certificate]:
-    """One certificate a ranker.
+    """Certificates, one per ranker.
 
     Raises:
-        DataError: an earlier version stored the examination, which tried less.
+        DataError: an earlier version stored the examination, with fewer orders.
     """
     if tuple(result.stored_measures) != MEASURES or "loss_lists" not in result.trials:
         finding = "an earlier version stored it, which tried fewer orders"
@@ -316,7 +317,7 @@ def certificates(result: StudyResult) -> list[Certificate]:
 
 
 def _examined(result: StudyResult, label: str) -> tuple[np.ndarray, pd.DataFrame]:
-    """The values of a ranker's orders, and their facts."""
+    """Values of a ranker's orders, and their facts."""
     rows = np.flatnonzero((result.trials.ranker == label).to_numpy())
     return np.asarray(result.values[rows]), result.trials.iloc[rows]
 
@@ -376,7 +377,7 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
 COUNTS = (
     "longest", "tied_documents", "equal_documents", "scorings", "lists_scored", "fresh_processes",
 )  # fmt: skip
-"""Facts of an examination that a certificate repeats."""
+"""Facts of an examination that the certificate contains unchanged."""
 
 
 def _loss(facts: pd.DataFrame) -> dict[str, float] | None:
@@ -388,6 +389,7 @@ def _loss(facts: pd.DataFrame) -> dict[str, float] | None:
         float(facts[f"loss_{name}"].iloc[0]) for name in ("before", "sum", "squares")
     )
     mean = lost / lists
+    # Sample variance from sums, since blocks of lists only add up sums
     deviation = max(squares / lists - mean**2, 0.0) * lists / (lists - 1)
     half = float(scipy.special.stdtrit(lists - 1, 0.975)) * (deviation / lists) ** 0.5
     return {"before": before / lists, "mean": mean, "low": mean - half, "high": mean + half}
@@ -422,7 +424,7 @@ SHOWN = (
         "failure_bound", "at most", ".2g", "Share of orders that change the ranking (95 %)."
     ),
 )
-"""What is shown of certificates side by side."""
+"""Columns of several certificates in one table."""
 
 BY_QUERY = (
     tables.Column("query", "Query"),
@@ -435,7 +437,7 @@ BY_QUERY = (
 
 
 def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
-    """One row a query: its verdict, the most that any order changed, and its smallest gap.
+    """Row per query: its verdict, the largest changes over all orders, and its smallest gap.
 
     Columns query, verdict, deviation, moved, tau, gap; the most damaged first.
     """
@@ -462,5 +464,5 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
 
 
 def _as_named(orders: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
-    """Systematic orders as `scoring.NAMES` has them: records hold them by the alphabet."""
+    """Systematic orders in the order of `scoring.NAMES`; records sort them by name."""
     return {name: orders[name] for name in NAMES if name in orders}

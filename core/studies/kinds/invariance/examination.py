@@ -1,9 +1,9 @@
-"""A ranker examined under other orders: what changed in each list, and what else was noticed.
+"""Examination of a ranker under other input orders: changes per list, and their other causes.
 
-The unchanged order is scored several times, in the same and in other company, before and after
-everything else; where a ranker can be had in a fresh process (`fresh`), some orders are scored
-there by a process that has seen no other. Whatever changes without the order being changed is told
-apart from what the order does.
+The unchanged order is scored several times, alone and with other lists, before and after all other
+orders. If the ranker can run in a fresh process (`fresh`), some orders are scored by a process that
+has seen no other order. Changes without a change of the order are separated from the effect of the
+order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,26 +50,26 @@ MEASURES = (
     "score-deviation", "documents-moved", "tau", "smallest-gap", "deviation-over-floor",
     "documents-in-doubt", "pairs-within-floor", "order-seen-first",
 )  # fmt: skip
-"""Per list and order: the largest change of a score; the documents that passed another beyond
-doubt; Kendall τ of the two answers; the smallest gap of two scores; the largest change as a
-multiple of the floor (above 1 it is an effect); the documents that passed another beyond rounding;
-the share of pairs nearer than the floor; and 1 where the list was not shown in this order before.
+"""Measures per list and order: largest change of a score; documents that surely passed another;
+Kendall τ of the two rankings; smallest gap of two scores. Then the largest change as a multiple of
+the floor (above 1 it is an effect), and documents that passed another by more than rounding. Last,
+the share of pairs closer than the floor, and 1 if the list was not shown in this order before.
 """
 
 REPEATS = 4
 FRESH, FRESH_OF_FAMILY = 3, 2
-"""Random orders, and orders of each further family, that processes of their own score, one each;
-the last random one has a single thread."""
+"""Numbers of random orders, and of orders of each further family, that fresh processes score, one
+order each. The last random one uses a single thread."""
 
 LOSS = Measure.parse("NDCG(empty=skip)@10")
 """Mean loss of this measure over the random orders of a list."""
 
 CLEARLY = 10.0
 CONFIRMED = 3
-"""Orders that are scored once more where they changed something."""
+"""Number of orders with changes that are scored once more."""
 
 ALONE = 4
-"""Lists that are scored in an order without any other beside them."""
+"""Number of lists that are scored alone in another order."""
 
 EXACT_LISTS, EXACT_SAMPLE = 64, 8
 LARGEST = float(np.finfo(np.float32).max)
@@ -77,11 +77,11 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class Examination:
-    """What an examination saw.
+    """Result of an examination.
 
     Attributes:
-        values: one row of MEASURES a list, for each order.
-        facts: of the whole, as plain values: see `examine`.
+        values: MEASURES of each list, for each order.
+        facts: of all lists together, as plain values: see `examine`.
     """
 
     values: list[Float64[np.ndarray, "measures lists"]]
@@ -94,39 +94,39 @@ def examine(
     variants: Sequence[CandidateLists],
     arranged: Callable[[np.ndarray], CandidateLists] | None = None,
 ) -> Examination:
-    """Score the lists as they are and under other orders, and compare list by list.
+    """Score the lists in their own and in other orders, and compare list by list.
 
     Args:
         ranker: anything that scores.
-        base: the lists as they are.
+        base: the lists in their own order.
         variants: the same documents in other orders (or under other initial rankings).
-        arranged: lists in which a systematic order, the candidate at each place, is shown; by
+        arranged: makes the lists of a systematic order, from the candidate at each place; by
             default the lists in that order.
 
     Returns:
-        The values, and these facts: `numeric_floor` (the largest of any score), `largest_score`,
-        `unstable` (lists whose scores differ though nothing was changed), `repeat_change` (the
-        largest difference of two scores of one document in one order; 0 of our rankers), `company`
-        (lists whose scores depend on the lists scored with them), `padding` (those whose scores
-        depend on their padding; None where the ranker is never shown any), `state` (lists that a
-        fresh process scores otherwise), `noise_p` (paired t over lists: do other orders change more
-        than the same order does; None where nothing is unstable), `noise_more` (they change more),
-        `noise_lists` (lists that they clearly change more), `exact_change` (what an order changes
-        of float64 scores, as a share of the list's largest; None where there are none),
-        `own_rounding` (lists whose changes the ranker's own rounding may explain), `systematic`
-        (see `order_facts`), `scorings` (of each list, here), `lists_scored` (in all),
-        `fresh_processes`, `ours` (one of our rankers), `no_memory`
-        (why memory between calls was not examined; empty where it was), `places` (places by
-        `outside.audit.KINDS`; None: it has no processes), `training_mode` (a torch module came in
-        it), `precision` (of its scores, as a type's name), `half_steps` (the largest change in
-        steps of a half-precision type), those of `_place_signs` and `_loss`, and what `_coverage`
-        tells.
+        The values, and these facts. Sizes: `numeric_floor` (largest floor of any score),
+        `largest_score`, `precision` (smallest type that holds the scores), `half_steps` (largest
+        change in steps of a half-precision type), `exact_change` (change of float64 scores by an
+        order, as a share of the list's largest; None without such scores).
+        Numbers of lists: `unstable` (scores differ without a change), `company` (scores depend on
+        the lists scored with them), `padding` (scores depend on the padding; None without any),
+        `state` (a fresh process scores differently), `own_rounding` (the ranker's own rounding may
+        explain the changes), `noise_lists` (other orders clearly change more).
+        Noise: `repeat_change` (largest difference of a document's scores in one order; 0 for our
+        rankers), `noise_p` (paired t over lists: other orders change more than the same order; None
+        if nothing is unstable), `noise_more` (they change more).
+        Work: `scorings` (of each list, in this process), `lists_scored` (in all),
+        `fresh_processes`, `systematic` (see `order_facts`).
+        Ranker: `ours`, `no_memory` (reason why memory between calls was not examined; else empty),
+        `places` (by `outside.audit.KINDS`; None without processes), `training_mode` (a torch module
+        was in it). Then those of `_place_signs`, `_loss` and `_coverage`.
 
     Raises:
         DataError: a score is NaN.
     """
     lists, asking = base.lists, ScoringRequest(ranker, base)
     ranker = asking.ranker
+    # Half of the repeats come before the other orders, half after, to detect a changing state
     as_is, *repeats = (asking.score_order(lists) for _ in range(1 + REPEATS // 2))
     permuted = asking.all_here(variants)
     repeats += [asking.score_order(lists) for _ in range(REPEATS - len(repeats))]
@@ -146,6 +146,7 @@ def examine(
         if not unstable.any():
             state = _lists_beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
         compared[: len(fresh)] = fresh
+    # Another process must give the same scores, else the function depends on its state
     if asking.scores_here is not None and not unstable.any():
         state |= _lists_beyond(lists, [difference(asking.scores_here, as_is.scores)], floor)
     several = -(-len(variants) // 2)
@@ -198,7 +199,7 @@ def examine(
 def _rare(
     asking: ScoringRequest, names: Sequence[str], shown: Sequence[CandidateLists]
 ) -> list[ScoredOrder]:
-    """The scores of systematic orders; by fresh processes of all but most of the large families."""
+    """Score systematic orders; fresh processes score a few of each large family, all of others."""
     if not asking.afresh:
         return asking.all_here(shown)
     large, here = {NEIGHBOURS: FRESH_OF_FAMILY, SORTED: FRESH_OF_FAMILY}, list[ScoredOrder]()
@@ -210,7 +211,7 @@ def _rare(
 
 
 def _precision(scores: np.ndarray) -> str:
-    """The name of the smallest type that holds all scores.
+    """Name of the smallest type that holds all scores.
 
     >>> _precision(np.array([0.1, 3.0])), _precision(np.array([0.5, 3.0]))
     ('float64', 'float32')
@@ -221,11 +222,11 @@ def _precision(scores: np.ndarray) -> str:
 
 
 def _place_signs(lists: CandidateLists, orders: Sequence[ScoredOrder]) -> dict[str, int]:
-    """Documents whose scores follow their place: `place_rises`, `place_falls`.
+    """Documents whose scores follow their position: `place_rises`, `place_falls`.
 
-    From one order to the next, a document that is shown later has a higher score (rises) or a lower
-    one (falls); each document counts once, by what prevails. Rounding does either alike: the two
-    counts are a sign test of ties that the input order breaks.
+    From one order to the next, a document at a later position has a higher score (rises) or a lower
+    one (falls). Each document counts once, by its more frequent direction. Rounding causes both
+    equally often, so the two counts give a sign test for ties broken by the input order.
     """
     scores = np.array([order.scores for order in orders])
     places = np.array([
@@ -241,10 +242,10 @@ def _place_signs(lists: CandidateLists, orders: Sequence[ScoredOrder]) -> dict[s
 def _loss(
     base: JudgedLists, before: np.ndarray, orders: Sequence[ScoredOrder]
 ) -> dict[str, int | float]:
-    """Loss of LOSS under random orders, as sums over the lists that count.
+    """Loss of LOSS under random orders, as sums over the lists with a value.
 
-    `loss_lists`, `loss_before` (sum of the values as they are), `loss_sum` and `loss_squares` (of
-    the mean losses). Sums of several blocks of lists add up.
+    `loss_lists`, `loss_before` (sum of the values in the own order), `loss_sum` and `loss_squares`
+    (of the mean losses). Sums of several blocks of lists can be added.
     """
     offsets = base.lists.offsets
     own, *others = (
@@ -264,7 +265,7 @@ def _loss(
 def _changed_alone(
     asking: ScoringRequest, permuted: Sequence[ScoredOrder], floor: Floor
 ) -> Bool[np.ndarray, " lists"]:
-    """The lists that score otherwise in another order when they are scored alone; of a few."""
+    """Mask of the lists, of a small sample, whose scores change when they are scored alone."""
     lists = asking.base.lists
     differing = np.zeros(len(lists), dtype=bool)
     sample = np.unique(np.linspace(0, len(lists) - 1, ALONE).astype(np.int64)) if len(lists) else ()
@@ -284,12 +285,12 @@ def _changed_alone(
 def _is_rounding_alone(
     asking: ScoringRequest, order: ScoredOrder, place: np.int64, change: float
 ) -> bool:
-    """Whether a small change of a list that is scored alone is none of its float64 scores."""
+    """True if a small change of a list scored alone is absent from its float64 scores."""
     exactly, lists = getattr(asking.ranker, "exact_scores", None), asking.base.lists
     spread = rounding.scales(lists.offsets, order.scores).spread[place]
     if exactly is None or change > EXCUSED * spread:
         return False
-    beside = np.unique([0, place, len(lists) - 1])  # the list in company of two others
+    beside = np.unique([0, place, len(lists) - 1])  # the list together with two others
     company, alone = (order.shown.select(chosen) for chosen in (beside, np.array([place])))
     first = company.offsets[np.searchsorted(beside, place)]
     in_company = exactly(asking.base.dataset, company)[first : first + len(alone.rows)]
@@ -300,9 +301,9 @@ def _is_rounding_alone(
 def _padding(
     asking: ScoringRequest, as_is: ScoredOrder, floor: Floor
 ) -> Bool[np.ndarray, " lists"] | None:
-    """The lists whose scores change with their padding; None where the ranker sees none."""
+    """Mask of the lists whose scores change with their padding; None if the ranker sees none."""
     padded = getattr(asking.ranker, "padded", None)
-    if padded is None:  # ours, which other company pads otherwise
+    if padded is None:  # one of our rankers: scoring with other lists has varied its padding
         return np.zeros(len(as_is.shown), dtype=bool)
     ranker = padded()
     if ranker is None or not len(as_is.scores):
@@ -310,14 +311,14 @@ def _padding(
     asking.scored += len(as_is.shown)
     try:
         scores = ranker.score(asking.base.dataset, as_is.shown)
-    except ShuffleproofError:  # it takes no padding, and is shown none
+    except ShuffleproofError:  # it takes no padding, so it never sees any
         return None
     return _lists_beyond(as_is.shown, [difference(as_is.scores, scores)], floor)
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """The scores of the lists as they are beside those of other orders, by document."""
+    """Scores of the lists in their own order and in other orders, by document."""
 
     asking: ScoringRequest
     base: JudgedLists
@@ -327,24 +328,24 @@ class _Comparison:
 
     @property
     def _exact_scores(self) -> Any:
-        """The ranker's scores in float64, where it has them."""
+        """Function for the ranker's scores in float64, if it has one."""
         return getattr(self.asking.ranker, "exact_scores", None)
 
     @cached_property
     def changed(self) -> list[Float64[np.ndarray, " candidates"]]:
-        """How much each order changed each score."""
+        """Changes of each score by each order."""
         return [difference(self.before, scored.scores) for scored in self.orders]
 
     @cached_property
     def largest(self) -> Float64[np.ndarray, "orders lists"]:
-        """The largest change that each order made in each list."""
+        """Largest change of each list by each order."""
         offsets = self.base.lists.offsets
         maxima = [np.maximum(segments.maxima(offsets, changes), 0.0) for changes in self.changed]
         return np.array(maxima).reshape(len(maxima), len(self.base.lists))
 
     @cached_property
     def own(self) -> Float64[np.ndarray, " candidates"]:
-        """What a function's own rounding may do to scores that changed; 0 where that is known."""
+        """Bound of a function's own rounding for scores that changed; 0 where it is known."""
         changed = np.flatnonzero(
             _lists_beyond(self.base.lists, self.changed, self.floor, doubt=True)
         )
@@ -354,7 +355,7 @@ class _Comparison:
         return score_floor.own_rounding(self.asking.another(), self.base, changed, self.before)
 
     def values(self) -> list[Float64[np.ndarray, "measures lists"]]:
-        """One row of MEASURES a list, for each order."""
+        """MEASURES of each list, for each order."""
         lists, floor = self.base.lists, self.floor
         kinds = kinds_of(self.base, self.asking.ranker.reads)
         gap = smallest_gap(lists.offsets, self.before)
@@ -385,7 +386,7 @@ class _Comparison:
         return blocks
 
     def half_steps(self) -> float:
-        """The largest change in steps of the scores' half-precision type; 0 of other types."""
+        """Largest change in steps of the scores' half-precision type; 0 for other types."""
         half = rounding.half_precision(self.before)
         if not half:
             return 0.0
@@ -402,10 +403,10 @@ class _Comparison:
         return float((changes[step > 0] / step[step > 0]).max(initial=0.0))
 
     def excused(self) -> "_Comparison":
-        """The same with a floor raised where float64 scores show that a change is rounding.
+        """Copy with a higher floor where float64 scores show that a change is rounding.
 
-        A few float32 scores are further off than expected. Where a change is small and the scores
-        in float64 do not change at all, the order has no part in it.
+        A few float32 scores have larger errors than expected. If a change is small and the
+        float64 scores do not change at all, the order is not its cause.
         """
         lists = self.base.lists
         if not self.orders or self._exact_scores is None:
@@ -422,7 +423,7 @@ class _Comparison:
         return replace(self, floor=self.floor.raised(least))
 
     def exact_change(self) -> float | None:
-        """What an order changes in float64, as a share of the list's largest score; of a few."""
+        """Float64 change by an order for a few lists, as a share of the list's largest score."""
         lists = self.base.lists
         if self._exact_scores is None or not self.orders or not len(lists):
             return None
@@ -430,7 +431,7 @@ class _Comparison:
         return self._in_float64(sample, 0)
 
     def _in_float64(self, sample: Int64[np.ndarray, " sample"], order: int) -> float:
-        """What one order changes of these lists' float64 scores, as a share of a list's largest."""
+        """Float64 change of these lists by one order, as a share of the list's largest score."""
         lists, arranged = (
             side.select(sample) for side in (self.base.lists, self.orders[order].shown)
         )
@@ -438,7 +439,7 @@ class _Comparison:
         return float(exact_changes(self.asking.ranker, *pair).max())
 
     def not_confirmed(self) -> Bool[np.ndarray, " lists"]:
-        """The lists whose worst order scores otherwise when it is scored once more."""
+        """Mask of the lists whose worst order has other scores when it is scored once more."""
         lists = self.base.lists
         unconfirmed = np.zeros(len(lists), dtype=bool)
         over_floor = _lists_beyond(lists, self.changed, self.floor)
@@ -453,7 +454,7 @@ class _Comparison:
         return unconfirmed
 
     def _seen_first(self) -> Float64[np.ndarray, "orders lists"]:
-        """1 where an order of a list was not scored before, neither as it is nor in another."""
+        """1 where an order of a list is new: neither its own nor an earlier one."""
         lists = self.base.lists
         earlier = [{lists.rows[low:high].tobytes()} for low, high in pairwise(lists.offsets)]
         new = np.zeros((len(self.orders), len(lists)))
@@ -468,7 +469,7 @@ class _Comparison:
 def _lists_beyond(
     lists: CandidateLists, deviations: Sequence[np.ndarray], floor: Floor, *, doubt: bool = False
 ) -> Bool[np.ndarray, " lists"]:
-    """The lists of two documents or more in which some deviation is an effect, or may be one."""
+    """Mask of the lists of two documents or more with a certain or (`doubt`) possible effect."""
     exceeding, least = np.zeros(len(lists), dtype=bool), floor.doubt if doubt else floor.effect
     for deviation in deviations:
         exceeding |= segments.maxima(lists.offsets, deviation - least) > 0
@@ -476,9 +477,9 @@ def _lists_beyond(
 
 
 def kinds_of(judged: JudgedLists, reads: frozenset[Any] = frozenset()) -> np.ndarray:
-    """A number for each candidate, the same for those of one list that a ranker cannot tell apart.
+    """Number for each candidate, equal for those of a list that a ranker cannot distinguish.
 
-    That are documents of equal features; to one that reads ids or texts, every document is another.
+    These are documents with equal features. If the ranker reads ids or texts, all are different.
     """
     lists, features = judged.lists, judged.dataset.features
     if reads & {"documents", "texts"}:
@@ -498,10 +499,10 @@ def _noise(
     repeats: Sequence[np.ndarray],
     changed: Sequence[np.ndarray],
 ) -> dict[str, Any]:
-    """Do other orders change the scores of a list by more than the same order does?
+    """Test whether other orders change the scores of a list by more than the same order does.
 
-    Medians are compared, so that a rare accident on either side tells nothing. `noise_lists` are
-    those in which the median order changes CLEARLY times what any repeat or arithmetic did.
+    Medians are compared, so that rare outliers on either side have no effect. `noise_lists` are
+    lists whose median change by an order is CLEARLY times that of any repeat or of rounding.
     """
     doubt = np.maximum(segments.maxima(lists.offsets, floor.doubt), TINY)
     unit = np.where(lists.lengths > 0, doubt, 1.0)
@@ -514,6 +515,7 @@ def _noise(
     )
     of_repeats, of_orders = np.maximum(of_repeats, 0.0), np.maximum(of_orders, 0.0)
     median = np.median(of_orders, axis=0)
+    # Logarithms, since changes of scores range over many orders of magnitude
     test = paired_t(np.log1p(median), np.log1p(np.median(of_repeats, axis=0)))
     clear = (median > CLEARLY * np.maximum(of_repeats.max(axis=0), 1.0)) & (lists.lengths > 1)
     p = None if np.isnan(test.p_value) else test.p_value
@@ -522,7 +524,7 @@ def _noise(
 
 
 def _coverage(lists: CandidateLists, kinds: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
-    """What the lists hold that a certificate ought to have met."""
+    """Coverage of the lists: lengths, ties and equal documents."""
     lengths = lists.lengths
     tied = [_count_repeated(scores[low:high]) for low, high in pairwise(lists.offsets)]
     return {
@@ -535,7 +537,7 @@ def _coverage(lists: CandidateLists, kinds: np.ndarray, scores: np.ndarray) -> d
 
 
 def _count_repeated(values: np.ndarray) -> int:
-    """How many of these equal another one."""
+    """Number of values that equal another one."""
     _, counts = np.unique(values, return_counts=True)
     return int(counts[counts > 1].sum())
 
@@ -543,7 +545,7 @@ def _count_repeated(values: np.ndarray) -> int:
 def answer_changed(
     values: Real[np.ndarray, "measures *lists"],
 ) -> Bool[np.ndarray, "*lists"]:
-    """Where an order moved a document, or changed a score, by more than arithmetic can."""
+    """True where an order moved a document, or changed a score, by more than rounding."""
     return (values[MEASURES.index("documents-moved")] > 0) | (
         values[MEASURES.index("deviation-over-floor")] > 1
     )
@@ -554,17 +556,17 @@ def order_facts(
     shown: Sequence[tuple[str, CandidateLists]],
     values: Sequence[Float64[np.ndarray, "measures lists"]],
 ) -> dict[str, Any]:
-    """What systematic orders did, as plain values.
+    """Effects of systematic orders, as plain values.
 
     Args:
-        lists: as they are.
-        shown: the name of each order, and the lists in it; several orders may have one name.
-        values: one row of MEASURES a list, for each order.
+        lists: in their own order.
+        shown: name of each order, and the lists in it; several orders may have one name.
+        values: MEASURES of each list, for each order.
 
     Returns:
-        By name, how many lists an order changed (`shown`) and in how many of those the answer
-        (`changed`); the lists in which any did (`moved`), those in which it may have (`doubtful`),
-        and those in which a score changed at all (`stirred`).
+        By name, the number of lists that an order rearranged (`shown`) and the number of rankings
+        that it changed (`changed`); the lists with a change (`moved`), with a possible change
+        (`doubtful`), and with any change of a score (`stirred`).
     """
     moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
     orders: dict[str, dict[str, int]] = {}
@@ -589,7 +591,7 @@ def order_facts(
 
 
 def join_facts(summaries: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
-    """Several summaries, each with how many lists it is of, as one: all lists in a row."""
+    """Merge several summaries, each with its number of lists, into one for all lists in turn."""
     orders: dict[str, dict[str, int]] = {}
     merged: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}
     start = 0

@@ -1,4 +1,4 @@
-"""What certificates are asked."""
+"""Question of the invariance study."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shuffleproof.core.studies.question import RANKERS, Facts, Question
 
 @dataclass(frozen=True)
 class Invariance(Question):
-    """Does a ranker answer the same, in whatever order it is shown the documents?"""
+    """Invariance of rankers to the input order of the documents."""
 
     kind: ClassVar[str] = "invariance"
     title: ClassVar[str] = "Does the order in which documents are shown change a ranker's answer?"
@@ -26,5 +26,5 @@ class Invariance(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
-        """The question that a stored study has answered."""
+        """Question of a stored study."""
         return super().of({**recipe, "permutations": recipe["draws"]}, facts)

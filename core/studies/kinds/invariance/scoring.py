@@ -1,9 +1,9 @@
-"""A ranker's scores of the same lists in several orders: random ones, systematic ones, and afresh.
+"""Scores of the same lists in several orders: random, systematic, and by fresh processes.
 
-Where a ranker can be had without what it may remember (`fresh`), a process or copy that has seen
-nothing else is asked about one order each. Orders that chance practically never draws, of the list
-as it is shown and of its own answer, are counted apart from random ones, which alone a bound on a
-share of orders is about.
+If a copy of the ranker without memory can be made (`fresh`), new processes or copies score one
+order each. Systematic orders (of the input order and of the ranker's own ranking) practically
+never occur by chance. They are counted separately from random ones, since the bound on a share of
+orders applies to random ones only.
 """
 
 import copy
@@ -32,21 +32,21 @@ NOT_IMPORTABLE = "a fresh process cannot import a lambda, a closure or a functio
 
 @runtime_checkable
 class SupportsFresh(Protocol):
-    """A ranker that can be had anew, without what it may remember."""
+    """Ranker that can be created again without any memory of earlier calls."""
 
     def fresh(self, threads: int | None = None) -> Ranker:
-        """The same ranker in a process of its own."""
+        """Copy of the ranker in a new process."""
 
 
 @dataclass(frozen=True)
 class ScoredOrder:
-    """An order and the scores of its documents, as the lists have them.
+    """Order and the scores of its documents.
 
     Attributes:
         shown: the lists in that order.
-        scores: in the order of the lists as they are.
-        afresh: by a process that saw nothing else.
-        threads: numeric threads of that process; None: as many as usual.
+        scores: in the order of the base lists.
+        afresh: True if a process that saw nothing else scored it.
+        threads: numeric threads of that process; None: the default number.
     """
 
     shown: CandidateLists
@@ -56,21 +56,21 @@ class ScoredOrder:
 
 
 class ScoringRequest:
-    """One ranker and the way in which it scores.
+    """Ranker and its way to score.
 
-    A function that another process can import scores in processes of its own, whoever hands it
-    over. Scores stay in the type that a function returns.
+    A function that another process can import scores in processes of its own. Scores keep the type
+    that a function returns.
 
     Args:
         ranker: anything that scores.
-        base: the lists as they are.
+        base: the lists in their own order.
 
     Attributes:
-        ranker: that scores.
-        no_memory: why memory between calls cannot be examined; empty where it is.
-        scores_here: of an importable function in this process; None of all others.
-        scored: how many lists it has scored so far.
-        processes: how many of its processes or copies were asked afresh.
+        ranker: the ranker that scores.
+        no_memory: reason why memory between calls cannot be examined; else empty.
+        scores_here: scores of an importable function in this process; None for other rankers.
+        scored: number of lists scored so far.
+        processes: number of fresh processes or copies that scored.
     """
 
     def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
@@ -84,7 +84,7 @@ class ScoringRequest:
         self._places: list[Mapping[str, list[str]]] = []
 
     def _to_processes(self, ranker: UserRanker) -> None:
-        """Let an importable function score in processes of its own, where it works there."""
+        """Move an importable function to processes of its own, if it works there."""
         name = importable_name(ranker.thing)
         if not name:
             self.no_memory = NOT_IMPORTABLE
@@ -102,24 +102,24 @@ class ScoringRequest:
 
     @property
     def ours(self) -> bool:
-        """Whether it is one of our rankers, which run in this process and remember nothing."""
+        """True for our own rankers, which run in this process and have no memory."""
         place = type(self.ranker).__module__
-        of_user = place.endswith(".user_rankers")  # a function that nobody can copy
+        of_user = place.endswith(".user_rankers")  # a function that cannot be copied
         return (
             self._maker_of_fresh is None and place.startswith("shuffleproof.core.") and not of_user
         )
 
     @property
     def afresh(self) -> bool:
-        """Whether it can be had without what it may remember."""
+        """True if a copy without memory can be made."""
         return self._maker_of_fresh is not None
 
     def score_order(self, shown: CandidateLists) -> ScoredOrder:
-        """The scores of one order."""
+        """Score one order."""
         return self._score(self.ranker, shown)
 
     def all_here(self, shown: Sequence[CandidateLists]) -> list[ScoredOrder]:
-        """The scores of several orders, in one batch where the ranker knows how."""
+        """Score several orders, in one batch if the ranker supports it."""
         if not shown:
             return []
         all_scores = scores_of_all(self.ranker, self.base, shown)
@@ -133,7 +133,7 @@ class ScoringRequest:
         ]
 
     def fresh(self, shown: CandidateLists, threads: int | None = None) -> ScoredOrder:
-        """The scores of one order by a process or copy that has seen nothing."""
+        """Score one order in a fresh process or copy."""
         ranker = self.another(threads)
         result = replace(self._score(ranker, shown), afresh=True, threads=threads)
         self.processes += 1
@@ -141,18 +141,18 @@ class ScoringRequest:
         return result
 
     def places(self) -> dict[str, list[str]]:
-        """Files, databases, hosts and programs that its processes touched, as far as it has any."""
+        """Files, databases, hosts and programs that its processes used, if it has processes."""
         usual: Mapping[str, list[str]] = getattr(self.ranker, "places", dict)()
         return audit.join_places([*self._places, usual])
 
     def repeat(self, order: ScoredOrder) -> ScoredOrder:
-        """The same question once more."""
+        """Score an order once more in the same way."""
         if order.afresh:
             return self.fresh(order.shown, order.threads)
         return self.score_order(order.shown)
 
     def another(self, threads: int | None = None) -> Ranker:
-        """The ranker without what it may remember, where it can be had."""
+        """Copy of the ranker without memory, if possible; else the ranker."""
         return self.ranker if self._maker_of_fresh is None else self._maker_of_fresh(threads)
 
     def _score(self, ranker: Ranker, shown: CandidateLists) -> ScoredOrder:
@@ -162,16 +162,17 @@ class ScoringRequest:
 
 
 def as_in(lists: CandidateLists, variant: CandidateLists, scores: np.ndarray) -> np.ndarray:
-    """A variant's scores in the order of the lists."""
+    """Scores of a variant in the order of the lists."""
     placed = np.empty_like(scores)
     placed[source_of(lists, variant)] = scores
     return placed
 
 
 def _maker_of_fresh(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
-    """How a ranker can be had without memory; None: ours, which have none, or it cannot be copied.
+    """Function that creates a ranker without memory.
 
-    What is not ours and runs in this process is copied before it scores anything.
+    None for our own rankers, which have no memory, and for rankers that cannot be copied. An
+    external ranker of this process is copied before it scores anything.
     """
     if isinstance(ranker, UserRanker):
         return None if ranker.untouched is None else ranker.fresh_copy
@@ -191,7 +192,7 @@ FALLING, RISING, ROWS = "best first", "best last", "as in the data set"
 NEIGHBOURS, SORTED = "1 to 3 neighbours swapped", "sorted by a feature"
 
 NAMES = (REVERSED, ROTATED, BACK, SWAPPED, FALLING, RISING, ROWS, NEIGHBOURS, SORTED)
-"""`best` is by the ranker's own scores of the list as it is."""
+"""Names of the systematic orders; `best` is by the ranker's own scores of the base list."""
 
 Orders = list[tuple[str, Int64[np.ndarray, " candidates"]]]
 
@@ -199,10 +200,10 @@ Orders = list[tuple[str, Int64[np.ndarray, " candidates"]]]
 def systematic(
     base: JudgedLists, scores: Real[np.ndarray, " candidates"], several: int = 0
 ) -> Orders:
-    """Names of NAMES and the candidate at each place, for every order but the lists as they are.
+    """Names of NAMES and the candidate at each place, for every order except the input order.
 
     Args:
-        base: the lists as they are.
+        base: the lists in their own order.
         scores: the ranker's.
         several: orders of each list near its own, and as many sorted by features. Features take
             turns over the lists, each from its largest and from its smallest value.
@@ -254,6 +255,7 @@ def _by_features(base: JudgedLists, several: int) -> Iterator[Int64[np.ndarray, 
     lists, width = base.lists, base.dataset.features.shape[1]
     owner = ragged.segment_ids(lists.offsets)
     for turn in range(min(several, 2 * width)):
+        # Consecutive turns of one list use consecutive features; lists start at different ones
         way = (np.arange(len(lists)) * several + turn) % (2 * width)  # of each list
         values = base.dataset.features[lists.rows, way[owner] % width]
         sign = np.where(way[owner] < width, -1, 1)

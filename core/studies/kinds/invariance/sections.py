@@ -1,4 +1,4 @@
-"""Certificates on a page: verdicts, numbers and evidence."""
+"""Sections of certificates: verdicts, numbers and evidence."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,20 +22,20 @@ from shuffleproof.core.studies.sections import Details, Finding, Headline, Secti
 from shuffleproof.core.studies.tables import Table, keys
 
 WORST = (BREAKS, BENDS, CANNOT, SURVIVES)
-"""Tiers, the worst first."""
+"""Tiers, worst first."""
 
 WHY = "by certificates: the model scored real permutations of real lists"
 
 
 def tier_of(card: Certificate) -> str:
-    """One of `headline.TIERS`: the loss of NDCG@10 where the ranker is not invariant."""
+    """Tier of `headline.TIERS`, by the loss of NDCG@10 if the ranker is not invariant."""
     if card.verdict == INVARIANT:
         return SURVIVES
     return CANNOT if card.verdict == UNTOLD or card.loss_tier == UNKNOWN else card.loss_tier
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Rankers that other orders change with their losses, and those that stay as they are."""
+    """Rankers that depend on the order, with their losses, and invariant rankers."""
     cards = certificates(result)
     compared = view.compared_labels([card.ranker for card in cards])
     groups: dict[str, list[Certificate]] = {}
@@ -55,7 +55,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def _in_words(group: list[Certificate]) -> str:
-    """Rankers of one verdict and tier: the one that loses most by its name."""
+    """Summary of the rankers of one verdict and tier, with the name of the largest loss."""
     first = max(group, key=_share)
     name, words = RankerName.of(first.ranker).display, first.movement()
     if len(group) == 1:
@@ -72,7 +72,7 @@ def _share(card: Certificate) -> float:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     every = certificates(result)
     compared = view.compared_labels([card.ranker for card in every])
     cards = [card for card in every if card.ranker in compared]
@@ -86,5 +86,5 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     return {"certificates": [finite(card.plain()) for card in certificates(result)]}

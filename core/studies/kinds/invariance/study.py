@@ -1,8 +1,8 @@
-"""Does the order in which documents are shown change a ranker's answer? Real permutations tell.
+"""Study of permutation invariance: effect of the input order on a ranker, by real permutations.
 
-Every query's list is shown in many random orders with its prior ranks unchanged, the ranker
-really scores each of them, and the scores are compared document by document. Nothing is carried
-over here: a ranker that ought to be invariant by theorem is measured like any other.
+Every query's list is shown in many random orders with unchanged prior ranks. The ranker scores
+each of them, and the scores are compared document by document. No score is carried over here: a
+ranker that is invariant by a theorem is measured like any other.
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence
@@ -44,10 +44,10 @@ MEASURES = STORED[:4]
 FAMILY = "shuffle-shown"
 PERMUTATIONS = 20
 BLOCKS = 6
-"""Of lists, where a certificate may be ended early: the first is a 63rd of them."""
+"""Number of blocks of lists after which a certificate can end; the first has 1/63 of the lists."""
 
 DUPLICATES = 3
-"""Copies of documents that are planted in every list, where that is asked for."""
+"""Number of planted copies of documents in every list, for certificates with duplicates."""
 
 
 def run(workbench: Workbench, question: Invariance) -> Generator[Progress, None, Artefact]:
@@ -66,7 +66,7 @@ def run(workbench: Workbench, question: Invariance) -> Generator[Progress, None,
 
 
 def _facts(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
-    """Theorems of the rankers, and the names of systematic orders."""
+    """Facts of the study: theorems of the rankers, and the names of systematic orders."""
     return _theorems(rankers) | {"orders": list(NAMES)}
 
 
@@ -78,7 +78,7 @@ def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
 def measure_variants(
     ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The study's step: per query, what each permutation did to the scores and to their order."""
+    """Step of the study: per query, the effect of each permutation on the scores and ranks."""
     examined = examination.examine(ranker, base, [variant.lists for variant in variants])
     return [value.astype(np.float32) for value in examined.values], examined.facts
 
@@ -93,20 +93,20 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
     more: Mapping[str, JudgedLists] | None = None,
     blocks: int = 1,
 ) -> Generator[Progress, None, Certificate]:
-    """The certificate of one ranker on these lists, without a store (a callable, a foreign model).
+    """Certificate of one ranker on these lists, without a store (a callable, an external model).
 
     Args:
         ranker: anything that scores.
-        base: the lists as they are.
-        permutations: random orders shown, for every list.
+        base: the lists in their own order.
+        permutations: number of random input orders per list.
         seed: of the permutations.
-        label: what the certificate calls the ranker; by default its own name.
-        more: other lists to be examined too, by what their queries' names end in.
-        blocks: of lists, examined one after the other: of them whoever ends this early (`within`)
-            gets the certificate of those that are finished.
+        label: name of the ranker in the certificate; by default its own name.
+        more: additional lists to examine, by the suffix of their query names.
+        blocks: number of blocks of lists, examined in turn. If the examination is ended early
+            (`within`), the certificate covers the finished blocks.
 
     Raises:
-        FixedScoresError: a ranker that looks its scores up.
+        FixedScoresError: the ranker only looks up scores.
     """
     label = label or ranker.name
     refuse([label, ranker.name])
@@ -121,7 +121,7 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
     try:
         for at, (ending, lists) in enumerate(examined):
             yield Progress(at, len(examined), "blocks of lists")
-            block_study = replace(study, seed=seed + at)  # the same orders again would tell nothing
+            block_study = replace(study, seed=seed + at)  # the same orders again would add nothing
             result = yield from run_study(
                 block_study, lists, {label: ranker}, Memory(), measure_variants
             )
@@ -143,9 +143,10 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
 
 
 def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
-    """Lists in so many blocks, each twice as long as the one before; fewer where there are few."""
+    """Lists in `number` blocks, each twice as long as the last; fewer if there are few lists."""
     if number == 1:
         return [lists]
+    # Sizes 1, 2, 4, …: a small first block gives an early certificate
     shares = (2.0 ** np.arange(1, number + 1) - 1) / (2**number - 1)
     bounds = np.unique(np.ceil(len(lists.lists) * shares).astype(np.int64))
     return [
@@ -157,7 +158,7 @@ def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
 def plan_certificate(
     rankers: tuple[tuple[str, str], ...], permutations: int, seed: int, lists: str = ""
 ) -> Study:
-    """The plan of a certificate."""
+    """Plan of a certificate."""
     return Study(
         kind=Invariance.kind, rankers=rankers, lists=lists, initial=(),
         perturbations=((FAMILY, 1.0),), measures=MEASURES, stored=STORED,
@@ -166,7 +167,7 @@ def plan_certificate(
 
 
 def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
-    """Several examinations of one ranker as one: the lists of all, the facts added up."""
+    """Merge examinations of one ranker: all lists in turn, facts added up."""
     first = results[0]
     trials = first.trials.copy()
     summed = (
@@ -212,18 +213,18 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     lists: Collection[str] = (),
     in_blocks: bool = False,
 ) -> Generator[Progress, None, Certificate]:
-    """The certificate of one ranker, from a stored study where it is of the test lists alone.
+    """Certificate of one ranker, from a stored study if it only uses the test lists.
 
     User code is examined each time: a fresh process may see other files today.
 
     Args:
-        workbench: whose test lists are permuted.
+        workbench: source of the test lists.
         ranker: its name.
-        permutations: of every query.
+        permutations: number per query.
         seed: of the permutations.
-        queries: only the first so many test queries.
-        lists: what is examined beside: `whole` lists of all documents, planted `duplicates`.
-        in_blocks: so that it can be ended early; nothing is stored then.
+        queries: number of test queries, from the first; None: all.
+        lists: additional lists: `whole` lists of all documents, planted `duplicates`.
+        in_blocks: True to allow an early end; nothing is stored then.
 
     Raises:
         FixedScoresError: scores in a file.
@@ -244,7 +245,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
 def _additional_lists(
     workbench: Workbench, queries: int | None, lists: Collection[str], seed: int
 ) -> Generator[Progress, None, dict[str, JudgedLists]]:
-    """The lists that are examined beside, by what their queries' names end in."""
+    """Additional lists to examine, by the suffix of their query names."""
     additional, base = {}, workbench.test_lists(queries)
     if "whole" in lists:
         recipe = replace(workbench.recipe, depth=None)

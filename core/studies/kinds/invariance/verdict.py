@@ -1,8 +1,8 @@
-"""The verdict on each list of an examination and on all of them, with reasons.
+"""Verdict on each list of an examination and on all of them, with reasons.
 
-A list is *not invariant* where another order moved a document, or changed a score, by more than
-rounding can. It is *inconclusive* where the scores are so close that rounding alone could reorder
-them; else it is *invariant*. Lists of one document, and lists whose documents all tie, say nothing.
+A list is *not invariant* if another order moved a document, or changed a score, by more than
+rounding can. It is *inconclusive* if the scores are so close that rounding alone could reorder
+them; else it is *invariant*. Lists of one document, or with only ties, provide no evidence.
 """
 
 from collections.abc import Mapping
@@ -26,28 +26,28 @@ Verdict = Literal["invariant", "not invariant", "inconclusive"]
 INVARIANT, NOT, UNTOLD = Verdict.__args__  # type: ignore[attr-defined]
 
 NEAR = 0.05
-"""Share of a list's pairs nearer than the floor from which on the list cannot be told."""
+"""Share of a list's pairs closer than the floor from which the list is inconclusive."""
 
 SIGNIFICANT = 0.01
 BY_PLACE, PREVAILING = 1e-4, 2 / 3
-"""Level of the sign test of scores against places, and the least share of documents that agree."""
+"""Level of the sign test of scores against positions; least share of documents that agree."""
 
 NAMED = 5
-"""Queries that a reason names."""
+"""Number of queries that a reason names."""
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts on the lists of one ranker; arrays are [lists].
+    """Verdicts on the lists of one ranker; arrays are [lists].
 
     Attributes:
-        moved: another order changed the answer.
-        doubtful: documents passed others by more than was seen of arithmetic, not beyond doubt.
-        near: too many scores lie too near to each other to be told apart.
+        moved: another order changed the ranking.
+        doubtful: documents passed others by more than observed rounding, but not certainly.
+        near: too many scores are too close to distinguish.
         silent: one document, or all tie and no score changed.
         by_place: changes within rounding follow the input order, so that they count.
-        only: names of the systematic orders that changed an answer where no random order did.
-        ranked: a document passed another; else scores changed and no ranking.
+        only: systematic orders that changed a ranking, if no random order did.
+        ranked: True if a document passed another; else only scores changed.
     """
 
     moved: np.ndarray
@@ -60,7 +60,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, block: np.ndarray, facts: pd.DataFrame) -> "Verdicts":
-        """The verdicts of values [orders, MEASURES, lists] and of the facts of their trials."""
+        """Verdicts from values [orders, MEASURES, lists] and the facts of their trials."""
         summary = systematic_of(facts)
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
@@ -86,7 +86,7 @@ class Verdicts:
         return cls(moved, doubtful, near, silent, by_place, only, passed or by_place)
 
     def orders_changed(self, block: np.ndarray) -> np.ndarray:
-        """The orders of each list that changed its answer, [orders, lists]."""
+        """Mask of the orders of each list that changed its ranking, [orders, lists]."""
         changed = answer_changed(np.moveaxis(block, 1, 0))
         if self.by_place:
             changed |= block[:, MEASURES.index("documents-in-doubt")] > 0
@@ -96,7 +96,7 @@ class Verdicts:
 def verdict_of(
     seen: Examination, query_ids: tuple[str, ...], theorem: Mapping[str, Any] | None
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict over all lists of an examination, and why it is no better."""
+    """Verdict over all lists of an examination, and the reasons for it."""
     block = np.stack(seen.values).astype(np.float32)
     facts = pd.DataFrame([seen.facts])
     judged = Verdicts.of(block, facts)
@@ -109,7 +109,7 @@ def verdict_with_reasons(
     query_ids: tuple[str, ...],
     theorem: Mapping[str, Any] | None,
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict over all lists of a ranker, and why it is no better."""
+    """Verdict over all lists of a ranker, and the reasons for it."""
     state = _instabilities(facts)
     lists, unstable = len(judged.moved), bool(facts["unstable"].any())
     if not lists or judged.silent.all():
@@ -129,9 +129,9 @@ def verdict_with_reasons(
 
 
 def place_test(facts: pd.DataFrame) -> tuple[float, float]:
-    """Share of documents that agree on how places change scores, and p of a two-sided sign test.
+    """Share of documents with the more frequent direction, and p of a two-sided sign test.
 
-    A share below PREVAILING is no evidence, however many documents there are: p is 1.
+    A share below PREVAILING is no evidence for any number of documents: p is 1.
 
     >>> share, p = place_test(pd.DataFrame({"place_rises": [1], "place_falls": [19]}))
     >>> share, round(p, 6)
@@ -141,12 +141,13 @@ def place_test(facts: pd.DataFrame) -> tuple[float, float]:
     documents, most = rises + falls, max(rises, falls)
     if most < PREVAILING * documents or not documents:
         return float("nan"), 1.0
+    # P(X ≥ most) for X ~ Binomial(documents, 1/2), doubled for two sides
     p = 2 * float(scipy.special.bdtrc(most - 1, documents, 0.5))
     return most / documents, min(p, 1.0)
 
 
 def _place_in_words(facts: pd.DataFrame, judged: Verdicts) -> tuple[str, ...]:
-    """The sign test, where it decided."""
+    """Result of the sign test, if it decided the verdict."""
     if not judged.by_place:
         return ()
     share, p = place_test(facts)
@@ -160,7 +161,7 @@ def _place_in_words(facts: pd.DataFrame, judged: Verdicts) -> tuple[str, ...]:
 
 
 def _kept(facts: pd.DataFrame) -> tuple[str, ...]:
-    """Places outside the process that may keep data from call to call."""
+    """Reason for doubt: places outside the process that may store data between calls."""
     kept = audit.memory(places_of(facts) or {})
     if not kept:
         return ()
@@ -168,7 +169,7 @@ def _kept(facts: pd.DataFrame) -> tuple[str, ...]:
 
 
 def places_in_words(places: Mapping[str, Any]) -> str:
-    """Files, databases, hosts and programs, some of each.
+    """Files, databases, hosts and programs, a few of each.
 
     >>> places_in_words({"files": ["a.json", "b.json"], "hosts": ["localhost:80"]})
     'the files a.json and b.json, and the host localhost:80'
@@ -183,13 +184,13 @@ def places_in_words(places: Mapping[str, Any]) -> str:
 
 
 def places_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
-    """Places that the processes of a function touched; None where it has none."""
+    """Places that the processes of a function used; None without processes."""
     found = [places for places in facts.get("places", ()) if isinstance(places, Mapping)]
     return {kind: [*found[0].get(kind, ())] for kind in audit.KINDS} if found else None
 
 
 def notes(facts: pd.DataFrame, verdict: Verdict) -> tuple[str, ...]:
-    """Limits of an examination that belong into the verdict itself."""
+    """Limits of an examination that belong to the verdict."""
     places, found = places_of(facts) or {}, list[str]()
     kept = {name for names in audit.memory(places).values() for name in names}
     if (why := text_fact(facts, "no_memory")) and verdict != NOT:
@@ -209,7 +210,7 @@ def notes(facts: pd.DataFrame, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _doubts(judged: Verdicts, facts: pd.DataFrame, query_ids: tuple[str, ...]) -> list[str]:
-    """Why lists are inconclusive, in words."""
+    """Reasons why lists are inconclusive, in words."""
     lists, own_rounding = len(judged.moved), int(largest_fact(facts, "own_rounding"))
     steps, precision = largest_fact(facts, "half_steps"), text_fact(facts, "precision")
     size = (
@@ -234,7 +235,7 @@ def _doubts(judged: Verdicts, facts: pd.DataFrame, query_ids: tuple[str, ...]) -
 
 
 def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict on a ranker that answers the same order in several ways."""
+    """Verdict on a ranker that scores the same order differently each time."""
     p, larger = largest_fact(facts, "noise_p", float("nan")), bool(facts["noise_more"].any())
     clear = int(largest_fact(facts, "noise_lists"))
     if clear:
@@ -249,7 +250,7 @@ def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict
 def checked_theorem(
     theorem: Mapping[str, Any] | None, facts: pd.DataFrame
 ) -> Mapping[str, Any] | None:
-    """The theorem with what float64 scores say of it; None where they contradict it."""
+    """Theorem with the check by float64 scores; None if they contradict it."""
     change = largest_fact(facts, "exact_change", float("nan"))
     if theorem is None or np.isnan(change):
         return theorem
@@ -258,7 +259,7 @@ def checked_theorem(
 
 
 def _instabilities(facts: pd.DataFrame) -> tuple[str, ...]:
-    """Changes that the order did not make."""
+    """Changes that have other causes than the order, in words."""
     words = {
         "unstable": "it is not deterministic: the same order gives other scores in",
         "company": "its scores depend on the lists scored with them in",
@@ -273,7 +274,7 @@ def _instabilities(facts: pd.DataFrame) -> tuple[str, ...]:
 
 
 def largest_fact(facts: pd.DataFrame, name: str, unknown: float = 0.0) -> float:
-    """The largest value of a fact over trials; trials of earlier versions lack some.
+    """Largest value of a fact over trials; trials of earlier versions lack some facts.
 
     >>> facts = pd.DataFrame({"company": [1, 3], "padding": [None, None]})
     >>> (largest_fact(facts, "company"), largest_fact(facts, "padding"), largest_fact(facts,
@@ -285,7 +286,7 @@ def largest_fact(facts: pd.DataFrame, name: str, unknown: float = 0.0) -> float:
 
 
 def text_fact(facts: pd.DataFrame, name: str) -> str:
-    """A fact in words; empty where trials of earlier versions lack it."""
+    """Fact in words; empty if trials of earlier versions lack it."""
     return next((text for text in facts.get(name, ()) if isinstance(text, str)), "")
 
 
@@ -296,12 +297,12 @@ def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any]:
 
 
 def lists_in_words(mask: np.ndarray) -> str:
-    """How many of the lists, in words."""
+    """Number of selected lists of all lists, in words."""
     return f"{int(mask.sum()):,} of {counted(len(mask), 'list')}"
 
 
 def _queries_in_words(mask: np.ndarray, query_ids: tuple[str, ...]) -> str:
-    """Queries in words, a few of them."""
+    """Names of a few of the queries, in words."""
     names = [query_ids[at] for at in np.flatnonzero(mask)]
     remainder = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return f"{'query' if len(names) == 1 else 'queries'} {', '.join(names[:NAMED])}{remainder}"

@@ -1,4 +1,4 @@
-"""What the study of several initial rankings is asked."""
+"""Question of the study of several initial rankings."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, S
 
 @dataclass(frozen=True)
 class MultiRanking(Question):
-    """What do several initial rankings add, and what if one is missing or wrong?"""
+    """Gain by several initial rankings, and loss if one is missing or wrong."""
 
     kind = "initial-rankings"
     doing = "Vary the initial rankings of"
@@ -36,7 +36,7 @@ class MultiRanking(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "MultiRanking":
-        """The question that a stored study has answered."""
+        """Question of a stored study."""
         rows = recipe["rows"]
         swaps = tuple(recipe["initial"][len(facts["lists"]["initial"]) :])
         measures = tuple(recipe["measures"])

@@ -1,8 +1,8 @@
-"""Initial rankings left out or exchanged at test time: which, on which lists, and what is answered.
+"""Initial rankings left out or exchanged at test time: conditions, lists and scores.
 
-A network with ordinal embeddings reads other ranks beside the same documents. One that is fed in
-the order of the initial ranking (DLCM) is fed in the order of what stands in its place. Candidates
-stay the same.
+A network with ordinal embeddings reads other ranks for the same documents. A network that is fed in
+the order of the initial ranking (DLCM) is fed in the order of the replacement. The candidates do
+not change.
 """
 
 from collections.abc import Generator, Sequence
@@ -30,22 +30,22 @@ NOISE = 1e-3  # breaks the ties of grades in the oracle, so that its ranks are a
 
 @runtime_checkable
 class Exchangeable(Protocol):
-    """A ranker whose initial rankings can be exchanged or left out: the neural ones."""
+    """Ranker whose initial rankings can be exchanged or left out: the neural rankers."""
 
     def reading(self, columns: Sequence[int | None]) -> Ranker:
-        """The same ranker reading these of the lists' rankings; None: that one is absent."""
+        """Copy of the ranker that reads these of the lists' rankings; None: absent."""
 
 
 def conditions(
     rankings: int, initial: Sequence[str], *, fed: bool = False
 ) -> list[tuple[str, tuple[int | None, ...]]]:
-    """What a ranker of so many initial rankings is asked to read, in words and as columns.
+    """Conditions of a ranker, in words and as the columns that it reads.
 
     Args:
-        rankings: how many it reads.
-        initial: those of training, then those of test time.
-        fed: it reads its documents in the order of the first, which can be exchanged and not
-            left out.
+        rankings: number of initial rankings that it reads.
+        initial: initial rankings of training, then those of test time.
+        fed: True if it reads its documents in the order of the first one, which can be exchanged
+            but not left out.
 
     >>> conditions(1, ("mart", "random"))
     [('as trained', (0,)), ('without any', (None,)), ('random for mart', (1,))]
@@ -70,9 +70,9 @@ def conditions(
 def extended_lists(
     workbench: Workbench, initial: Sequence[str]
 ) -> Generator[Progress, None, JudgedLists]:
-    """The test lists with a ranking for each name: those of training, then those that replace.
+    """Test lists with a ranking for each name: those of training, then the replacements.
 
-    Candidates and the order shown stay those of the first.
+    Candidates and input order stay those of the first ranking.
     """
     test: JudgedLists = workbench.prepared.test
     lists, dataset = test.lists, test.dataset
@@ -92,7 +92,7 @@ def extended_lists(
 
 
 def oracle(dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
-    """The grades, ties broken by row: the best initial ranking that there can be."""
+    """Grades with ties broken by row: the best possible initial ranking."""
     places = np.arange(dataset.documents, dtype=np.float64)
     return (dataset.labels - NOISE * places / max(1, dataset.documents)).astype(np.float32)
 
@@ -100,15 +100,15 @@ def oracle(dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
 def scores_under(
     ranker: Ranker, columns: Sequence[int | None], test: JudgedLists
 ) -> Float32[np.ndarray, " candidates"]:
-    """What a ranker answers when it reads other initial rankings than its own.
+    """Scores of a ranker that reads other initial rankings than its own.
 
     Args:
         ranker: trained.
-        columns: as `conditions` has them.
-        test: as `extended_lists` made them.
+        columns: as from `conditions`.
+        test: as from `extended_lists`.
 
     Raises:
-        UsageError: a ranker whose initial rankings cannot be exchanged.
+        UsageError: the ranker's initial rankings cannot be exchanged.
     """
     reading, lists = reading_others(ranker, columns), test.lists
     first_column = columns[0] if columns else 0
@@ -121,15 +121,15 @@ def scores_under(
 
 
 def order_in(lists: CandidateLists, column: int) -> Int64[np.ndarray, " candidates"]:
-    """The candidates of every list in the order of one of its rankings, ties as they are shown."""
+    """Candidates of every list in the order of one of its rankings, ties in input order."""
     return order_within(lists.offsets, lists.ranks[:, column])
 
 
 def reading_others(ranker: Ranker, columns: Sequence[int | None]) -> Ranker:
-    """The ranker with these of the lists' initial rankings before it; its members, if it has some.
+    """Copy of the ranker that reads these columns; for combinations, of each member.
 
     Raises:
-        UsageError: a ranker whose initial rankings cannot be exchanged.
+        UsageError: the ranker's initial rankings cannot be exchanged.
     """
     if not ranker.rankings:
         return ranker
@@ -146,7 +146,7 @@ def reading_others(ranker: Ranker, columns: Sequence[int | None]) -> Ranker:
 
 
 def is_fed(ranker: Ranker) -> bool:
-    """Whether a ranker reads its documents in the order of the initial ranking."""
+    """True if a ranker reads its documents in the order of the initial ranking."""
     if isinstance(ranker, ensemble.FusedRanker):
         return any(map(is_fed, ranker.members))
     if "order" not in ranker.reads:

@@ -29,7 +29,7 @@ from shuffleproof.core.studies.tables import Table
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most by what was left out or exchanged, and who least."""
+    """Largest and smallest loss of the rankers by an omission or exchange."""
     measure, points = view.measure(result), _points(result)
     labels = view.compared_labels(dict.fromkeys(label for label, _ in points))
     values = {
@@ -44,7 +44,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def _reading(condition: str) -> str:
-    """A condition as it ends a sentence.
+    """Condition, worded as the end of a sentence.
 
     >>> _reading(NONE), _reading("random for mart"), _reading("without mart")
     ('without any initial ranking', 'reading random instead', 'without mart')
@@ -56,7 +56,7 @@ def _reading(condition: str) -> str:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     measure = view.measure(result)
     frame = table(result, measure)
     readers = frame[~frame["ranker"].map(lambda label: RankerName.of(label).is_initial)]
@@ -70,7 +70,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     measure = str(result.measures[0])
     verdict = claim(result, measure)
     steps = {"word": verdict.word, "steps": records(verdict.steps)} if verdict else None
@@ -95,7 +95,7 @@ COLUMNS = (
 
 
 def table(result: StudyResult, measure: str) -> pd.DataFrame:
-    """COLUMNS, one row a ranker and condition; a ranker as trained has no change."""
+    """COLUMNS, one row per ranker and condition; a ranker as trained has no change."""
     points = _points(result)
     frame = pd.DataFrame(points, columns=["ranker", "condition"])
     values = np.stack([_values(result, *point, measure) for point in points])
@@ -110,7 +110,10 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
 
 
 def claim(result: StudyResult, measure: str) -> Verdict | None:
-    """The paper's Table 4: one initial ranking beats none, and many beat one; None without them."""
+    """Verdict on the paper's Table 4: one initial ranking beats none, and many beat one.
+
+    None if a ranker of the claim is missing.
+    """
     ordered = []
     for name in MultiRanking.rankers:
         labels = (label for label, _ in _points(result) if RankerName.of(label).base == name)
@@ -122,7 +125,7 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
 
 
 def claim_text(verdict: Verdict | None) -> str:
-    """The paper's claim and its verdict in a sentence; empty where it is not tested."""
+    """The paper's claim and its verdict in a sentence; empty if it is not tested."""
     claimed = "many initial rankings beat one and one beats none"
     return "" if verdict is None else f"The paper's claim that {claimed} {verdict.text}"
 

@@ -1,8 +1,8 @@
-"""Table 4 of SetRank: zero, one or many initial rankings, left out and exchanged at test time.
+"""Table 4 of SetRank: no, one or many initial rankings, left out and exchanged at test time.
 
-The lists carry the initial rankings that the rankers are trained on; behind them, at test time
-only, stand the ones that are put in their place. What a trained network reads instead is a
-condition (`kinds.multi_ranking.ranking_conditions`); a condition is scored on the same candidates.
+The lists have the initial rankings that the rankers are trained on, followed by their replacements
+at test time. A condition (`kinds.multi_ranking.ranking_conditions`) states which of them a trained
+network reads. All conditions are scored on the same candidates.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -36,14 +36,14 @@ from shuffleproof.core.studies.workbench import Workbench
 
 @dataclass(frozen=True)
 class Row:
-    """A ranker under one condition.
+    """Ranker under one condition.
 
     Attributes:
-        label: `ranker` or `ranker@preset`; an initial ranking for itself is `initial: mart`.
-        ranker: its recipe, or which of the lists' rankings it is.
+        label: `ranker` or `ranker@preset`; an initial ranking alone is `initial: mart`.
+        ranker: its recipe, or the name of its initial ranking.
         condition: in words.
-        columns: which of the lists' rankings each of its own is read from; None: absent.
-        seeds: how many seeds it is trained with.
+        columns: the lists' ranking to read for each of its own; None: absent.
+        seeds: number of seeds that it is trained with.
     """
 
     label: str
@@ -55,14 +55,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan(CellPlan):
-    """The study's full description.
+    """Full description of the study.
 
     Attributes:
         rows: rankers under conditions.
         initial: the initial rankings of training, then those of test time.
         lists: digest of the candidate lists.
-        measures: what it is asked for, as text.
-        stored: what is kept for every query.
+        measures: requested measures, as text.
+        stored: measures stored for every query.
     """
 
     kind: str = field(default=MultiRanking.kind, init=False)
@@ -73,7 +73,7 @@ class Plan(CellPlan):
     stored: tuple[str, ...]
 
     def cells(self) -> list[Cell]:
-        """All cells: every ranker as trained first, then the other conditions."""
+        """Cells in order of work: every ranker as trained, then the other conditions."""
         seeds = max((row.seeds for row in self.rows), default=0)
         return [
             Cell(Trial(row.label, row.condition, 0.0, seed), 0, self._digest(row, seed))
@@ -95,15 +95,15 @@ class Plan(CellPlan):
 
 
 def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
-    """The plan: each initial ranking for itself, then every ranker under every condition.
+    """Plan of the study: each initial ranking alone, then every ranker under every condition.
 
-    Rankers that read no initial ranking and are not fed by one have one condition. In the first
-    initial ranking's place are put those of `question.swaps`: what none could be, and rankers that
+    Rankers that neither read nor follow an initial ranking have one condition. The replacements of
+    the first initial ranking are those of `question.swaps`: artificial rankings, and rankers that
     could be initial ones (`ranksvm`, `feature:25`, `rrf:mart+ranksvm`).
 
     Raises:
-        UsageError: a ranker that reads more initial rankings than the lists carry, or something
-            to be put in the first one's place that cannot be an initial ranking.
+        UsageError: a ranker that reads more initial rankings than the lists have, or a
+            replacement that cannot be an initial ranking.
     """
     trained_on = workbench.recipe.initial
     swaps = dict.fromkeys(swap_named(swap, workbench.preset) for swap in question.swaps)
@@ -140,7 +140,7 @@ def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
 
 
 def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet."""
+    """Train and measure the rows that are not stored yet."""
     plan = plan_conditions(workbench, question)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
     records = workbench.store.records
@@ -155,7 +155,7 @@ def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, Non
 
 
 class _Lists:
-    """The test lists; with the rankings of test time once a condition reads one of them."""
+    """Test lists; the rankings of test time are added when a condition first reads one."""
 
     def __init__(self, workbench: Workbench, initial: Sequence[str]) -> None:
         self.workbench, self.initial = workbench, initial

@@ -1,1 +1,1 @@
-"""Anything that may happen to an input."""
+"""Perturbations of any kind of input."""

@@ -1,7 +1,7 @@
-"""Which families of perturbations have nothing to say of which rankers, and why.
+"""Families of perturbations that do not apply to certain rankers, with reasons.
 
-A family that means nothing for a ranker, or cannot be put to it, has no values and a reason; the
-other families of a study go on. A 0 is always a measured one.
+A family that does not apply to a ranker, or fails on it, has no values but a reason; the other
+families of the study continue. A 0 is always a measured value.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,21 +17,21 @@ from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.resolved_rankers import has_no_recipe
 
 InapplicableRankers = dict[str, dict[str, str]]
-"""By family, the rankers without values under it and the reason of each."""
+"""By family, the rankers without values under it, each with its reason."""
 
 NETWORKS = frozenset({BFLOAT16, THREADS})
-"""Families that change the arithmetic of networks alone."""
+"""Families that only change the arithmetic of networks."""
 
 
 def inapplicable_rankers(
     families: Iterable[str], labels: Sequence[str], rankings: int = 1
 ) -> InapplicableRankers:
-    """What is known before anything is computed; families without a reason are there, empty.
+    """Families and rankers known to be inapplicable before any work; every family has an entry.
 
     Args:
         families: of perturbations.
-        labels: of the rankers, the initial ranking among them.
-        rankings: how many initial rankings the lists carry.
+        labels: of the rankers, including the initial ranking.
+        rankings: number of initial rankings in the lists.
 
     Raises:
         UnknownNameError: no such family.
@@ -55,7 +55,7 @@ def _reasons(family: str, labels: Sequence[str], rankings: int) -> dict[str, str
 
 
 def _reason(family: str, label: str) -> str:
-    """Why a family has nothing to say of a ranker; empty where it has."""
+    """Reason why a family does not apply to a ranker; empty if it applies."""
     entry = entry_of(family)
     if entry.retrains and (untrainable := without_recipe(label)):
         return f"cannot be trained again, {untrainable}"
@@ -79,7 +79,7 @@ def _reason_of_system(family: str, label: str) -> str:
 
 
 def without_recipe(label: str) -> str:
-    """Why a ranker has no recipe to be trained by; empty where it has one.
+    """Reason why a ranker has no recipe for training; empty if it has one.
 
     >>> [without_recipe(label) for label in ("dlcm@small", "dlcm#01", "scores:mine.txt")]
     ['', 'named by its key, not by a recipe', 'from outside']
@@ -95,7 +95,7 @@ def without_recipe(label: str) -> str:
 
 
 def seed_of(spec: RankerSpec) -> int | None:
-    """The seed in a ranker's recipe; None: nothing in it is drawn.
+    """Seed in a ranker's recipe; None: its training is deterministic.
 
     >>> seed_of(registry.spec("random", "paper")), seed_of(registry.spec("feature:3", "paper"))
     (0, None)
@@ -118,17 +118,17 @@ def in_words(reasons: Mapping[str, str]) -> str:
 
 
 def failure_reason(error: ShuffleproofError, *, trains: bool) -> str:
-    """The reason of a family that turned out to be impossible for a ranker."""
+    """Reason of a family that failed for a ranker."""
     verb = "cannot be trained on it" if trains else "cannot be asked"
     reason = error.finding if isinstance(error, DataError) else str(error).rstrip(".")
     return f"{verb}, {reason}"
 
 
 def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None:
-    """Refuse a study of which nothing would be left.
+    """Refuse a study without any applicable family.
 
     Raises:
-        UsageError: every family is left out for every ranker.
+        UsageError: no family applies to any ranker.
     """
     if not found or any(set(labels) - set(reasons) for reasons in found.values()):
         return

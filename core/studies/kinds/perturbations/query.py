@@ -1,8 +1,8 @@
-"""One query of one trial again, whatever was disturbed: both lists and what a ranker answered.
+"""Replay of one query of one trial under any perturbation: both lists and both rankings.
 
-What `replay` is for the study of a worse initial ranking, for every family: documents may have
-left or joined, and features may be others. Drawn exactly as the study drew it; answered in JSON,
-by the resident scoring process.
+It extends `replay` of the study of a worse initial ranking to every family: documents may be
+removed or added, and features may change. The random draws are those of the study. The resident
+scoring process answers in JSON.
 """
 
 from collections.abc import Mapping
@@ -33,24 +33,24 @@ from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
 
 MOST_CANDIDATES = 50_000
-"""Lists of more documents are not all asked again for one of them: its batch is then its own."""
+"""Maximum number of candidates to score all lists again for one; above it, one list is scored."""
 
 
 def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What one trial of a study of perturbations did to one query's list.
+    """Effect of one trial of a study of perturbations on one query's list.
 
     Args:
         item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `query`, `ranker`
             (artefact key, or `initial ranking`), `family`, `level`, `draw`, `seed`; `attacked`
-            (artefact key) where the family is an attack, `trained` (artefact key of the trial's
-            own ranker) where rankers are trained again; `features` (ids of columns), if wanted.
+            (artefact key) for attacks, `trained` (artefact key of the trial's own ranker) for
+            families that train again; `features` (ids of columns), optional.
 
     Returns:
         As `compare_lists`.
 
     Raises:
-        DataError: the test part has no such query, or the name means another data set by now.
-        UsageError: rankers are trained again, and none is named for this trial.
+        DataError: the test part lacks the query, or the name now means another data set.
+        UsageError: the family trains again, and the trial names no trained ranker.
     """
     base = checked_lists(item)
     at, ranker = place_of(item, base), ranker_for(item)
@@ -71,6 +71,7 @@ def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
                 "run the study again"
             )
         return compare_lists(ranker, judged, judged, features, ranker_for(item, item["trained"]))
+    # Scores may depend on the batch, so all lists are scored together as in the study
     if len(base.lists.rows) > MOST_CANDIDATES:
         base, at = judged, 0
     inside = slice(base.lists.offsets[at], base.lists.offsets[at + 1])
@@ -86,18 +87,18 @@ def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The worst order that a stored study found for one query.
+    """Worst order that a stored study found for one query.
 
     Args:
         item: `store`, `data`, `recipe` (of the lists), `study` (artefact key), `label` (of the
             ranker in the study), `ranker` (artefact key, or `initial ranking`), `query`, `budget`;
-            `features` (ids of columns), if wanted.
+            `features` (ids of columns), optional.
 
     Returns:
         As `compare_lists`.
 
     Raises:
-        DataError: the test part has no such query.
+        DataError: the test part lacks the query.
     """
     store = Store(Path(item["store"]), default_store().bundled)
     artefact = store.resolve(item["study"], "study")

@@ -1,4 +1,4 @@
-"""What the study of perturbations is asked."""
+"""Question of the study of perturbations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ SHOWN: Mapping[str, tuple[int | float, ...]] = {
     "bfloat16": (0, 1),
     "cut:0.2+shuffle-shown": (0, 1),
 }
-"""Families and levels of the sample's study. Those that train again are left out: ten draws of
-`label-flips` would ship 30 rankers."""
+"""Families and levels of the sample's study, without those that train again: ten draws of
+`label-flips` would add 30 rankers to the package."""
 
 
 @dataclass(frozen=True)
 class Perturbations(Question):
-    """What can go wrong with an input, and which rankers survive it?"""
+    """Losses of rankers under perturbations of any part of the input."""
 
     kind: ClassVar[str] = "perturbations"
     title: ClassVar[str] = "What can go wrong with an input, and which rankers survive it?"
@@ -53,7 +53,7 @@ class Perturbations(Question):
         "perturbations": tuple(
             (family, float(level)) for family, levels in SHOWN.items() for level in levels
         ),
-        # As many as Figure 3 and the card, so that all three give one number for random swaps.
+        # The same number as Figure 3 and the card, so that all three agree on random swaps.
         "draws": 10,
     }
     printing: ClassVar[str] = "losses(result, {measures[0]!r})"
@@ -70,7 +70,7 @@ class Perturbations(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
-        """The question that a stored study has answered."""
+        """Question of a stored study."""
         from shuffleproof.core.studies.kinds.perturbations.system import OWN  # noqa: PLC0415 (only who reads pays for it)
 
         measures = [text for text in recipe["measures"] if text not in OWN]

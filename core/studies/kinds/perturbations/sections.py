@@ -1,4 +1,4 @@
-"""Sections of a study of perturbations: losses, and what is left out."""
+"""Sections of a study of perturbations: losses and inapplicable families."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -40,10 +40,10 @@ UNLIKE = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most at the last level of any family, and whose largest loss is least.
+    """Largest loss at the last level of any family, and the ranker whose largest loss is smallest.
 
-    Families that change the set have no say beside others: with documents another value is within
-    reach, for every ranker alike.
+    Families that change the set of documents only count if there are no others: they change the
+    best possible value, for every ranker alike.
     """
     measure = view.measure(result)
     last = last_levels(losses(result, measure)).dropna(subset=["loss"])
@@ -66,7 +66,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     measure = view.measure(result)
     frame = losses(result, measure)
     cells = last_levels(frame)
@@ -82,7 +82,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     measure, facts = str(result.measures[0]), result.facts
     return {
         "left_out": facts.get("left_out", {}),
@@ -103,7 +103,7 @@ def _convention(result: StudyResult, measure: str) -> str:
 
 
 def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
-    """Rankers × levels, for every family and measure."""
+    """Tables of rankers × levels, one per family and measure."""
     summary = result.summary_under(view.measures)
     for (family, measure), group in summary.groupby(["family", "measure"], sort=False):
         entry = entry_of(str(family))
@@ -116,17 +116,17 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
 
 
 EXACT = 1e-9
-"""What a share of levels may be off by its rounding."""
+"""Tolerance for the rounding of a share of levels."""
 
 
 def omitted(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(ranker, family) pairs of which the family means nothing for the ranker."""
+    """(ranker, family) pairs in which the family does not apply to the ranker."""
     left_out = facts.get("left_out", {})
     return [(ranker, family) for family, reasons in left_out.items() for ranker in reasons]
 
 
 def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """For which rankers families are left out, and why.
+    """Sentences on inapplicable families, with their rankers and reasons.
 
     >>> omission_text({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
     'threads is left out for mart (no network).'
@@ -140,7 +140,7 @@ def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """How many lists reach the levels that some do not; the others change as far as they go.
+    """Sentences on levels that only some lists reach; the others change as far as possible.
 
     >>> short_of({"reached": {"promote": {"10": 30, "1000": 0}}, "queries": 38}, ["promote"])
     'promote: 30 of 38 lists reach level 10, 0 of 38 lists reach level 1000.'
@@ -177,15 +177,15 @@ GROUPS = {
     "system": "Training and arithmetic",
     "several": "Several at once",
 }
-"""What a family changes, as headings, from what should not matter to what must."""
+"""Changed parts of the input as headings, from the least to the most relevant."""
 
 ATTACKS = "The features, by an attack on"
 HEADINGS = {"set": "The set and its best value"}
-"""What a map says where GROUPS says less."""
+"""Headings of a map that replace those of GROUPS."""
 
 
 def group_of(family: str) -> str:
-    """What a family changes, as a name of GROUPS.
+    """Changed part of the input, as a name of GROUPS.
 
     Raises:
         UnknownNameError: no such family.
@@ -198,7 +198,7 @@ def group_of(family: str) -> str:
 
 
 def families_by_group(families: Iterable[str]) -> dict[str, list[str]]:
-    """Families by what they change; names of GROUPS in their order, those that have any.
+    """Families by the changed part of the input, under the non-empty names of GROUPS in order.
 
     >>> families_by_group(["cut", "shuffle-shown", "sample"])
     {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
@@ -212,7 +212,7 @@ def families_by_group(families: Iterable[str]) -> dict[str, list[str]]:
 
 
 def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
-    """As `families_by_group`, under headings; attacks on one network each have their own.
+    """Families as in `families_by_group`, under headings; attacks have a heading of their own.
 
     >>> list(families_by_heading(["label-noise", "cut", "gradient-sign@dlcm"]))
     ['The set and its best value', 'The features, by an attack on', 'The training labels']
@@ -226,7 +226,7 @@ def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
-    """What every family at every level costs each ranker: COLUMNS, unchanged levels among them."""
+    """Loss of each ranker under every family and level, unchanged levels included: COLUMNS."""
     parsed = Measure.parse(measure)
     of_answers = [name for name in OWN if name in result.stored_measures]
     rankers = map(str, result.trials["ranker"].unique())
@@ -245,22 +245,22 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
 
 
 def last_levels(frame: pd.DataFrame) -> pd.DataFrame:
-    """The last level of each ranker and family in `losses`: ranker, family, level, loss."""
+    """Last level of each ranker and family in `losses`: ranker, family, level, loss."""
     last = ~frame.duplicated(["ranker", "family"], keep="last")
     return frame.loc[last, ["ranker", "family", "level", "loss"]].reset_index(drop=True)
 
 
 def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """What every level of one family costs each ranker, paired by query; all tested together.
+    """Losses of each ranker at every level of one family, paired by query and tested together.
 
     Args:
         result: of the study.
         summary: the rows of the family and measure.
-        measure: that is lost.
+        measure: the measure of the loss.
 
     Returns:
-        The rows with p; the measure is called as `paired_differences.loss_in` calls it, its
-        mean is the loss that `losses` has from the lists as they are.
+        The rows with p. The measure has the name of `paired_differences.loss_in`; its mean is
+        the loss that `losses` has relative to the unperturbed lists.
     """
     frame = summary.reset_index(drop=True)
     start = {label: as_is(result, label, measure) for label in dict.fromkeys(frame["ranker"])}
@@ -274,17 +274,17 @@ def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.Da
 
 
 def of_family(result: StudyResult, family: str) -> StudyResult:
-    """The same result with the trials of one family alone."""
+    """Result reduced to the trials of one family."""
     return trials_where(result, [name == family for name in result.trials["family"]])
 
 
 def of_query(result: StudyResult, query: str, measure: str) -> pd.DataFrame:
-    """What every family at every level costs each ranker in one query.
+    """Losses of each ranker in one query, under every family and level.
 
     Args:
         result: of the study.
         query: its id.
-        measure: one that is stored, or follows from those.
+        measure: one that is stored, or follows from stored ones.
 
     Returns:
         ranker, family, level, as_is, value (the mean over the draws) and loss.
@@ -300,11 +300,11 @@ def of_query(result: StudyResult, query: str, measure: str) -> pd.DataFrame:
 
 
 def at_step(frame: pd.DataFrame, share: float) -> pd.DataFrame:
-    """The rows at so much of the way through each family's own levels.
+    """Rows at the same relative step of each family's own levels.
 
     Args:
         frame: `of_query`.
-        share: from 0, each family's first level, to 1, its last.
+        share: 0 is each family's first level, 1 its last.
 
     >>> frame = pd.DataFrame({"family": ["a"] * 3 + ["b"], "level": [0.0, 2.0, 4.0, 1.0]})
     >>> at_step(frame, 0.5)["level"].tolist()
@@ -313,13 +313,14 @@ def at_step(frame: pd.DataFrame, share: float) -> pd.DataFrame:
     chosen = set()
     for family, of in frame.groupby("family", sort=False):
         levels = list(dict.fromkeys(of["level"]))
+        # EXACT keeps a share such as 1/3 from being rounded up to the next level
         chosen.add((family, levels[ceil(share * (len(levels) - 1) - EXACT)]))
     pairs = zip(frame["family"], frame["level"], strict=True)
     return frame[[pair in chosen for pair in pairs]].reset_index(drop=True)
 
 
 def levels_in_words(cells: pd.DataFrame) -> list[str]:
-    """The level of each family.
+    """Level of each family, in words.
 
     >>> levels_in_words(pd.DataFrame({"family": ["cut", "cut"], "level": [0.5, 0.5]}))
     ['cut 0.5']
@@ -329,12 +330,12 @@ def levels_in_words(cells: pd.DataFrame) -> list[str]:
 
 
 def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
-    """Who loses most of the same documents in one query, and who nothing.
+    """Headline of one query: largest loss under families that keep the documents, and no losses.
 
     Args:
-        cells: rows of `of_query`, one a ranker and family.
+        cells: rows of `of_query`, one per ranker and family.
         query: its id.
-        measure: that is lost.
+        measure: the measure of the loss.
     """
     compared = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
     if compared.empty:
@@ -358,11 +359,12 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
 
 
 def most_changed(result: StudyResult) -> str:
-    """The query in which some ranker loses most of the same documents; the first of several."""
+    """Query with the largest loss of any ranker, under families that keep the set of documents."""
     measure = str(result.measures[0])
     values = derive_values(measure, result.stored_measures, result.values).astype(np.float64)
     start = {name: as_is(result, name, measure) for name in result.trials["ranker"].unique()}
     lost = np.stack([start[name] for name in result.trials["ranker"]]) - values
+    # The initial ranking always follows its own perturbation
     lost[(result.trials["ranker"] == INITIAL).to_numpy()] = np.nan
     lost[~_of_same_documents(result.trials["family"])] = np.nan
     worst = np.nan_to_num(lost, nan=-np.inf).max(axis=0)
@@ -370,7 +372,7 @@ def most_changed(result: StudyResult) -> str:
 
 
 def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
-    """Which rows are of families that keep the set of documents; all where none is."""
+    """Mask of the rows of families that keep the set of documents; all rows if there are none."""
     same = np.array(["set" not in entry_of(str(name)).changes for name in families], bool)
     return same if same.any() else np.ones(len(same), bool)
 

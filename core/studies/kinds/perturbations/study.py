@@ -1,10 +1,10 @@
-"""What anything that may happen to an input does to a ranker: any rankers, families and levels.
+"""Study of perturbations: effect of any change of the input on any rankers.
 
-The study of a worse initial ranking, generalised: the order shown, the ranking, the set, the
-features, the labels learnt from, how rankers are trained and asked, and chains. Beside the measures
-every trial keeps what became of the ranker's own answer, over the documents that both lists have.
-Rankers that read nothing of what was changed are scored once, with proofs; families of labels
-train. A ranker for which a family means nothing has no values under it, and a reason.
+It generalises the study of a worse initial ranking to the input order, the ranking, the set, the
+features, the training labels, training and arithmetic, and chains. In addition to the measures,
+every trial stores the change of the ranking over the documents in both lists. Rankers that read
+nothing of the changed input are scored once, with proofs; families of labels train again. A ranker
+to which a family does not apply has no values under it, but a reason.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -50,18 +50,17 @@ from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_
 
 Pairs = Sequence[tuple[str, int | float]]
 PLAIN = ("transpositions", "shuffle-shown")
-"""Families whose unchanged level shows the lists as they are, where none of a study's does."""
+"""Families whose unchanged level gives the unperturbed lists, if the study has none."""
 
 
 def run(workbench: Workbench, question: Perturbations) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, disturb, measure.
+    """Train missing rankers, perturb, measure.
 
     `gradient-sign` without a name attacks every network in turn.
 
     Raises:
         UnknownNameError: no such ranker, family or measure.
-        UsageError: an attack on a ranker that is not studied, or every family means nothing for
-            every ranker.
+        UsageError: an attack on a ranker that is not studied, or no family applies to any ranker.
     """
     check(question.rankers, dict(question.perturbations))
     identified = yield from workbench.identified_all(question.rankers)
@@ -102,7 +101,7 @@ def run(workbench: Workbench, question: Perturbations) -> Generator[Progress, No
 def _retrainings(
     workbench: Workbench, study: Study, records: TrialRecords
 ) -> Iterator[Generator[Progress, None, Any]]:
-    """The trainings of trials that are not stored yet."""
+    """Trainings of trials that are not stored yet."""
     left_out, training = _left_out(workbench, study), Retraining(workbench, study.seed)
     for trial in plan(study):
         entry = entry_of(trial.family)
@@ -113,7 +112,7 @@ def _retrainings(
 
 
 def check(names: Sequence[str], families: Iterable[str]) -> None:
-    """Refuse what can be known before anything is trained.
+    """Refuse invalid names and families before anything is trained.
 
     Raises:
         UnknownNameError: no such family.
@@ -129,7 +128,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
 
 
 def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
-    """A ranker's value for every query on the lists as they are, whatever else a study disturbs."""
+    """Values of a ranker for every query on the unperturbed lists."""
     of_ranker = result.trials[result.trials["ranker"] == ranker]
     present = set(zip(of_ranker["family"], of_ranker["level"], strict=True))
     pairs = [(str(family), float(level)) for family, level in result.recipe["perturbations"]]
@@ -139,7 +138,7 @@ def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray,
 
 
 def _with_as_is(pairs: Pairs, left_out: InapplicableRankers) -> tuple[tuple[str, float], ...]:
-    """The pairs, the lists as they are first where no family has them for every ranker.
+    """Pairs with unperturbed lists in front, if no family measures them for every ranker.
 
     >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
     (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
@@ -157,7 +156,7 @@ def _with_as_is(pairs: Pairs, left_out: InapplicableRankers) -> tuple[tuple[str,
 
 
 def _for_all(left_out: InapplicableRankers, family: str) -> bool:
-    """Whether every ranker has a value on the lists as they are under a family."""
+    """True if every ranker has a value on the unperturbed lists of a family."""
     return all(is_precomputed(label) for label in left_out.get(family, {}))
 
 
@@ -176,7 +175,7 @@ def _left_out(workbench: Workbench, study: Study) -> InapplicableRankers:
 def _without_left_out(
     result: StudyResult, left_out: Mapping[str, Mapping[str, str]]
 ) -> StudyResult:
-    """The trials without those that are left out, which another study may have stored."""
+    """Result without inapplicable trials, which another study may have stored."""
     facts = (result.trials[name] for name in ("family", "level", "ranker"))
     mask = [
         ranker not in left_out.get(family, {})
@@ -187,14 +186,14 @@ def _without_left_out(
 
 
 def trials_where(result: StudyResult, chosen: Sequence[bool]) -> StudyResult:
-    """The same result with some of its trials alone."""
+    """Result reduced to some of its trials."""
     rows = np.flatnonzero(chosen)
     trials = result.trials.iloc[rows].reset_index(drop=True)
     return replace(result, trials=trials, values=result.values[rows])
 
 
 def _attacks(requested: Pairs, rankers: Mapping[str, Ranker]) -> Pairs:
-    """The pairs with `gradient-sign` made an attack on every network of the study."""
+    """Pairs in which `gradient-sign` is replaced by an attack on every network of the study."""
     nets = [
         label
         for label in (rankers if ATTACK in dict(requested) else ())
@@ -204,13 +203,13 @@ def _attacks(requested: Pairs, rankers: Mapping[str, Ranker]) -> Pairs:
     for family in dict.fromkeys(family for family, _ in requested):
         levels = [level for name, level in requested if name == family]
         attacks = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else []
-        families = attacks or [family]  # without a network it is left out, and said to be
+        families = attacks or [family]  # without a network it is left out, with a reason
         pairs += [(name, level) for name in families for level in levels]
     return pairs
 
 
 def _lists_reaching(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
-    """How many lists can take a level, by family and level, where not all can."""
+    """Number of lists that reach a level, by family and level, if not all do."""
     by_family: dict[str, dict[str, int]] = {}
     for family, level in pairs:
         count = entry_of(family).lists_reaching(base, level)
@@ -233,14 +232,14 @@ def _facts(workbench: Workbench, study: Study, rankers: Mapping[str, Ranker]) ->
 
 @dataclass
 class AttackFactory:
-    """Makes the perturbations of a study; attacks get the directions of the network they name."""
+    """Factory of a study's perturbations; attacks get the directions of their network."""
 
     rankers: Mapping[str, Ranker]
     base: JudgedLists
     _directions: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, family: str, level: float) -> Perturbation:
-        """The perturbation of a family at a level."""
+        """Perturbation of a family at a level."""
         change = perturbation(family, level)
         if not isinstance(change, SignAttack) or level == 0:
             return change
@@ -254,15 +253,14 @@ class AttackFactory:
 
 @dataclass(frozen=True)
 class Trials:
-    """Computes the trials of a study; all end in the records.
+    """Computes the trials of a study and stores them as records.
 
     Attributes:
         workbench: the data and its lists.
         study: the plan.
         rankers: of the study, by label.
-        records: where finished trials are kept.
-        left_out: by family, rankers that are not asked; those that turn out to be impossible
-            are added.
+        records: store of finished trials.
+        left_out: inapplicable rankers, by family; failing ones are added.
     """
 
     workbench: Workbench
@@ -272,7 +270,7 @@ class Trials:
     left_out: InapplicableRankers
 
     def run(self) -> Generator[Progress, None, None]:
-        """Trials of other inputs, then those that ask or train otherwise."""
+        """Run the trials with other inputs, then those with other training or arithmetic."""
         step = measured_by(self._relevance())
         armed = AttackFactory(self.rankers, self.workbench.prepared.test)
         parts = [(part, len(plan(part))) for part in self._parts()]
@@ -283,7 +281,7 @@ class Trials:
         yield from self._asked_otherwise()
 
     def _parts(self) -> Iterator[Study]:
-        """The study cut into families of input, each with the rankers that it is put to."""
+        """Parts of the study: one family of input each, with its applicable rankers."""
         precomputed = [pair for pair in self.study.rankers if is_precomputed(pair[0])]
         for family in dict.fromkeys(family for family, _ in self.study.perturbations):
             if not entry_of(family).of_input:
@@ -298,7 +296,7 @@ class Trials:
     def _part(
         self, part: Study, step: Any, armed: MakePerturbation, place: tuple[int, int]
     ) -> Generator[Progress, None, None]:
-        """One family; where it fails it is put to each ranker alone, and who fails is left out."""
+        """Run one family; if it fails, run each ranker alone and leave out those that fail."""
         before, total = place
         work = run_study(
             part, self.workbench.prepared.test, self.rankers, self.records, step, made=armed
@@ -307,6 +305,7 @@ class Trials:
             for progress in work:
                 yield replace(progress, done=before + progress.done, total=total)
         except ShuffleproofError as error:
+            # The batch does not say which ranker failed, so each one is tried alone
             if len(part.rankers) > 1:
                 for ranker in part.rankers:
                     yield from self._part(replace(part, rankers=(ranker,)), step, armed, place)
@@ -321,12 +320,12 @@ class Trials:
             if not entry_of(trial.family).of_input
             and trial.ranker not in self.left_out[trial.family]
         ]
-        work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what is longest is last
+        work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # trainings take longest
         training = Retraining(self.workbench, self.study.seed)
         compute = SystemTrials(training, self.rankers, self._relevance())
 
         def guarded(cell: Cell) -> Generator[Progress, None, CellResult]:
-            """What was found; nothing, and a reason, where the ranker cannot be asked."""
+            """Result of a cell; empty, with a reason, if the ranker fails."""
             reasons = self.left_out[cell.row.family]
             if cell.row.ranker in reasons:
                 return {}, {}
@@ -341,7 +340,7 @@ class Trials:
         yield from cells.run_cells(work, _Kept(self.records), guarded)
 
     def _relevance(self) -> Sequence[Measure]:
-        """What is stored beside OWN."""
+        """Stored measures other than OWN."""
         return [Measure.parse(text) for text in self.study.stored_measures if text not in OWN]
 
 
@@ -353,6 +352,6 @@ class _Kept:
         return self.records.get(digest)
 
     def put(self, digest: str, meta: dict[str, Any], arrays: Any) -> None:
-        """Keep a record that holds something."""
+        """Store a record unless it is empty."""
         if arrays:
             self.records.put(digest, meta, arrays)

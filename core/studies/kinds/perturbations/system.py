@@ -1,8 +1,8 @@
-"""Trials that no disturbed list tells: rankers trained again, or asked in another way.
+"""Trials with unchanged lists: rankers trained again, or scored with other arithmetic.
 
-Asked in bfloat16, in other batches or with other numbers of threads, only arithmetic moves. Trained
-on other labels, in another order or from another seed, only the training part changes: what a
-ranker is selected and tested on, and the candidate lists, stay what they were.
+With bfloat16, other batches or other numbers of threads, only the arithmetic changes. With other
+labels, another order or another seed, only the training part changes. The validation part, the
+test part and the candidate lists stay the same.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -37,21 +37,21 @@ from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import TrainingData, Workbench
 
 OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
-"""Kendall's τ-b of the two answers, the expected share of the first 1 and 10 that are still
-there, and the largest change of a score."""
+"""Kendall's τ-b of the two rankings, the expected share of the first 1 and 10 documents that
+remain there, and the largest change of a score."""
 
 
 def measured_by(measures: Sequence[Measure]) -> MeasureTrial:
-    """The study's step: measures of every variant, then what became of the answer (OWN).
+    """Step of the study: measures of every variant, then the changes of the ranking (OWN).
 
-    It remembers each ranker's scores of the base lists, so make a new one for every study.
+    It caches each ranker's scores of the base lists, so create a new one for every study.
     """
     carriers: dict[tuple[int, int], ScoreCache] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        """Values [measures, queries] of each variant, and facts on carried-over scores."""
         carrier = carriers.setdefault((id(ranker), id(base)), ScoreCache(ranker, base))
         if all(variant is base for variant in variants):
             scored, carried, deviation = [carrier.scores] * len(variants), True, 0.0
@@ -71,10 +71,10 @@ def answer_changes(
     variant: JudgedLists,
     after: Float32[np.ndarray, " others"],
 ) -> Float32[np.ndarray, "facts lists"]:
-    """What became of the answer to each list, over the documents that both have.
+    """Changes of the ranking of each list, over the documents of both lists.
 
     Returns:
-        One row for each of OWN; τ is NaN where an answer ties all documents of a list.
+        One row per measure of OWN; τ is NaN if a ranking ties all documents of a list.
     """
     old, new, offsets = shared_scores(base, before, variant, after)
     facts = [
@@ -87,7 +87,7 @@ def answer_changes(
 
 
 STEP = 1000
-"""A study's own seed moves the seeds of its trainings by so many, more than a level has draws."""
+"""Offset of training seeds per study seed; larger than the number of draws of a level."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Retraining:
     seed: int
 
     def train_lists(self, trial: Trial) -> JudgedLists:
-        """The training lists with the labels of a trial, or from rows in its order."""
+        """Training lists with the labels, or the row order, of a trial."""
         draws = generator(self.seed, trial.family, float(trial.level), trial.draw)
         if trial.family == ORDER:
             return reordered(self.workbench.prepared.train, draws)
@@ -106,10 +106,10 @@ class Retraining:
         return disturb(change, self.workbench.prepared.train, draws)
 
     def train(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
-        """The ranker of a trial, or what was found of it; its name says the recipe.
+        """Ranker of a trial, trained or stored; its name states the recipe.
 
         Raises:
-            UsageError: a callable, a file, a stored ranker or a combination: it has no recipe.
+            UsageError: a callable, a file, a stored ranker or a combination has no recipe.
         """
         if reason := without_recipe(trial.ranker):
             raise UsageError(
@@ -120,7 +120,7 @@ class Retraining:
         return (yield from self.workbench.fit(spec, lambda: self.training_data(spec, trial)))
 
     def training_data(self, spec: RankerSpec, trial: Trial) -> TrainingData:
-        """What the recipe of a trial learns from."""
+        """Training data of a trial's recipe."""
         train, valid = self.train_lists(trial), self.workbench.prepared.valid
         if not spec.fits_documents:
             return train, valid, self.workbench.recipe.learning_fields()
@@ -129,11 +129,11 @@ class Retraining:
         return train, valid, ALL_DOCUMENTS
 
     def spec_of(self, trial: Trial) -> RankerSpec:
-        """The recipe of a trial: with the next seeds after its own where the seed is changed.
+        """Recipe of a trial; for the family `seed` with the next seeds after its own.
 
-        Where the order of the rows is changed, a recipe that fixes one learns them as they come.
-        Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
-        trained for another study with the next seeds is found.
+        For the family of row orders, a recipe that fixes an order reads the rows as they come.
+        Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that rankers
+        trained for another study with these seeds are reused.
         """
         spec = registry.spec(trial.ranker, self.workbench.preset)
         if trial.family == ORDER:
@@ -152,7 +152,7 @@ def scores_under(
     level: int | float,
     draws: np.random.Generator,
 ) -> Float32[np.ndarray, " candidates"]:
-    """The scores of the lists as they are, asked in another way."""
+    """Scores of the unchanged lists with other arithmetic."""
     if level == 0:
         return ranker.score(base.dataset, base.lists)
     if family == BATCHES:
@@ -169,7 +169,7 @@ def scores_under(
 def _scores_in_parts(
     ranker: Ranker, base: JudgedLists, size: int, order: Int64[np.ndarray, " lists"]
 ) -> Float32[np.ndarray, " candidates"]:
-    """The scores when the lists are scored in this succession, so many at a time."""
+    """Scores of the lists in this order, `size` lists per batch."""
     scores = np.empty(len(base.lists.rows), dtype=np.float32)
     for part in (order[start : start + size] for start in range(0, len(order), size)):
         places = ragged.elements_of(base.lists.offsets, part)
@@ -195,7 +195,7 @@ Scores = Float32[np.ndarray, " candidates"]
 
 @dataclass(frozen=True)
 class SystemTrials:
-    """Computes such trials."""
+    """Computes the trials of this module."""
 
     training: Retraining
     rankers: Mapping[str, Ranker]
@@ -203,7 +203,7 @@ class SystemTrials:
     _before: dict[str, Scores] = field(default_factory=dict)
 
     def __call__(self, cell: Cell) -> Generator[Progress, None, CellResult]:
-        """A trial's facts and values; `artefact` is the ranker that was trained for it."""
+        """Facts and values of a trial; `artefact` is the ranker trained for it."""
         base, trial = self.training.workbench.prepared.test, cell.row
         before = self._scores(trial.ranker)
         after, artefact = yield from self._trial_scores(trial, before)
@@ -215,7 +215,7 @@ class SystemTrials:
         return facts | {"set_size": base.lists.mean_length}, {"values": np.concatenate(values)}
 
     def _scores(self, label: str) -> Scores:
-        """A ranker's scores of the lists, as it is and as it is usually asked."""
+        """Unperturbed scores of a ranker, cached."""
         if label not in self._before:
             base = self.training.workbench.prepared.test
             self._before[label] = self.rankers[label].score(base.dataset, base.lists)
@@ -224,7 +224,7 @@ class SystemTrials:
     def _trial_scores(
         self, trial: Trial, before: Scores
     ) -> Generator[Progress, None, tuple[Scores, str]]:
-        """The scores of a trial; an initial ranking has learnt nothing that could be changed."""
+        """Scores of a trial; an initial ranking has no training to change."""
         entry, base = entry_of(trial.family), self.training.workbench.prepared.test
         if trial.level == entry.unchanged or (entry.retrains and trial.ranker == INITIAL):
             return before, ""

@@ -1,1 +1,1 @@
-"""What becomes of aggregators when preferences contradict themselves, are noisy, or are few."""
+"""Aggregators of preferences that are cyclic, noisy, or few."""

@@ -1,4 +1,4 @@
-"""What the study of preferences is asked."""
+"""Question of the study of preferences."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from shuffleproof.core.studies.question import Scope
 
 @dataclass(frozen=True)
 class PreferenceAggregation(ListlessQuestion):
-    """What is left of an order when preferences contradict themselves, err, or are few?"""
+    """Quality of aggregated orders if preferences are cyclic, noisy or few."""
 
     of_what: ClassVar[str] = "preferences have"
     stored_as: ClassVar[tuple[str, ...]] = ("preferences", "data")
@@ -60,18 +60,18 @@ class PreferenceAggregation(ListlessQuestion):
     )  # fmt: skip
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
-        """Open the preferences, or train the function that has them; returns the stored result."""
+        """Open the preferences, or train the preference function; returns the stored result."""
         from shuffleproof.core.studies.kinds.preferences import study  # noqa: PLC0415 (only who works pays for it)
 
         material = yield from study.open_preferences(self, scope)
         return (yield from study.run(material, self, scope.store))
 
     def refuse(self, scope: Scope) -> None:
-        """Refuse names that nothing has, and levels that are no shares.
+        """Refuse unknown names, and invalid levels.
 
         Raises:
-            UnknownNameError: an aggregator, a disturbance or a ranker that there is not.
-            ParameterError: a level that its disturbance does not take.
+            UnknownNameError: an unknown aggregator, disturbance or ranker.
+            ParameterError: a level that its disturbance does not accept.
         """
         from shuffleproof.core.aggregate import disturbances, registry  # noqa: PLC0415 (loads Numba)
         from shuffleproof.core.studies import names  # noqa: PLC0415 (loads NumPy)

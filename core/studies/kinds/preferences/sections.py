@@ -1,4 +1,4 @@
-"""A study of preferences, told: the preferences, three agreements, disturbances, bounds, calls."""
+"""Sections of a study of preferences: preferences, agreements, disturbances, bounds, calls."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ WORDS = {
     AGREEMENT: "agreement with the preferences", TAU: "τ to the best order", RELEVANCE: RELEVANCE,
     CORRECT: "share of graded pairs put right",
 }  # fmt: skip
-"""The measures in words."""
+"""Measures in words."""
 
 SUMMARY = (
     AGGREGATOR,
@@ -80,14 +80,14 @@ SCALES = (
 
 
 class Bound(NamedTuple):
-    """What is proven of an aggregator.
+    """Proven bound of an aggregator.
 
     Attributes:
         aggregator: its name.
         words: the bound in words.
-        measure: what is measured.
+        measure: the bounded measure.
         limit: the bound.
-        above: whether it is a lower bound.
+        above: True for a lower bound.
     """
 
     aggregator: str
@@ -108,7 +108,7 @@ PROVEN = (
 
 
 def label(name: str) -> str:
-    """What people call an aggregator.
+    """Display name of an aggregator.
 
     >>> label("goa"), label("gone")
     ('Greedy order', 'gone')
@@ -117,13 +117,13 @@ def label(name: str) -> str:
 
 
 def families(result: StudyResult) -> list[str]:
-    """The disturbances that are there, in the order asked for."""
+    """Disturbances of the result, in the requested order."""
     present = dict.fromkeys(map(str, result.trials["family"]))
     return [family for family in present if family in DISTURBANCES]
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most of its agreement under the strongest level of a disturbance, and who least."""
+    """Largest and smallest loss of agreement, at the strongest level of a disturbance."""
     present = families(result)
     family = view.family if view.family in present else present[0] if present else ""
     if not family:
@@ -148,7 +148,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 def _agreements(
     result: StudyResult, family: str
 ) -> tuple[float, "pd.Series[float]", "pd.Series[float]"]:
-    """The strongest level of a disturbance; by aggregator the agreement without it, and at it."""
+    """Strongest level of a disturbance; by aggregator the agreement without it, and at it."""
     frame = summary(result)
     frame = frame[frame["measure"] == AGREEMENT].set_index("aggregator")
     of_family = frame[frame["disturbance"] == family]
@@ -159,7 +159,7 @@ def _agreements(
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     frame = summary(result)
     yield as_given(result)
     for family in families(result):
@@ -184,7 +184,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     return {
         "summary": records(summary(result)),
         "bounds": records(bounds(result)),
@@ -194,7 +194,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def convention_text(result: StudyResult) -> str:
-    """What the numbers are."""
+    """Convention of the numbers."""
     facts = result.facts["consistency"]
     return (
         f"Preferences as given: {counted(facts['pairs'], 'pair')} of "
@@ -206,7 +206,7 @@ def convention_text(result: StudyResult) -> str:
 
 
 def people(frame: pd.DataFrame, family: str, measure: str = AGREEMENT) -> pd.DataFrame:
-    """A disturbance's curves by the aggregators' names, level 0 as the preferences were given."""
+    """Curves of a disturbance by display name; level 0 is the undisturbed preferences."""
     curves = frame[(frame["measure"] == measure) & (frame["disturbance"] == family)]
     if family not in {"calls", "runs"} and len(curves):
         undisturbed = frame[(frame["measure"] == measure) & (frame["disturbance"] == AS_IS)]
@@ -233,7 +233,7 @@ def by_level(result: StudyResult, family: str) -> Table:
 
 
 def as_given(result: StudyResult) -> Table:
-    """Three agreements of every aggregator with nothing disturbed, and its calls."""
+    """Agreements of every aggregator with undisturbed preferences, and its calls."""
     rows = []
     for name in map(str, result.trials["ranker"].unique()):
         row = {
@@ -251,7 +251,7 @@ def as_given(result: StudyResult) -> Table:
 
 
 def bounds(result: StudyResult) -> pd.DataFrame:
-    """What is proven, and the measured mean under every disturbance that it is proven for."""
+    """Proven bounds, and the measured means under every disturbance that they apply to."""
     points = result.trials[["ranker", "family", "level"]].drop_duplicates()
     rows = []
     for bound in PROVEN:
@@ -289,7 +289,7 @@ def scale(result: StudyResult) -> pd.DataFrame:
 
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with the names that people call aggregators and disturbances by."""
+    """Frame with the display names of aggregators and disturbances."""
     aggregators = {name: entry.title for name, entry in AGGREGATORS.items()}
     disturbances = {AS_IS: "Nothing", **{name: entry.title for name, entry in DISTURBANCES.items()}}
     return frame.replace({"aggregator": aggregators, "disturbance": disturbances})

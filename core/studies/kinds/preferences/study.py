@@ -1,9 +1,9 @@
-"""Aggregators of preferences, disturbed: how far the order agrees with what it was made of.
+"""Study of aggregators under disturbed preferences: agreement of the order with the preferences.
 
-Agreement with the preferences, nearness to the order that contradicts them least (Kemeny's) and
-agreement with the labels are three different things; each is measured against the preferences as
-they were given, whatever the aggregator was shown. What bounds are proven of is measured against
-what it was shown.
+Three things differ: agreement with the preferences, nearness to the order that contradicts them
+least (Kemeny's), and agreement with the labels. Each is measured against the original preferences,
+for any disturbed input of the aggregator. Quantities with a proven bound are measured against the
+disturbed input.
 """
 
 import hashlib
@@ -54,26 +54,27 @@ if TYPE_CHECKING:
     from shuffleproof.core.studies.question import Scope
 
 AGREEMENT, TAU, RELEVANCE, CORRECT = "agreement", "tau to best", "NDCG@10", "pair accuracy"
-"""With the preferences given, with the best order of them, and twice with the labels."""
+"""Agreement with the preferences, with their best order, and twice with the labels."""
 
 CALLS, SHARE, LOSS, LABEL_LOSS, BEST, SECONDS = (
     "calls", "agreement of best", "loss of least", "errors of preferences", "best agreement",
     "seconds",
 )  # fmt: skip
-"""Of a query beside: pairs asked; of what the aggregator was shown, its agreement as a share of the
-best order's, its loss as a multiple of the least, and its errors on pairs of unequal grade as a
-multiple of the preferences'; the most that any order agrees with the preferences given; seconds."""
+"""Further values per query: calls (pairs read). Relative to the aggregator's input: agreement as a
+share of the best order's, loss as a multiple of the least. Errors on pairs of unequal grade are a
+multiple of the preferences' errors. Then the best possible agreement, and seconds."""
 
 STORED = (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, SHARE, LOSS, LABEL_LOSS, BEST, SECONDS)
 SCALE = "items"
-"""The family of rows that are measured on generated tournaments: their level is the size."""
+"""Family of the rows on generated tournaments; their level is the size."""
 
 EXACT = 15
-"""Items of a component to which the least loss of what an aggregator was shown is searched for."""
+"""Maximum component size, in items, for an exact search of the least loss."""
 
 LARGE = {"kemeny": 100, "fuzzy-merge": 1000}
 ALL_PAIRS = 1000
-"""Items to which aggregators are run on generated tournaments: these, and those that read all."""
+"""Maximum size of generated tournaments: for these aggregators, and for those that read all pairs.
+"""
 
 NEAR = 1e-9
 
@@ -82,14 +83,14 @@ Order: TypeAlias = Int64[np.ndarray, " items"]
 
 @dataclass(frozen=True)
 class Material:
-    """What orders are made of.
+    """Preferences to aggregate.
 
     Attributes:
-        name: what it is called.
+        name: of the data.
         queries: their ids.
-        pairs: the preferences, by query.
-        labels: the grades, by query, NaN where there is none; empty: none is known.
-        origin: what the preferences are from, in words.
+        pairs: preferences, by query.
+        labels: grades, by query, NaN if missing; empty: no grades are known.
+        origin: source of the preferences, in words.
     """
 
     name: str
@@ -100,7 +101,7 @@ class Material:
 
     @classmethod
     def of(cls, name: str, preferences: Preferences, queries: int | None) -> "Material":
-        """Stored preferences, of the first so many queries."""
+        """Stored preferences, of the first `queries` queries."""
         places = range(
             preferences.queries if queries is None else min(queries, preferences.queries)
         )
@@ -113,35 +114,35 @@ class Material:
 
     @property
     def digest(self) -> str:
-        """Of queries, preferences and labels."""
+        """Hash of queries, preferences and labels."""
         digest = hashlib.sha256(repr((self.queries, bool(self.labels))).encode())
         for of_query in self.pairs:
             for array in (of_query.values, of_query.votes if of_query.weigh else np.zeros(0)):
                 digest.update(np.ascontiguousarray(array).tobytes())
         if any(of_query.is_asymmetric.any() for of_query in self.pairs):
-            digest.update(b"each pair counts once")  # agreement was another before
+            digest.update(b"each pair counts once")  # older results defined agreement differently
         for grades in self.labels:
             digest.update(np.asarray(grades, np.float64).tobytes())
         return digest.hexdigest()
 
     @cached_property
     def best(self) -> tuple[Kemeny, ...]:
-        """The best order found of every query."""
+        """Best order found for every query."""
         return tuple(kemeny(pairs.means) for pairs in self.pairs)
 
 
 @dataclass(frozen=True)
 class Plan(CellPlan):
-    """The study's full description.
+    """Full description of the study.
 
     Attributes:
         aggregators: their names.
         disturbances: their names.
-        levels: of each disturbance; empty: its own.
-        function: what prefers, where the data are a ranking data set.
+        levels: of each disturbance; empty: its defaults.
+        function: preference function, if the data is a ranking data set.
         draws: of each disturbance.
         seed: of the draws.
-        queries: only the first so many; None: all.
+        queries: number of queries, from the first; None: all.
         sizes: of generated tournaments.
         material: digest of the preferences.
         measures: as text.
@@ -161,7 +162,7 @@ class Plan(CellPlan):
     stored: tuple[str, ...] = field(default=STORED, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: as they are, then disturbance by disturbance.
+        """Cells in order of work: undisturbed first, then disturbance by disturbance.
 
         >>> plan = Plan(("goa",), ("calls", "runs"), (1.0,), "", 2, 0, None, (100,), "", ())
         >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
@@ -187,7 +188,7 @@ class Plan(CellPlan):
         return tuple(Cell(row, 0, self._digest(row)) for row in rows)
 
     def _digest(self, row: Trial) -> str:
-        """The key of a cell; other aggregators, disturbances and levels do not enter it."""
+        """Key of a cell; it does not depend on other aggregators, disturbances and levels."""
         facts = {
             "kind": self.kind, "aggregator": row.ranker, "family": row.family, "level": row.level,
             "draw": row.draw, "seed": self.seed, "material": self.material,
@@ -197,22 +198,22 @@ class Plan(CellPlan):
 
 
 def _runs(name: str) -> bool:
-    """Whether an aggregator runs QuickSort as often as it is told."""
+    """True if the number of QuickSort runs of an aggregator can be set."""
     return name in {"multi-quicksort", "rrf"}
 
 
 def largest_timed(name: str) -> int:
-    """Up to how many items an aggregator is timed."""
+    """Maximum number of items for which an aggregator is timed."""
     return LARGE.get(name, 5000 if AGGREGATORS[name].adaptive else ALL_PAIRS)
 
 
 def open_preferences(
     question: PreferenceAggregation, scope: "Scope"
 ) -> Generator[Progress, None, Material]:
-    """The preferences of a name, a key or a file; of a ranking data set those of a function.
+    """Preferences of a name, a key or a file; for a ranking data set those of a function.
 
     Raises:
-        ArtefactError: nothing of that name.
+        ArtefactError: no data of that name.
         LetorError, DataError: a malformed file.
     """
     store, data = scope.store, scope.data
@@ -237,12 +238,12 @@ def open_preferences(
 
 
 def lists_of() -> ListRecipe:
-    """All documents of a query, in the file's order."""
+    """Recipe of lists with all documents of a query, in the file's order."""
     return ListRecipe(("file-order",), depth=None)
 
 
 def is_data_set(data: str, store: Store) -> bool:
-    """Whether a name or a folder is of a ranking data set."""
+    """True if a name or folder is a ranking data set."""
     names = store.names()
     if data in names:
         return names[data].kind == catalogue.KIND
@@ -250,7 +251,7 @@ def is_data_set(data: str, store: Store) -> bool:
 
 
 def plan_of(material: Material, question: PreferenceAggregation) -> Plan:
-    """What is measured of them."""
+    """Plan for these preferences."""
     measures = (AGREEMENT, TAU, *((RELEVANCE, CORRECT) if material.labels else ()))
     return Plan(**vars(question) | {"material": material.digest, "measures": measures})
 
@@ -258,7 +259,7 @@ def plan_of(material: Material, question: PreferenceAggregation) -> Plan:
 def run(
     material: Material, question: PreferenceAggregation, store: Store
 ) -> Generator[Progress, None, Artefact]:
-    """Disturb the preferences, make an order of each query by every aggregator, measure it."""
+    """Disturb the preferences, order each query by every aggregator, and measure the orders."""
     plan = plan_of(material, question)
     work = _Work(material, question.seed)
 
@@ -277,7 +278,7 @@ def _compute(work: "_Work", cell: Cell) -> Generator[Progress, None, CellResult]
 
 
 def _facts(material: Material) -> dict[str, Any]:
-    """What is known of the preferences before anything is disturbed."""
+    """Facts of the undisturbed preferences."""
     rows = [of_pairs(pairs) for pairs in material.pairs]
     summed = ("items", "pairs", "ties", "triads", "cyclic_triads", "asymmetric_pairs")
     consistency: dict[str, Any] = {name: sum(row[name] for row in rows) for name in summed}
@@ -293,7 +294,7 @@ def _facts(material: Material) -> dict[str, Any]:
 
 
 class _Work:
-    """The preferences with what several cells share: one disturbance at a time."""
+    """Preferences, with the current disturbance, which several cells share."""
 
     def __init__(self, material: Material, seed: int) -> None:
         self.material, self.seed = material, seed
@@ -303,12 +304,13 @@ class _Work:
     def values(
         self, row: Trial
     ) -> Generator[Progress, None, Float32[np.ndarray, "stored queries"]]:
-        """STORED of every query, as the row wants it."""
+        """STORED of every query, for a row."""
         stored_values = np.full((len(STORED), len(self.material.queries)), np.nan, np.float32)
         if row.family == SCALE:
             stored_values[[STORED.index(CALLS), STORED.index(SECONDS)]] = _calls_and_seconds(row)
             return stored_values
         entry = DISTURBANCES.get(row.family)
+        # Cells of one disturbance follow each other, so only the last inputs stay in memory
         at = row.family, row.level, row.draw if entry is None or entry.drawn else 0
         if self.at != at:
             self.at = at
@@ -320,6 +322,7 @@ class _Work:
             if query % 16 == 0:
                 yield Progress(query, stored_values.shape[1], "queries")
             measured = (self._order_and_values(query, variant, row) for variant in variants)
+            # Of several adversarial variants, the one with the lowest agreement counts
             order, stored_values[:, query] = min(
                 measured, key=lambda outcome: np.nan_to_num(outcome[1][0])
             )
@@ -336,7 +339,7 @@ class _Work:
 
     @cached_property
     def _labelled_lists(self) -> tuple[RankingDataset, CandidateLists]:
-        """The items with their grades, as lists of documents without features."""
+        """Items with their grades, as lists of documents without features."""
         grades = np.nan_to_num(np.concatenate(self.material.labels)).astype(np.float32)
         bounds = offsets_of(np.array([len(labels) for labels in self.material.labels]))
         rows = np.empty((len(grades), 0), np.float32)
@@ -345,7 +348,7 @@ class _Work:
 
     @cached_property
     def _undisturbed(self) -> list["ShownPairs"]:
-        """The preferences as they were given."""
+        """The original preferences."""
         return [ShownPairs.of(Variant.of(pairs)) for pairs in self.material.pairs]
 
     def _variants(self, query: int, row: Trial) -> "Iterator[ShownPairs]":
@@ -361,7 +364,7 @@ class _Work:
     def _order_and_values(
         self, query: int, shown: "ShownPairs", row: Trial
     ) -> tuple[Order, Float64[np.ndarray, " stored"]]:
-        """An order, and STORED of it; NDCG is left to all queries together."""
+        """Order, and its STORED values; NDCG is computed later for all queries together."""
         pairs, best = self.material.pairs[query], self.material.best[query]
         terms = Terms(seed=row.draw)
         if row.family == "calls":
@@ -391,15 +394,15 @@ class _Work:
 
 @dataclass(frozen=True)
 class ShownPairs:
-    """What an aggregator is shown, with what bounds are measured against.
+    """Input of an aggregator, with the reference values of its bounds.
 
     Attributes:
         variant: the preferences.
-        total: the weight of all of them.
-        most: no order agrees with more.
-        least: the least loss of an order; NaN where that is not known exactly, or where a pair is
-            missing or does not add up to 1, of which nothing is proven.
-        best: the best order, where it was searched for.
+        total: sum of their weights.
+        most: upper bound on the agreement of any order.
+        least: smallest loss of any order; NaN if it is not known exactly, or if a pair is missing
+            or does not sum to 1, since the bounds do not apply then.
+        best: best order, if it was searched.
     """
 
     variant: Variant
@@ -410,9 +413,10 @@ class ShownPairs:
 
     @classmethod
     def of(cls, variant: Variant) -> "ShownPairs":
-        """Preferences with the best that any order makes of them, where that is found quickly."""
+        """Preferences with the best order, if it is found quickly."""
         pairs, weights = variant.pairs, variant.pairs.means
         total = float(np.nansum(weights))
+        # Any order loses at least the lighter side of each pair
         loosest = float(np.nan_to_num(np.minimum(weights, weights.T)).sum()) / 2
         if pairs.items > EXACT:
             parts = scores.components(kernels.margins(weights) > 0)
@@ -425,7 +429,7 @@ class ShownPairs:
         return cls(variant, total, total - best.bound, least, best.order)
 
     def stored_order(self, aggregator: str, terms: Terms) -> Aggregation | None:
-        """What Kemeny's aggregator would make, where that was made before: the same order."""
+        """Kemeny's order from the search for the bounds, instead of a second search; else None."""
         if aggregator != "kemeny" or terms.calls is not None or self.best is None:
             return None
         pairs = self.variant.pairs
@@ -435,7 +439,7 @@ class ShownPairs:
     def bounded(self, aggregation: Aggregation, family: str) -> tuple[float, float]:
         """Agreement as a share of the best order's, loss as a multiple of the least.
 
-        Nothing is proven of an order of some pairs alone.
+        Both are NaN for orders of only some pairs, for which no bound is proven.
         """
         if family == "calls" or not self.most:
             return np.nan, np.nan
@@ -444,18 +448,19 @@ class ShownPairs:
         return agreed / self.most, loss / self.least if self.least > NEAR else np.nan
 
     def errors(self, grades: np.ndarray | None, order: Order) -> float:
-        """Errors on pairs of unequal grade over those of the preferences, where there are two."""
+        """Errors on pairs of unequal grade over those of the preferences; NaN unless two grades."""
         if grades is None or np.isnan(self.least) or len(np.unique(grades)) != 2:
             return np.nan
         item_grades = grades[self.variant.items]
         better = item_grades[:, None] > item_grades[None, :]
+        # Weight of the preferences for the item of the lower grade
         wrong = float(self.variant.pairs.values.T[better].sum())
         _, inverted = _falling_and_rising(grades[order])
         return float(inverted / wrong) if wrong > NEAR else np.nan
 
 
 def nearness(order: Order, best: Order) -> float:
-    """Kendall's τ of two orders without ties; NaN of fewer than two items.
+    """Kendall's τ of two orders without ties; NaN for fewer than two items.
 
     >>> nearness(np.array([0, 1, 2]), np.array([2, 1, 0])), nearness(best := np.arange(3), best)
     (-1.0, 1.0)
@@ -466,11 +471,12 @@ def nearness(order: Order, best: Order) -> float:
     place = np.empty(items, np.int64)
     place[best] = np.arange(items)
     discordant, _ = _falling_and_rising(place[order].astype(np.float64))
+    # τ = 1 − 2 · discordant / pairs, with n (n − 1) / 2 pairs
     return 1.0 - 4.0 * discordant / (items * (items - 1))
 
 
 def correct(grades: np.ndarray, order: Order) -> float:
-    """The share of pairs of unequal grade whose better item stands first; NaN without any.
+    """Share of pairs of unequal grade with the better item first; NaN without such pairs.
 
     >>> correct(np.array([0.0, 2.0, 1.0, np.nan]), np.array([1, 3, 0, 2]))
     0.6666666666666666
@@ -482,7 +488,7 @@ def correct(grades: np.ndarray, order: Order) -> float:
 @compiled()
 @no_type_check
 def _falling_and_rising(values: np.ndarray) -> tuple[int, int]:
-    """Pairs whose first value is the larger, and the smaller; NaN is neither."""
+    """Number of pairs with the first value larger, and smaller; NaN counts as neither."""
     falling, rising = 0, 0
     for place in range(len(values)):
         for later in range(place + 1, len(values)):
@@ -492,7 +498,7 @@ def _falling_and_rising(values: np.ndarray) -> tuple[int, int]:
 
 
 def tournament(items: int) -> Pairs:
-    """A noisy tournament of so many items: preferences of usefulness, one in ten turned round."""
+    """Noisy tournament of `items` items: preferences by usefulness, one in ten reversed."""
     draws = generator(0, "preferences", SCALE, items)
     values = 1.0 / (1.0 + np.exp(-8.0 * (useful := draws.random(items))[:, None] + 8.0 * useful))
     values = np.where(np.triu(draws.random(values.shape) < 0.1, 1), values.T, values)
@@ -502,9 +508,10 @@ def tournament(items: int) -> Pairs:
 
 
 def _calls_and_seconds(row: Trial) -> Float64[np.ndarray, "2 1"]:
-    """Calls and seconds of an aggregator on a generated tournament, after one small one."""
+    """Calls and seconds of an aggregator on a generated tournament, after a small warm-up."""
     aggregate(row.ranker, tournament(8))
     pairs = tournament(int(row.level))
+    # computed before the clock starts: both are cached properties
     _ = pairs.weights, pairs.count
     start = time.perf_counter()
     aggregated = aggregate(row.ranker, pairs)

@@ -1,4 +1,4 @@
-"""What Figure 3 is asked."""
+"""Question of Figure 3."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shuffleproof.core.studies.question import RANKERS, Levels, Question
 
 @dataclass(frozen=True)
 class RankingDegradation(Question):
-    """How fast do rankers follow an initial ranking that gets worse?"""
+    """Losses of rankers as the initial ranking gets worse."""
 
     kind = "initial-ranking"
     title = "If the initial ranking gets worse, how fast does each ranker follow?"

@@ -1,8 +1,8 @@
-"""Figure 3, told: the curves, what they show, the paper's claim, which differences are not chance.
+"""Sections of Figure 3: curves, headline, the paper's claim, and significance tests.
 
-A row a ranker and level answers two questions: did the ranker change from the unchanged lists to
-this level, and does it differ from a chosen ranker at the same level? Each is a paired test over
-queries, and Holm's adjustment covers all answers to the same question in the table.
+Each row (ranker and level) has two tests: the change from the unperturbed lists to this level, and
+the difference from a chosen ranker at the same level. Both are paired tests over queries. Holm's
+adjustment covers all tests of the same kind in the table.
 """
 
 from collections.abc import Iterator
@@ -47,20 +47,20 @@ NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
 
 
 def _level_in_words(family: str, level: float) -> str:
-    """A level of a family, as it ends a sentence."""
+    """Level of a family, worded as the end of a sentence."""
     return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
 
 
 def _levels(result: StudyResult, family: str) -> list[float]:
-    """The levels of a family, outwards from the unchanged one."""
+    """Levels of a family, starting from the unperturbed one."""
     return [float(level) for name, level in result.recipe["perturbations"] if name == family]
 
 
 def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
-    """Whether the paper's order holds here: DLCM falls further than SetRank with ordinals.
+    """Verdict on the paper's claim that DLCM falls further than SetRank with ordinals.
 
-    Compares the per-query falls of the two at the highest level
-    (`core.studies.paired_differences.rising_verdict`). Empty where the study lacks one of the two.
+    It compares the per-query falls of the two at the highest level
+    (`core.studies.paired_differences.rising_verdict`). Empty if the study lacks one of the two.
     """
     labels = [label for label, _ in result.recipe["rankers"]]
     dlcm = next((label for label in labels if RankerName.of(label).base == "dlcm"), None)
@@ -87,11 +87,11 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
 
 
 def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
-    """What every level of a family costs each ranker, paired by query, as `marks` tests it.
+    """Losses of each ranker at every level of a family, paired by query, tested as in `marks`.
 
     Returns:
-        SUMMARY and p; the measure is called as `paired_differences.loss_in` calls it, its mean
-        is the loss from the unchanged lists: minus the change in `marks`, with the same p.
+        SUMMARY and p. The measure has the name of `paired_differences.loss_in`; its mean is the
+        loss from the unperturbed lists: minus the change in `marks`, with the same p.
     """
     summary = result.summary([measure])
     frame = summary[summary["family"] == family].reset_index(drop=True)
@@ -122,7 +122,7 @@ TESTED = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most at the last level of a family, and who least."""
+    """Largest and smallest loss of the rankers, at the last level of a family."""
     family = view.family or str(result.recipe["perturbations"][0][0])
     measure, levels = view.measure(result), _levels(result, family)
     how = _level_in_words(family, levels[-1])
@@ -139,7 +139,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     summary = result.summary_under(view.measures)
     if view.family:
         summary = summary[summary["family"] == view.family]
@@ -162,7 +162,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     families = dict.fromkeys(family for family, _ in result.recipe["perturbations"])
     return {
         "findings": [
@@ -180,7 +180,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
-    """The columns of `marks`, compared with a baseline."""
+    """Columns of `marks`, compared with a baseline."""
     column = tables.Column
     compared = {
         "change": ("− unchanged", "Mean minus its mean, undisturbed."),
@@ -211,15 +211,15 @@ def marks(
     measure: str,
     baseline: str = INITIAL,
 ) -> pd.DataFrame:
-    """The significance table of one family and measure: `columns`.
+    """Significance table of one family and measure: `columns`.
 
-    A mark is ▲ or ▼ where p ≤ 0.05, else empty; numbers are NaN where there is nothing to compare.
+    A mark is ▲ or ▼ if p ≤ 0.05, else empty; numbers are NaN without a comparison.
 
     Args:
         result: an initial-ranking study.
         family: of perturbations.
-        measure: one whose values are stored, or follow from those stored.
-        baseline: the ranker that the others are compared with.
+        measure: one that is stored, or follows from stored ones.
+        baseline: the ranker to compare the others with.
 
     Raises:
         UnknownNameError: the study has no such ranker.
@@ -230,7 +230,7 @@ def marks(
     trials = result.trials[result.trials.family == family]
     taus = trials.groupby(["ranker", "level"])["tau"].mean().to_dict()
     levels = list(dict.fromkeys(trials.level))
-    points = [point for point in product(labels, levels) if point in taus]  # all but those to come
+    points = [point for point in product(labels, levels) if point in taus]  # only finished ones
     values = {
         (label, level): result.per_query(label, family, level, measure).astype(np.float64)
         for label, level in points
@@ -253,6 +253,7 @@ def marks(
             for point, reference in zip(points, references, strict=True)
         ]
         compared = [NO_TEST if pair is None else paired_t(*pair) for pair in pairs]
+        # One family of hypotheses per question: all rows of the table
         p = holm(np.array([comparison.p_value for comparison in compared]))
         difference = np.array([comparison.difference for comparison in compared])
         frame[name], frame[f"{name}_p"] = difference, p

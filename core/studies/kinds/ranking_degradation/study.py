@@ -1,7 +1,7 @@
-"""Figure 3 of SetRank: what happens to each ranker as the initial ranking gets worse.
+"""Figure 3 of SetRank: effect of a worse initial ranking on each ranker.
 
-The lists' prior ranks, and the order in which an order-reading ranker is fed, are disturbed at
-rising levels; every ranker scores the same disturbed lists. The initial ranker itself is a line.
+The lists' prior ranks, and the input order of order-dependent rankers, are perturbed at rising
+levels; every ranker scores the same perturbed lists. The initial ranking itself is one curve.
 """
 
 from collections.abc import Generator
@@ -18,10 +18,10 @@ from shuffleproof.core.studies.workbench import Workbench, digests_of, with_init
 
 
 def run(workbench: Workbench, question: RankingDegradation) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, disturb the initial ranking, measure every ranker.
+    """Train missing rankers, perturb the initial ranking, measure every ranker.
 
     Raises:
-        FixedScoresError: scores in a file, under anything that changes the lists.
+        FixedScoresError: scores in a file, with a perturbation that changes the lists.
     """
     if not all(is_as_is(*pair) for pair in question.perturbations):
         refuse(question.rankers)

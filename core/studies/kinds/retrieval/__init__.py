@@ -1,1 +1,1 @@
-"""How well retrievers find what answers a query, and at what cost."""
+"""Effectiveness and cost of retrievers."""

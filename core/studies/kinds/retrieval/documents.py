@@ -1,7 +1,7 @@
-"""Retrievers whose collection grew after they had learnt, beside the same that learnt all of it.
+"""Retrievers of a collection that grew after training, compared with training on all documents.
 
-Both search all documents. What differs is what a retriever learnt from: the documents that were
-there, or all. So the change of recall of the later documents is what being unseen costs them.
+Both retrievers search all documents. They differ in their training documents: the earlier ones, or
+all. The change of recall of the later documents is therefore the cost of being unseen in training.
 Nothing is fitted to judgments.
 """
 
@@ -37,20 +37,19 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import percent
 
 WITH, BEFORE = "with them", "before"
-"""When a retriever learnt: of all documents, or before the later ones came."""
+"""Training of a retriever: on all documents, or before the later ones were added."""
 
 SEEN, UNSEEN, NEW_WORDS = "seen", "unseen", "new words"
-"""Of a query beside its measures and costs: recall of the relevant documents that were there, and
-of those that came later; and, alike for every query, the share of words of later documents that no
-earlier one has."""
+"""Further values per query: recall of the relevant earlier documents, and of the later ones; and,
+equal for all queries, the share of words of later documents that no earlier document has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(RetrieverPlan):
-    """The study's full description.
+    """Full description of the study.
 
     Attributes:
-        withheld: shares of the documents that come later.
+        withheld: shares of the documents that are added later.
         depth: of recall.
     """
 
@@ -60,7 +59,7 @@ class Plan(RetrieverPlan):
     depth: int
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: a retriever at a share of a seed, learnt both ways."""
+        """Cells in order of work: per seed and share, each retriever with both trainings."""
         return tuple(
             self.cell(
                 row,
@@ -81,7 +80,7 @@ class Plan(RetrieverPlan):
     def compute(
         self, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
     ) -> Generator[Progress, None, CellResult]:
-        """Learn of the documents that were there, or of all, and search all."""
+        """Train on the earlier documents, or on all, and search all."""
         row, collection = cell.row, indexed.collection
         entry, seeded = retriever_entry(row.ranker), replace(indexed, seed=row.draw)
         late, unknown = later_documents(len(collection), row.level, row.draw), 0.0
@@ -103,17 +102,17 @@ class Plan(RetrieverPlan):
 def recall_by_group(
     collection: Collection, retriever: Retriever, queries: Sequence[int], late: Places, depth: int
 ) -> Float32[np.ndarray, "2 queries"]:
-    """Of every query the recall of relevant documents that were there, and of the later ones.
+    """Recall of the relevant earlier documents, and of the later ones, per query.
 
     Args:
         collection: all documents.
-        retriever: of all documents.
-        queries: their places.
-        late: places of the documents that came later.
-        depth: documents that are asked for.
+        retriever: an index of all documents.
+        queries: their indices.
+        late: indices of the documents that were added later.
+        depth: number of documents to retrieve.
 
     Returns:
-        NaN where a query has no such document.
+        Two rows; NaN if a query has no such document.
     """
     answers = retriever.search([collection.queries[place] for place in queries], depth)
     values = np.full((2, len(queries)), np.nan, np.float32)
@@ -135,7 +134,7 @@ COLUMNS = varied.columns_of(
 
 
 def headline(result: StudyResult, _view: View) -> Headline:
-    """The documents that lose most at the largest share, unless an index is not sparse."""
+    """Documents with the largest loss at the largest share, unless an index is not sparse."""
     if dense := _dense(result):
         return retrievers.dense_headline(dense)
     frame = changes(result)
@@ -155,25 +154,25 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """The command's answer in JSON."""
+    """Answer of the command in JSON."""
     return {"changes": records(changes(result))}
 
 
 def _recall(result: StudyResult) -> str:
-    """The name of recall.
+    """Name of recall.
 
-    Not a measure of the whole list: its relevant documents are of a part of the collection.
+    It is not a measure of the whole list, since it counts only part of the relevant documents.
     """
     return f"recall@{result.recipe['depth']}"
 
 
 def _shares(result: StudyResult) -> list[float]:
-    """The shares above 0, in the order asked for."""
+    """Shares above 0, in the requested order."""
     return list(dict.fromkeys(share for _, when, share in result.points if when == BEFORE))
 
 
 def changes(result: StudyResult) -> pd.DataFrame:
-    """Changes by learning before the later documents came, as `varied.changes`."""
+    """Changes by training before the later documents were added, as `varied.changes`."""
     recall = _recall(result)
     stored = [(recall, SEEN, SEEN), (recall, UNSEEN, UNSEEN)]
     stored += [(measure, ALL, measure) for measure in result.measures]
@@ -189,7 +188,7 @@ def changes(result: StudyResult) -> pd.DataFrame:
 
 
 def new_words(result: StudyResult) -> str:
-    """The share of words of later documents that no earlier one has, by share of documents."""
+    """Share of words of later documents that no earlier one has, by share of documents."""
     name = names(result)[0]
     shares = [
         f"{percent(known_mean(result.per_query(name, BEFORE, share, NEW_WORDS)), 1)} where "

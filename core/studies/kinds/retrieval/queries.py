@@ -1,7 +1,7 @@
-"""Retrievers under noisy queries: the same split, fit and network, only the query's text differs.
+"""Retrievers under noisy queries: same split, fit and network, only the query's text differs.
 
-What a retriever fits to judgments it fits to the queries of the other fold as they are; nobody is
-trained on noise. Every seed splits the queries anew, is that of what is learnt, and draws noise.
+A retriever is fitted to the unchanged queries of the other fold; no training uses noise. Every
+seed determines the split of the queries, the training and the noise.
 """
 
 from collections.abc import Generator, Iterator
@@ -32,16 +32,16 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import listed, percent
 
 CLEAN = "none"
-"""The kind of a trial whose queries are as they are."""
+"""Kind of a trial with unchanged queries."""
 
 TEXTS = ("changed", "empty", "matched")
-"""Of a query beside its measures: whether its text changed, whether the collection knows none of
-its words, and how many documents were found (of at most `DEPTH`)."""
+"""Further values per query: 1 if its text changed, 1 if the collection knows none of its words,
+and the number of retrieved documents (at most `DEPTH`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(RetrieverPlan):
-    """The study's full description.
+    """Full description of the study.
 
     Attributes:
         noise: kinds.
@@ -54,7 +54,7 @@ class Plan(RetrieverPlan):
     levels: tuple[float, ...]
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: a retriever of a seed, undisturbed first."""
+        """Cells in order of work: each seed and retriever, without noise first."""
         points = [(CLEAN, 0.0), *((kind, level) for kind in self.noise for level in self.levels)]
         return tuple(
             self.cell(
@@ -73,13 +73,14 @@ class Plan(RetrieverPlan):
     def compute(
         self, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
     ) -> Generator[Progress, None, CellResult]:
-        """Search every query under a noise, by retrievers that are fitted to the other fold."""
+        """Search every query under a noise, by retrievers fitted to the other fold."""
         row, measures, collection = cell.row, self.parsed_measures, indexed.collection
         entry = retriever_entry(row.ranker)
         yield from entry.learning(replace(indexed, seed=row.draw))
         values = np.full((len(self.stored), len(judged.ids)), np.nan, np.float32)
         for tested, retriever in retrievers_by_fold(indexed, entry, judged.places, row.draw):
             queries = [judged.places[at] for at in tested.tolist()]
+            # Noise joins words by single spaces, so the unchanged text is compared in that form
             plain = [" ".join(collection.queries[place].split()) for place in queries]
             texts = plain
             if row.family != CLEAN:
@@ -101,7 +102,7 @@ COLUMNS = varied.columns_of(
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """The retriever that loses most, its noise, and the one that loses least."""
+    """Retriever that loses most, its noise, and the one that loses least."""
     frame = changes(result)
     return varied.headline(
         frame[frame["measure"] == view.measure(result)],
@@ -117,12 +118,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """The command's answer in JSON."""
+    """Answer of the command in JSON."""
     return {"changes": records(changes(result))}
 
 
 def _points(result: StudyResult) -> list[tuple[str, float]]:
-    """Kinds of noise and levels, in the order asked for."""
+    """Kinds of noise and levels, in the requested order."""
     pairs = ((noise, level) for _, noise, level in result.points if noise != CLEAN)
     return list(dict.fromkeys(pairs))
 
@@ -142,7 +143,7 @@ def changes(result: StudyResult) -> pd.DataFrame:
 
 
 def empty_queries(result: StudyResult) -> str:
-    """The share of queries without a word that the collection knows, by noise and level."""
+    """Share of queries without any word of the collection, by noise and level."""
     name = names(result)[0]
     shares = {
         f"{noise} {percent(level)}": float(np.mean(result.per_query(name, noise, level, "empty")))

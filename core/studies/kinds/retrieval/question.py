@@ -1,4 +1,4 @@
-"""Questions of studies of retrievers: as they are, or while one thing is varied (`--vary`)."""
+"""Questions of studies of retrievers: unchanged, or with one thing varied (`--vary`)."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.question import Scope
 
 RETRIEVERS = "retrievers"
-"""The sort of names in a field of retrievers."""
+"""Kind of the names in a field of retrievers."""
 
 RETRIEVER_NAMES = (
     "comma-separated, of `list retrievers`; also several made one by reciprocal ranks "
@@ -20,17 +20,17 @@ RETRIEVER_NAMES = (
 )
 
 NOISE = ("typos", "drop", "repeat", "shuffle")
-"""Names of `core.retrieval.query_noise.KINDS`, which asking needs without NumPy."""
+"""Names of `core.retrieval.query_noise.KINDS`, repeated here to avoid loading NumPy."""
 
 PENALTIES = ("l1", "flops", "df-flops")
-"""Of `core.retrieval.snrm.SNRMTraining`, which asking needs without torch."""
+"""Penalties of `core.retrieval.snrm.SNRMTraining`, repeated here to avoid loading torch."""
 
 PRESETS = ("tuned", "small", "paper", "released")
 
 
 @dataclass(frozen=True)
 class CollectionQuestion(ListlessQuestion):
-    """A question of a text collection."""
+    """Question of a text collection."""
 
     of_what = "a text collection has"
     stored_as = ("collection",)
@@ -38,20 +38,20 @@ class CollectionQuestion(ListlessQuestion):
     page = "retrieval"
 
     vary: ClassVar[str] = ""
-    """What `study retrieval --vary` calls it; a module of that name has its plan and sections."""
+    """Name in `study retrieval --vary`, and of the module with its plan and sections."""
 
     @classmethod
     def command_words(cls) -> tuple[str, ...]:
-        """`retrieval`, and what is varied."""
+        """`retrieval`, and the varied part."""
         return (cls.page, "--vary", cls.vary) if cls.vary else (cls.page,)
 
     @classmethod
     def place(cls, name: str) -> str:
-        """The full name of that module."""
+        """Full name of that module."""
         return super().place(cls.vary or name)
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
-        """Open the collection, work the cells of the kind's plan; returns the stored result."""
+        """Open the collection, compute the cells of the plan; returns the stored result."""
         from shuffleproof.core.retrieval.ingest import find  # noqa: PLC0415 (only who works pays for it)
         from shuffleproof.core.retrieval.registry import IndexedCollection  # noqa: PLC0415 (likewise)
         from shuffleproof.core.studies.listless.collection_study import run  # noqa: PLC0415 (likewise)
@@ -60,10 +60,10 @@ class CollectionQuestion(ListlessQuestion):
         return (yield from run(self, indexed, scope.data))
 
     def refuse(self, _scope: Scope, /) -> None:
-        """Refuse retrievers and measures that there are not.
+        """Refuse unknown retrievers and measures.
 
         Raises:
-            UnknownNameError: one that there is not.
+            UnknownNameError: an unknown name.
         """
         from shuffleproof.core.metrics.measure import Measure  # noqa: PLC0415 (only who asks pays for it)
         from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
@@ -76,7 +76,7 @@ class CollectionQuestion(ListlessQuestion):
 
 @dataclass(frozen=True)
 class RetrieverQuestion(CollectionQuestion):
-    """A question of several retrievers."""
+    """Question of several retrievers."""
 
     retrievers: tuple[str, ...] = parameter(
         ("ql", "bm25", "lsi", "sdm", "rm3"), RETRIEVER_NAMES, names=RETRIEVERS
@@ -92,7 +92,7 @@ class RetrieverQuestion(CollectionQuestion):
 
 @dataclass(frozen=True)
 class Retrieval(RetrieverQuestion):
-    """Which retriever finds what answers a query, and what does it read for that?"""
+    """Effectiveness of retrievers, and the postings that they read."""
 
     kind = "retrieval"
     title = "Which retriever finds what answers a query, and what does it read?"
@@ -111,7 +111,7 @@ class Retrieval(RetrieverQuestion):
 
 @dataclass(frozen=True)
 class Growth(RetrieverQuestion):
-    """Are documents found that came after a retriever had learnt?"""
+    """Recall of documents that were added after a retriever's training."""
 
     kind = "growth"
     vary = "documents"
@@ -136,7 +136,7 @@ class Growth(RetrieverQuestion):
     depth: int = parameter(100, "recall is told of so many documents", low=1, high=1000)
 
     def refuse(self, scope: Scope, /) -> None:
-        """Refuse also shares that are none, and what only reorders."""
+        """Refuse also invalid shares, and rerankers."""
         super().refuse(scope)
         from shuffleproof.core.retrieval.growth import refuse_rerankers  # noqa: PLC0415 (only who asks pays for it)
         from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
@@ -151,7 +151,7 @@ class Growth(RetrieverQuestion):
 
 @dataclass(frozen=True)
 class QueryNoise(RetrieverQuestion):
-    """What do typing errors, words left out, repeated or shuffled cost a retriever?"""
+    """Losses of retrievers by typing errors, and by omitted, repeated or shuffled words."""
 
     kind = "query-noise"
     vary = "queries"
@@ -177,7 +177,7 @@ class QueryNoise(RetrieverQuestion):
     )  # fmt: skip
 
     def refuse(self, scope: Scope, /) -> None:
-        """Refuse also no noise or level at all."""
+        """Refuse also empty noise or levels."""
         super().refuse(scope)
         for name in ("noise", "levels"):
             if not getattr(self, name):
@@ -186,7 +186,7 @@ class QueryNoise(RetrieverQuestion):
 
 @dataclass(frozen=True)
 class Sparsity(CollectionQuestion):
-    """What makes a learnt index sparse, and what does that cost in effectiveness?"""
+    """Sparsity of learnt indexes, and its cost in effectiveness."""
 
     kind = "sparsity"
     vary = "sparsity"

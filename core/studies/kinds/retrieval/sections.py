@@ -1,4 +1,4 @@
-"""A study of retrievers, told: gates of sparsity first, then effectiveness, tests and cost."""
+"""Sections of a study of retrievers: sparsity checks first, then effectiveness, tests and cost."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -60,7 +60,7 @@ COMPARISONS = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """The best retriever by the first measure, unless a learnt index is not sparse."""
+    """Best retriever by the first measure, unless a learnt index is not sparse."""
     if dense := retrievers.dense_retrievers(pruned(gates(result))):
         return retrievers.dense_headline(dense)
     measure, means = view.measure(result), summary(result)
@@ -76,7 +76,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     read, means = gates(result), with_display_names(summary(result))
     if len(read):
         title = "What an index reads and matches"
@@ -103,7 +103,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     return {
         "summary": records(summary(result)),
         "gates": records(gates(result)),
@@ -121,12 +121,12 @@ def summary(result: StudyResult) -> pd.DataFrame:
 
 
 def _mean_of(result: StudyResult, name: str, what: str) -> np.ndarray:
-    """Of every query, the mean over seeds."""
+    """Mean over seeds, per query."""
     return np.asarray(result.per_query(name, "retrieval", 0.0, what), np.float64)
 
 
 def costs(result: StudyResult) -> pd.DataFrame:
-    """Milliseconds a query, share of documents matched, share of queries that find nothing."""
+    """Milliseconds per query, share of matched documents, share of queries without any match."""
     rows = []
     for name in names(result):
         time, matched = (_mean_of(result, name, cost) for cost in ("milliseconds", "matched"))
@@ -136,9 +136,9 @@ def costs(result: StudyResult) -> pd.DataFrame:
 
 
 def frequencies(result: StudyResult) -> pd.DataFrame:
-    """Of every inverted index the share of documents by rank of the dimension, the commonest first.
+    """Share of documents by rank of the dimension, the most frequent first, per inverted index.
 
-    Words follow Zipf's law; an index whose line is flat and high reads much for every query.
+    Words follow Zipf's law; an index with a flat, high curve reads many postings for every query.
     """
     rows = [
         {"retriever": name, "rank": int(rank), "share": count / result.facts["documents"]}
@@ -149,9 +149,9 @@ def frequencies(result: StudyResult) -> pd.DataFrame:
 
 
 def gates(result: StudyResult) -> pd.DataFrame:
-    """The sparsity checks of every retriever that reads an inverted index.
+    """Sparsity checks of every retriever with an inverted index.
 
-    A learnt retriever that prunes its vectors has a second row: before pruning.
+    A learnt retriever that prunes its vectors has a second row, before pruning.
     """
     rows = []
     for name in names(result):
@@ -163,14 +163,14 @@ def gates(result: StudyResult) -> pd.DataFrame:
 
 
 def pruned(read: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `gates` that are searched: without those before pruning."""
+    """Rows of `gates` for the searched index: without those before pruning."""
     return read[~read["retriever"].str.endswith(UNPRUNED)]
 
 
 def terms(result: StudyResult) -> pd.DataFrame:
-    """How many dimensions documents and queries have under every retriever with an index.
+    """Number of dimensions of documents and queries, for every retriever with an index.
 
-    Documents are left out where a study was stored without them.
+    Documents are left out if the study was stored without them.
     """
     rows = []
     for name in pruned(gates(result))["retriever"]:
@@ -185,7 +185,7 @@ def terms(result: StudyResult) -> pd.DataFrame:
 
 
 def comparisons(result: StudyResult) -> pd.DataFrame:
-    """Every pair of retrievers under every measure, both ways round, tested together by measure."""
+    """Tests of every pair of retrievers in both directions, adjusted together per measure."""
     rows = []
     for measure in result.measures:
         values = {name: _mean_of(result, name, measure) for name in names(result)}
@@ -201,7 +201,7 @@ def comparisons(result: StudyResult) -> pd.DataFrame:
 
 
 def effectiveness(result: StudyResult) -> Table:
-    """The paper's table: a row a retriever, a column a measure, letters of those surely below."""
+    """Table of the paper: rows of retrievers, columns of measures, letters of those below."""
     tested, means = comparisons(result), summary(result)
     letter = dict(zip(names(result), LETTERS, strict=False))
     rows = []

@@ -1,6 +1,6 @@
-"""SNRM trained at fixed weights of each penalty, and pruned: what it reads and finds then.
+"""SNRM trained at fixed weights of each penalty, or pruned: effectiveness and sparsity.
 
-Neither is λ steered nor anything pruned under a penalty, so that each way acts alone. Nothing is
+λ is not adapted, and nothing is pruned under a penalty, so that each method acts alone. Nothing is
 fitted to judgments, so every judged query is measured at every seed.
 """
 
@@ -36,22 +36,22 @@ from shuffleproof.core.words import number
 
 PRUNING = "pruning"
 QUERY_SHARE = 3
-"""Of a query a third of the dimensions of a document is kept, as in the preset `tuned`."""
+"""Queries keep 1/3 of the dimensions that documents keep, as in the preset `tuned`."""
 
 Ways = tuple[tuple[str, float, str], ...]
-"""A penalty or `PRUNING`, its level, and the digest of its network at seed 0."""
+"""Penalty or `PRUNING`, its level, and the digest of its network at seed 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(CollectionPlan):
-    """The study's full description.
+    """Full description of the study.
 
     Attributes:
         preset: of SNRM.
-        penalties: that are tried.
-        strengths: weights of each.
-        keep: dimensions that pruning keeps.
-        ways: all of these with their networks.
+        penalties: to compare.
+        strengths: weights of each penalty.
+        keep: numbers of dimensions that remain after pruning.
+        ways: all combinations with their networks.
     """
 
     beside: ClassVar[tuple[str, ...]] = COSTS
@@ -63,7 +63,7 @@ class Plan(CollectionPlan):
     ways: Ways
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: every way at the first seed, then the others."""
+        """Cells in order of work: every way at the first seed, then the other seeds."""
         return tuple(
             self.cell(
                 Trial(way, self.kind, level, seed), way=way, level=level, network=network, seed=seed
@@ -76,7 +76,7 @@ class Plan(CollectionPlan):
     def of_question(
         cls, question: ListlessQuestion, indexed: IndexedCollection, **more: Any
     ) -> "Plan":
-        """The plan of a question, with the networks of its ways."""
+        """Plan of a question, with the networks of its ways."""
         asked = vars(question)
         points = [(way, level) for way in asked["penalties"] for level in asked["strengths"]]
         points += [(PRUNING, float(level)) for level in asked["keep"]]
@@ -102,7 +102,7 @@ class Plan(CollectionPlan):
 
 
 def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe:
-    """What is trained for a way to sparsity: one penalty at one weight, or none for pruning.
+    """Recipe of a way to sparsity: one penalty at one weight, or none for pruning.
 
     >>> [recipe_of("small", way, 5.0, 0).training.strength for way in ("flops", PRUNING)]
     [5.0, 0.0]
@@ -116,7 +116,7 @@ def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe
 
 
 def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:
-    """The same with the largest dimensions of documents, and a third as many of queries."""
+    """Copy with only the largest dimensions of documents, and a third of that for queries."""
     table = snrm.prune(latent.index.vectors.matrix, keep)
     recipe = latent.recipe.with_fields({"keep_query": max(1, keep // QUERY_SHARE)})
     index = SparseIndex.of(SparseVectors.of(table))
@@ -134,7 +134,7 @@ COLUMNS = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """The best index that passes the sparsity checks."""
+    """Best index that passes the sparsity checks."""
     measure = view.measure(result)
     sparse = _sparse(result, measure)
     if not len(sparse):
@@ -156,12 +156,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """The command's answer in JSON."""
+    """Answer of the command in JSON."""
     return {"points": records(points(result))}
 
 
 def points(result: StudyResult) -> pd.DataFrame:
-    """COLUMNS, a row a way, level and measure."""
+    """COLUMNS, one row per way, level and measure."""
     rows = []
     for way, kind, level in result.points:
         times = result.per_query(way, kind, level, "milliseconds")
@@ -173,7 +173,7 @@ def points(result: StudyResult) -> pd.DataFrame:
 
 
 def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
-    """The points of a measure that pass the sparsity checks, the best first."""
+    """Points of a measure that pass the sparsity checks, best first."""
     frame = points(result)
     frame = frame[frame["measure"] == measure]
     sparse = frame.drop(retrievers.failing(frame).index)
@@ -181,7 +181,7 @@ def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
 
 
 def _way(row: Any) -> str:
-    """A way and its level in words."""
+    """Way and its level in words."""
     if row["way"] == PRUNING:
         return f"pruning to {row['level']:g}"
     return f"{row['way']} at λ = {row['level']:g}"

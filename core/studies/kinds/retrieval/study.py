@@ -1,8 +1,8 @@
 """Retrievers of a text collection, by two-fold cross-validation over its judged queries.
 
-What a retriever fits to judgments (the μ of query likelihood) it fits to the queries of one fold
-and is measured on the other's; every seed splits the queries anew. Each query is searched by
-itself and timed, after one that warms up; how many documents match is counted apart.
+Parameters fitted to judgments (the μ of query likelihood) are fitted on one fold of the queries and
+measured on the other; every seed has its own split. Each query is searched alone and timed, after
+a warm-up query; the number of matching documents is counted separately.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -31,26 +31,26 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import CellResult, Trial
 
 FREQUENCIES = "frequencies"
-"""Of an inverted index, beside its values: `frequency_curve` of its document frequencies."""
+"""Fact of an inverted index: `frequency_curve` of its document frequencies."""
 POINTS = 48
 
 BEFORE_PRUNING = "gates_before_pruning"
-"""Of a learnt index, beside its values: the numbers of its sparsity checks before pruning."""
+"""Fact of a learnt index: the numbers of its sparsity checks before pruning."""
 
 TERMS = "document_terms"
-"""Of an inverted index, beside its values: `spread_of_terms` of its documents."""
+"""Fact of an inverted index: `spread_of_terms` of its documents."""
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(RetrieverPlan):
-    """The study's full description."""
+    """Full description of the study."""
 
     beside: ClassVar[tuple[str, ...]] = COSTS
     kind: str = field(default=Retrieval.kind, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells in the order of work: every retriever on the first split, then the others.
+        """Cells in order of work: every retriever on the first split, then on the others.
 
         >>> plan = Plan(
         ...     collection="", analysis="", seeds=2, queries=None, measures=("AP",), stored=("AP",),
@@ -68,7 +68,7 @@ class Plan(RetrieverPlan):
     def assemble(
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The rows that are there, with what tells the index of each retriever at seed 0."""
+        """Result of the finished rows, with facts of each retriever's index at seed 0."""
         result = super().assemble(finished, query_ids, facts)
         at_first_seed = {
             cell.row.ranker: finished[cell.digest][1]
@@ -84,7 +84,7 @@ class Plan(RetrieverPlan):
     def compute(
         self, indexed: IndexedCollection, judged: JudgedQueries, cell: Cell
     ) -> Generator[Progress, None, CellResult]:
-        """Search every query by a retriever that is fitted to the other fold."""
+        """Search every query by a retriever fitted to the other fold."""
         places, seed, entry = judged.places, cell.row.draw, retriever_entry(cell.row.ranker)
         yield from entry.learning(replace(indexed, seed=seed))
         values = np.full((len(self.stored), len(places)), np.nan, np.float32)
@@ -106,19 +106,20 @@ class Plan(RetrieverPlan):
 def frequency_curve(
     frequencies: Int32[np.ndarray, " dimensions"] | Int64[np.ndarray, " dimensions"],
 ) -> Float32[np.ndarray, "2 points"]:
-    """Ranks of dimensions, from the commonest, at even steps of their logarithm, and frequencies.
+    """Ranks of dimensions, most frequent first, in even logarithmic steps, and frequencies.
 
     >>> frequency_curve(np.array([1, 0, 5, 3])).tolist()
     [[1.0, 2.0, 3.0], [5.0, 3.0, 1.0]]
     """
     falling = np.sort(frequencies[frequencies > 0])[::-1]
+    # Even steps of the logarithm, since the curve is drawn on a logarithmic axis
     ranks = np.unique(np.geomspace(1, max(1, len(falling)), POINTS).round().astype(np.int64))
     ranks = ranks[ranks <= len(falling)]
     return np.stack([ranks, falling[ranks - 1]]).astype(np.float32)
 
 
 def spread_of_terms(terms: np.ndarray) -> Float32[np.ndarray, " numbers"]:
-    """Mean, standard deviation and QUANTILES of how many dimensions texts have.
+    """Mean, standard deviation and QUANTILES of the number of dimensions of texts.
 
     >>> spread_of_terms(np.array([0.0, 2.0, 4.0])).tolist()
     [2.0, 2.0, 0.0, 1.0, 2.0, 3.0, 4.0]

@@ -22,11 +22,11 @@ Point = tuple[str, str, float, str]
 """Retriever, condition, level, measure."""
 
 Draws = np.ndarray
-"""A row a seed, a column a query."""
+"""Values [seeds, queries]."""
 
 
 def columns_of(condition: str, level: str, conditions: str, levels: str) -> tuple[Column, ...]:
-    """The columns of `changes`.
+    """Columns of `changes`.
 
     Args:
         condition: label of the condition.
@@ -50,8 +50,7 @@ def changes(points: Iterable[tuple[Point, Draws, Draws]]) -> pd.DataFrame:
     """Changes of means over queries and seeds; all rows of a measure are tested together.
 
     Args:
-        points: each with its values without and with the change. Seeds that only one of them has
-            are left out.
+        points: each with its values without and with the change. Seeds without both are left out.
     """
     columns = ["retriever", "condition", "level", "measure", "baseline", "mean"]
     frames = [pd.DataFrame(columns=[*columns, "change", "low", "high", "p", "n"])]
@@ -61,6 +60,7 @@ def changes(points: Iterable[tuple[Point, Draws, Draws]]) -> pd.DataFrame:
     for group in by_measure.values():
         rows, differences = [], []
         for point, baseline, varied in group:
+            # A running study may have more seeds of one condition than of the other
             seeds = min(len(baseline), len(varied))
             if seeds:
                 pair = [values[:seeds].astype(np.float64) for values in (baseline, varied)]
@@ -73,19 +73,19 @@ def changes(points: Iterable[tuple[Point, Draws, Draws]]) -> pd.DataFrame:
 
 
 def _over_seeds(values: Draws) -> np.ndarray:
-    """The mean of every query over the seeds that know it; NaN where none does."""
+    """Mean of every query over the seeds with a value; NaN without any."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a query that no seed knows
+        warnings.simplefilter("ignore", RuntimeWarning)  # for a query without values
         return np.asarray(np.nanmean(values, axis=0))
 
 
 def headline(frame: pd.DataFrame, told: Callable[[Any], str], nothing: str) -> Headline:
-    """The retriever that loses most and the smallest worst loss of another.
+    """Retriever that loses most, and the one whose largest loss is smallest.
 
     Args:
         frame: rows of `changes`.
-        told: the condition of a row in words, behind its loss.
-        nothing: the sentence where no loss is significant.
+        told: returns the condition of a row in words, which follow its loss.
+        nothing: the sentence if no loss is significant.
     """
     worst = frame[frame["n"] > 0].sort_values("change", kind="stable").drop_duplicates("retriever")
     if not len(worst) or worst["change"].iloc[0] >= 0 or not worst["p"].iloc[0] <= ALPHA:
@@ -102,13 +102,13 @@ def sections(
     result: StudyResult, frame: pd.DataFrame, columns: Sequence[Column], measure: str,
     notes: Sequence[str],
 ) -> Iterator[Section]:  # fmt: skip
-    """The picture of one measure, conventions, and the table.
+    """Picture of one measure, conventions, and the table.
 
     Args:
         result: of the study.
         frame: of `changes`.
         columns: of `columns_of`.
-        measure: that is drawn.
+        measure: the measure of the picture.
         notes: below the table.
     """
     shown = with_display_names(frame)

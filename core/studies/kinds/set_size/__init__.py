@@ -1,1 +1,1 @@
-"""Table 3: lists of other lengths than those trained on."""
+"""Table 3: lists of other lengths than in training."""

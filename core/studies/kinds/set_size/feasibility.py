@@ -1,7 +1,7 @@
-"""Which sizes the lists of a set reach: what is proposed, what can be compared, and in how many.
+"""Feasible list sizes of a data set: proposed sizes, and the number of lists that reach a size.
 
-Lists are never made longer than they are, so a size that no list reaches is no size at all: all
-such sizes give the same whole lists, and nothing is claimed of them.
+Lists are never extended. All sizes that no list reaches give the same whole lists, so they are not
+compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,19 +15,19 @@ from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.store.artefacts import Store
 
 SIZES = (40, 240, 500)
-"""The paper's."""
+"""Sizes of the paper."""
 
 CHEAP = 100
-"""A second size to be trained on is proposed up to so many candidates a list."""
+"""Maximum candidates per list for a proposal to train on a second size."""
 
 
 def proposed_sizes(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
-    """The paper's sizes that some list reaches; below two of them, steps that double up to one.
+    """The paper's sizes that some list reaches; if fewer than two, steps that double up to one.
 
-    Steps end at 40, 80 or 160, whichever the longest list reaches; where it is shorter, at it.
+    The steps end at the largest of 40, 80 and 160 that some list reaches, else at the longest list.
 
     Args:
-        lengths: documents of every list, uncut.
+        lengths: number of documents of every list, uncut.
 
     >>> (proposed_sizes(np.array([30, 1000])), proposed_sizes(np.array([90, 121])),
     ...     proposed_sizes(np.array([12])))
@@ -50,7 +50,7 @@ def proposed_for(data: str, store: Store) -> tuple[int, ...]:
 
 
 def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes to train on: the smallest, and the next where another is left and it costs little.
+    """Sizes to train on: the smallest; the next too if it is cheap and not the largest.
 
     >>> train_sizes((40, 240, 500)), train_sizes((20, 40, 121)), train_sizes((20, 40))
     ((40,), (20, 40), (20,))
@@ -60,10 +60,10 @@ def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def checked_sizes(name: str, sizes: Sequence[int]) -> list[int]:
-    """Sizes as they were asked for, each once, rising.
+    """Requested sizes, without repetition, in rising order.
 
     Raises:
-        ParameterError: there are none, or one is below 1.
+        ParameterError: no size, or a size below 1.
 
     >>> checked_sizes("sizes", [40, 20, 40])
     [20, 40]
@@ -74,7 +74,7 @@ def checked_sizes(name: str, sizes: Sequence[int]) -> list[int]:
 
 
 def lists_reaching(facts: Mapping[str, Any], size: int) -> int:
-    """How many test lists have at least so many documents; all where a study noted nothing.
+    """Number of test lists with at least `size` documents; all if the study did not count them.
 
     >>> lists_reaching({"queries": 3, "shorter": {"40": 1}}, 40)
     2
@@ -83,7 +83,7 @@ def lists_reaching(facts: Mapping[str, Any], size: int) -> int:
 
 
 def counts(lengths: Integer[np.ndarray, " queries"], sizes: Sequence[int]) -> dict[str, Any]:
-    """What a study notes of its test lists.
+    """Facts of the test lists: numbers of shorter and longer lists by size.
 
     >>> counts(np.array([30, 40, 50]), (40, 240))
     {'shorter': {'40': 1, '240': 3}, 'longer': {'40': 1, '240': 0}}

@@ -1,4 +1,4 @@
-"""What the study of set size is asked."""
+"""Question of the study of set size."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ USUAL_DEPTH = 40
 
 @dataclass(frozen=True)
 class SetSize(Question):
-    """What happens to rankers that were trained on lists of N0 on lists of N1?"""
+    """Change of rankers trained on lists of N0 when they score lists of N1."""
 
     kind = "set-size"
     doing = "Vary the set size of"
@@ -48,9 +48,9 @@ class SetSize(Question):
 
     @classmethod
     def of(cls, recipe: Facts, _facts: Facts) -> "SetSize":
-        """The question that a stored study has answered.
+        """Question of a stored study.
 
-        Where no ranker is trained on lists, any size that is tested on stands for N0.
+        If no ranker is trained on lists, any tested size is used for N0.
         """
         rows, sizes = recipe["rows"], tuple(recipe["sizes"])
         any_size = USUAL_DEPTH if USUAL_DEPTH in sizes else int(sizes[0])
@@ -64,7 +64,7 @@ class SetSize(Question):
         )
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
-        """Open the data once a size; train on N0, test on N1."""
+        """Open the data once per size; train on N0, test on N1."""
         from shuffleproof.core.studies.kinds.set_size import feasibility  # noqa: PLC0415 (only who works pays for it)
 
         study = self.module("study")
@@ -74,6 +74,6 @@ class SetSize(Question):
 
     @classmethod
     def lists_said(cls, facts: Facts) -> Facts:
-        """The facts as if lists were cut as usual: the study says its sizes itself."""
+        """Facts with the default depth of lists, since the study sets its own sizes."""
         lists = facts.get("lists")
         return facts if lists is None else {**facts, "lists": {**lists, "depth": USUAL_DEPTH}}

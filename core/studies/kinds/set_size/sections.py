@@ -37,7 +37,7 @@ from shuffleproof.core.studies.sections import (
 from shuffleproof.core.studies.table_text import records
 
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
-"""Who drops least to most, by the paper."""
+"""Rankers by rising drop, according to the paper."""
 
 CURVES = (
     tables.RANKER,
@@ -56,7 +56,7 @@ CURVES = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """The plain change from the smallest N0 to the largest N1, as Table 3, and the ceiling's.
+    """Change from the smallest N0 to the largest N1, as in Table 3, and the change of the ceiling.
 
     The two rankers named are those that lose the largest and the smallest share of their mean.
     The ceiling is the best possible order of the same candidates: more candidates raise it, so it
@@ -88,12 +88,12 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def _changes(change: float) -> str:
-    """A change of a mean, as the end of a sentence."""
+    """Change of a mean, worded as the end of a sentence."""
     return f"{'gains' if change >= 0 else 'loses'} {abs(change):.3f}"
 
 
 def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
-    """What the best order of the candidates has at every size, by query."""
+    """Values of the best order of the candidates at every size, by query."""
     return {
         int(level): result.per_query(CEILING, family, level, measure)
         for ranker, family, level in result.points
@@ -102,7 +102,7 @@ def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     measure = view.measure(result)
     frame = curves(result, measure)
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
@@ -122,7 +122,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     measure = str(result.measures[0])
     return {
         "table": records(curves(result, measure)),
@@ -135,7 +135,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def curves(result: StudyResult, measure: str) -> pd.DataFrame:
-    """CURVES, one row a ranker, N0 (as text, `any` where lists play no part) and N1."""
+    """CURVES, one row per ranker, N0 (as text, `any` if lists do not matter) and N1."""
     names = {"family": "trained_on", "level": "size", "set_size": "mean_length"}
     frame = result.summary((measure,)).rename(columns=names)
     points = list(zip(frame["ranker"], frame["trained_on"], frame["size"], strict=True))
@@ -151,10 +151,10 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
 
 
 def losses_of(result: StudyResult, measure: str) -> pd.DataFrame:
-    """What a list of N1 costs each ranker against its home, paired by query.
+    """Losses of each ranker on lists of N1 against its home size, paired by query.
 
     Returns:
-        CURVES and p of every ranker (not of the candidates alone): its mean is the loss from
+        CURVES and p of every ranker (without the references): its mean is the loss from
         `home_of`. All are tested together.
     """
     frame = curves(result, measure)
@@ -175,9 +175,9 @@ def _points(frame: pd.DataFrame) -> Iterator[tuple[str, str, int]]:
 
 
 def claim(result: StudyResult, measure: str) -> dict[str, Any]:
-    """Whether the paper's claim holds here; empty where it cannot be tested.
+    """Verdict on the paper's claim; empty if it cannot be tested.
 
-    It takes the three rankers, each trained on lists, and a larger N1 that some test list reaches.
+    It needs the three rankers, each trained on lists, and a larger N1 that some test list reaches.
     The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
     queries' losses; see `core.studies.paired_differences.rising_verdict`.
     """
@@ -186,6 +186,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
         alike = [label for label in ends if _is_without_ordinals(label, name)]
         if not alike:
             return {}
+        # `False` sorts first: the variant `-without-init` is preferred
         by_words[words] = min(alike, key=lambda label: RankerName.of(label).base == name)
     verdict = rising_verdict(
         [(label, _loss(result, label, *ends[label], measure)) for label in by_words.values()]
@@ -202,7 +203,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
 
 
 def shorter(facts: Mapping[str, Any]) -> str:
-    """Test lists with fewer documents than a size; empty where there are none.
+    """Sentence on test lists with fewer documents than a size; empty without such lists.
 
     >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
     'Lists left as they are: 1 of 3 below 240 documents'
@@ -216,12 +217,12 @@ def shorter(facts: Mapping[str, Any]) -> str:
 
 
 def _is_without_ordinals(label: str, name: str) -> bool:
-    """Whether a label is this ranker without ordinal embeddings (DLCM without its input order)."""
+    """True for this ranker without ordinal embeddings (DLCM without its input order)."""
     return RankerName.of(label).base in {name, f"{name}-without-init"}
 
 
 def _ends(result: StudyResult) -> dict[str, tuple[int, int]]:
-    """Of every ranker the smallest N0, and the largest N1 that a list reaches, where it differs."""
+    """Smallest N0 and largest N1 that a list reaches, by ranker, if they differ."""
     ends = {}
     trained = result.trials[result.trials.family != ANY]
     for label, trials in trained.groupby("ranker", sort=False):
@@ -242,13 +243,13 @@ def _loss(
 
 
 def home_of(result: StudyResult, ranker: str, trained_on: str) -> tuple[str, int]:
-    """N0 and the N1 that its others are compared with: N0 itself; where it has none, the least."""
+    """N0 of a ranker and its reference N1: N0 itself; if it was not tested, the smallest size."""
     sizes = _sizes(result, ranker, trained_on)
     at_home = is_count(trained_on) and int(trained_on) in sizes
     return trained_on, int(trained_on) if at_home else sizes[0]
 
 
 def _sizes(result: StudyResult, ranker: str, trained_on: str) -> list[int]:
-    """The sizes that a ranker of one N0 was tested on, rising."""
+    """Tested sizes of a ranker of one N0, in rising order."""
     row = ranker, trained_on
     return sorted(int(size) for label, home, size in result.points if (label, home) == row)

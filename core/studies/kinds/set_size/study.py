@@ -1,9 +1,9 @@
 """Table 3 of SetRank: train on lists of N0 candidates, test on lists of N1.
 
-Lists are cut from the initial ranking; a list with fewer documents stays what it is and is
-counted. NDCG at another N1 mixes two things, the candidates that are there at all and the shift
-of the model, so each is beside it: the initial ranker's own curve, the ceiling that a perfect
-order of the same candidates reaches, and how stable the shared documents' order and scores are.
+Lists are cut from the initial ranking; a list with fewer documents is not changed, but counted.
+NDCG at another N1 mixes two effects: the available candidates, and the shift of the model. The
+result therefore has three references: the initial ranker's own curve, the ceiling of a perfect
+order of the same candidates, and the stability of the shared documents' order and scores.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -42,20 +42,20 @@ from shuffleproof.core.studies.workbench import Workbench
 CEILING = "ideal"
 ANY = "any"
 ORDER, SHIFT = "order-stability", "score-shift"
-"""What is stored beside relevance: Kendall's τ-b of the shared documents' order between lists of
-N1 and of N0, and how far their scores moved against each other, in standard deviations of them."""
+"""Further stored values: Kendall's τ-b of the shared documents' order between lists of N1 and of
+N0, and the change of their scores relative to each other, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One ranker as trained on lists of one size.
+    """Ranker trained on lists of one size.
 
     Attributes:
         label: `ranker` or `ranker@preset`.
         ranker: its recipe.
-        size: N0; None where lists play no part in its training.
-        seeds: how many seeds it is trained with.
-        largest: the longest list that it can score; None: any.
+        size: N0; None if its training does not depend on lists.
+        seeds: number of seeds that it is trained with.
+        largest: length of the longest list that it can score; None: any.
     """
 
     label: str
@@ -66,20 +66,20 @@ class Row:
 
     @property
     def family(self) -> str:
-        """What the result calls it: `40`, or `any`."""
+        """Name in the result: `40`, or `any`."""
         return ANY if self.size is None else str(self.size)
 
 
 @dataclass(frozen=True)
 class Plan(CellPlan):
-    """A set-size study's full description.
+    """Full description of a set-size study.
 
     Attributes:
-        rows: rankers with the size they are trained on.
-        sizes: N1, rising.
+        rows: rankers with their training sizes.
+        sizes: N1, in rising order.
         lists: digest of the candidate lists at each size.
-        measures: what it is asked for, as text.
-        stored: what is kept for every query.
+        measures: requested measures, as text.
+        stored: measures stored for every query.
     """
 
     kind: str = field(default=SetSize.kind, init=False)
@@ -90,7 +90,7 @@ class Plan(CellPlan):
     stored: tuple[str, ...]
 
     def cells(self) -> list[Cell]:
-        """All cells; what a ranker cannot score is left out."""
+        """All cells, without the sizes that a ranker cannot score."""
         seeds = max((row.seeds for row in self.rows), default=0)
         return [
             Cell(Trial(row.label, row.family, float(size), seed), 0, self._digest(row, size, seed))
@@ -116,10 +116,10 @@ class Plan(CellPlan):
 def open_cells(
     sizes: Sequence[int], scope: Scope
 ) -> Generator[Progress, None, dict[int, Workbench]]:
-    """The data with its lists at every size; the initial rankers are fitted once.
+    """Workbenches with lists of every size; the initial rankers are fitted once.
 
     Raises:
-        ParameterError: no sizes, or one below 1.
+        ParameterError: no sizes, or a size below 1.
     """
     workbenches = {}
     for size in feasibility.checked_sizes("sizes", sizes):
@@ -129,16 +129,16 @@ def open_cells(
 
 
 def plan_sizes(workbenches: Mapping[int, Workbench], question: SetSize) -> Plan:
-    """The plan: the initial ranking and the ceiling, then every ranker at every N0.
+    """Plan of the study: the initial ranking and the ceiling, then every ranker at every N0.
 
     Args:
-        workbenches: by size, as `open_cells` gives them; all of them are tested on.
+        workbenches: by size, as from `open_cells`; all sizes are tested.
         question: rankers, each N0 one of `workbenches`, measures and seeds.
 
     Raises:
-        FixedScoresError: scores in a file, which are of lists as they were.
-        UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
-            study has not; a ranker that reads more initial rankings than the lists carry.
+        FixedScoresError: scores in a file, which cannot score cut lists.
+        UsageError: N0, or the size of a stored ranker's training lists, is no size of the study.
+        MissingRankingError: a ranker reads more initial rankings than the lists have.
     """
     refuse(question.rankers)
     trained_on = question.trained_on or feasibility.train_sizes(tuple(workbenches))
@@ -161,7 +161,7 @@ def plan_sizes(workbenches: Mapping[int, Workbench], question: SetSize) -> Plan:
 def _rows(
     ranker: ResolvedRanker, tested_on: Sequence[int], trained_on: Sequence[int], seeds: int
 ) -> list[Row]:
-    """The rows of one ranker: one a size that it is trained on."""
+    """Rows of one ranker: one per size that it is trained on."""
     if ranker.depth is not None and ranker.depth not in tested_on:
         raise UsageError(
             f"{ranker.label} was trained on lists of {ranker.depth}, which are not tested on: "
@@ -185,7 +185,7 @@ def _rows(
 def run(
     workbenches: Mapping[int, Workbench], question: SetSize
 ) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet."""
+    """Train and measure the rows that are not stored yet."""
     plan, smallest = plan_sizes(workbenches, question), next(iter(workbenches.values()))
     ids = query_ids_of(smallest.prepared.test)
     records = smallest.store.records
@@ -244,7 +244,7 @@ def stabilities(
     other: JudgedLists,
     of_other: Float32[np.ndarray, " other"],
 ) -> Float32[np.ndarray, "2 lists"]:
-    """What another set size does to the documents that both lists hold.
+    """Stability of the documents that two lists of different size share.
 
     Args:
         home: lists of the size that the ranker was trained on.
@@ -253,9 +253,9 @@ def stabilities(
         of_other: its scores there.
 
     Returns:
-        Kendall's τ-b between the two orders of the shared documents, and the root mean square
-        of the change of their centred scores, over the standard deviation of the first; NaN
-        where there are fewer than two shared documents, or all of them score alike.
+        Two rows. The first is Kendall's τ-b between the two orders of the shared documents. The
+        second is the root mean square change of their centred scores, over the standard deviation
+        of the first scores. NaN with fewer than two shared documents, or if all scores are equal.
     """
     before, after, bounds = shared_scores(home, of_home, other, of_other)
     stability = np.full((2, len(home.lists)), np.nan, dtype=np.float32)
@@ -269,6 +269,7 @@ def stabilities(
         other_scores = after[start:stop].astype(np.float64)
         spread = home_scores.std()
         if spread:
+            # A common shift of all scores does not change a ranking, so it is removed
             change = (other_scores - other_scores.mean()) - (home_scores - home_scores.mean())
             stability[1, at] = np.sqrt((change**2).mean()) / spread
     return stability

@@ -1,1 +1,1 @@
-"""The order within a budget that hurts most."""
+"""Search for the most harmful order within a budget."""

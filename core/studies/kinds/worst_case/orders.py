@@ -1,4 +1,4 @@
-"""A ranker under attack: what an order of the ranking, or of what is shown, is worth to it."""
+"""Attack on a ranker: its measure under reordered initial rankings or input orders."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -29,26 +29,26 @@ READ: dict[str, frozenset[Input]] = {
     "ranking": frozenset({"order", "ranks"}),
     "shown": frozenset({"order"}),
 }
-"""What a ranker must read to see that the target was rearranged."""
+"""Inputs of a ranker that make a rearranged target visible to it."""
 
 PERMUTED = 10
-"""Random orders of every list that a certificate rests on."""
+"""Number of random orders of every list for a certificate."""
 
 LARGEST = 1e30
-"""What an infinite score counts as where scores are averaged."""
+"""Replacement of an infinite score in averages."""
 
 PLATEAU = 1e-3
-"""Weight of the smooth guide beside the measure, which hardly a step changes alone."""
+"""Weight of the smooth guide next to the measure, which few single steps change."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether rearranging can hurt at all.
+    """Proof that rearranging cannot hurt, if there is one.
 
     Attributes:
-        proven: the ranker reads nothing of it, and its verdict over real permutations is invariant.
-        deviation: largest deviation of a score that they showed.
-        permutations: lists that were really permuted and scored.
+        proven: True if the ranker does not read the target, and real permutations confirm it.
+        deviation: largest deviation of a score under these permutations.
+        permutations: number of permuted lists that were scored.
     """
 
     proven: bool
@@ -58,14 +58,14 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Attack:
-    """The search for one ranker's worst order.
+    """Search for one ranker's worst order.
 
     Attributes:
         ranker: the ranker.
-        base: the lists as they are.
-        target: `ranking`: the first initial ranking and with it the order shown; `shown`: the
-            order shown alone.
-        measure: what is hurt.
+        base: the unperturbed lists.
+        target: `ranking`: the first initial ranking and with it the input order; `shown`: only
+            the input order.
+        measure: the measure to reduce.
     """
 
     ranker: Ranker
@@ -74,39 +74,40 @@ class Attack:
     measure: Measure
 
     def __post_init__(self) -> None:
-        """Refuse lists without the ranking that is to be rearranged."""
+        """Refuse lists without the ranking to rearrange."""
         if self.target == "ranking" and not self.base.lists.rankings:
             raise MissingRankingError("worst-case on the ranking", 1, 0)
 
     @cached_property
     def holders(self) -> Int64[np.ndarray, " places"]:
-        """The candidate at each place of what is rearranged."""
+        """Candidate at each place of the target."""
         lists = self.base.lists
         if self.target == "shown":
             return np.arange(len(lists.rows))
         return falling_order(lists.offsets, lists.prior[:, 0], lists.rows)
 
     def part(self, chosen: Int64[np.ndarray, " chosen"]) -> "Attack":
-        """The same attack on some of the lists."""
+        """Same attack on some of the lists."""
         base = JudgedLists(self.base.dataset, self.base.lists.select(chosen))
         return Attack(self.ranker, base, self.target, self.measure)
 
     def rearranged(self, order: Int64[np.ndarray, " places"]) -> CandidateLists:
-        """The lists when the document at old place `order[p]` stands at place p.
+        """Lists in which the document of old place `order[p]` is at place p.
 
-        A place of the ranking keeps its prior score; other initial rankings stay. Documents whose
-        prior scores tie are shown by data set row wherever they are moved.
+        A place of the ranking keeps its prior score; other initial rankings do not change. Tied
+        prior scores are ordered by data set row, so moves among them have no effect.
         """
         lists = self.base.lists
         if self.target == "shown":
             return lists.shown_as(order)
+        # Documents exchange prior scores, so the set of scores by place is unchanged
         prior = lists.prior.copy()
         prior[self.holders[order], 0] = lists.prior[self.holders, 0]
         return lists.reranked(prior)
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Real permutations of every list, where the ranker declares to read nothing of it."""
+        """Certificate by real permutations, if the ranker declares not to read the target."""
         if self.ranker.reads & READ[self.target]:
             return Certificate(proven=False, deviation=0.0, permutations=0)
         lists = self.base.lists
@@ -117,6 +118,7 @@ class Attack:
             )
             for index in range(PERMUTED)
         ]
+        # Inverse permutation: from a candidate to its place in the target
         place = np.argsort(self.holders)
         examined = examine(
             self.ranker, self.base, [self.rearranged(order) for order in orders],
@@ -134,10 +136,10 @@ class Attack:
     def values(
         self, orders: Int64[np.ndarray, "orders places"]
     ) -> tuple[Float64[np.ndarray, "orders lists"], Float64[np.ndarray, "orders lists"]]:
-        """The measure's value of each list under each order, and a guide without plateaus.
+        """Measure of each list under each order, and a guide without plateaus.
 
-        The guide adds a thousandth of the covariance of standardised scores and gains; undefined
-        values count as 0, no order changes them.
+        The guide adds PLATEAU times the covariance of standardised scores and gains. Undefined
+        values count as 0; no order changes them.
         """
         variants = [self.rearranged(order) for order in orders]
         scores = scores_of_all(self.ranker, self.base, variants)
@@ -149,6 +151,7 @@ class Attack:
 
     def _guide(self, lists: CandidateLists, scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
         owner, lengths = ragged.segment_ids(lists.offsets), np.maximum(lists.lengths, 1)
+        # Gains of NDCG, 2^label − 1
         gains = np.exp2(np.maximum(self.base.dataset.labels[lists.rows], 0)) - 1
         exact = np.nan_to_num(scores.astype(np.float64), posinf=LARGEST, neginf=-LARGEST)
         centred = exact - (np.bincount(owner, exact, len(lengths)) / lengths)[owner]
@@ -159,7 +162,7 @@ class Attack:
         )
 
     def find_worst(self, wanted: Search) -> Generator[Progress, None, WorstOrders]:
-        """The worst orders found; 0 damage without a search where that is certified."""
+        """Worst orders found; no search and no damage if the certificate proves it."""
         lists = self.base.lists
         steps = search(lists.offsets, self.values, wanted, floor=0.0)  # the floor of every measure
         rounds = most_rounds(lists.offsets, wanted)
@@ -169,7 +172,7 @@ class Attack:
     def random_orders(
         self, unit: str, budget: int, draws: int, seed: int
     ) -> Int64[np.ndarray, "draws places"]:
-        """Random orders of exactly so many steps: inversions, or exchanges with replacement."""
+        """Random orders of exactly `budget` steps: inversions, or exchanges with replacement."""
         offsets = self.base.lists.offsets
         unread = np.zeros(int(offsets[-1]), dtype=np.float32)
         arrange = permutations.inverted if unit == "inversions" else permutations.transposed

@@ -1,4 +1,4 @@
-"""What the study of the worst case is asked."""
+"""Question of the worst-case study."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -25,14 +25,14 @@ from shuffleproof.core.studies.question import (
 )
 
 DIRECT = ("method", "unit")
-"""What of a search has a flag of its own."""
+"""Fields of a search with a flag of their own."""
 
 
 class SearchField:
-    """How it is searched: `--method`, `--unit`, and `--set` for the rest."""
+    """Flags of the search: `--method`, `--unit`, and `--set` for the rest."""
 
     def flags(self, _field: Parameter) -> Iterable[Flag]:
-        """The three flags."""
+        """Flags of the search."""
         fields = {declared.name: declared for declared in parameters(Search)}
         for name in DIRECT:
             words = f"{fields[name].help} (default {fields[name].default})"
@@ -41,10 +41,10 @@ class SearchField:
         yield Flag("set", f"FIELD=VALUE of the search: {remaining}", several=True)
 
     def value(self, _field: Parameter, given: GivenFlags, _preset: str) -> Mapping[str, Any] | None:
-        """What differs from the usual search; none: nothing.
+        """Fields that differ from the default search; None without differences.
 
         Raises:
-            ParameterError: no such field, or a text that it does not take.
+            ParameterError: an unknown field, or an invalid value.
         """
         texts = {name: given[name] for name in DIRECT if name in given}
         return changed_fields(
@@ -52,7 +52,7 @@ class SearchField:
         )
 
     def words(self, _field: Parameter, value: Mapping[str, Any] | None, _preset: str) -> list[str]:
-        """The flags of what differs."""
+        """Flags of the differing fields."""
         changes = dict(value or {})
         words = [
             word for name in DIRECT if name in changes for word in (f"--{name}", changes[name])
@@ -64,7 +64,7 @@ class SearchField:
 
 
 def changed_fields(search: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What of a search differs from its defaults, the budget aside, which others say."""
+    """Fields of a search that differ from its defaults, without the budget (a separate flag)."""
     defaults = asdict(Search())
     defaults.pop("budget")
     changes = {
@@ -75,7 +75,7 @@ def changed_fields(search: Mapping[str, Any]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class WorstCase(Question):
-    """Which order within a budget hurts a ranker most?"""
+    """Most harmful order for a ranker within a budget."""
 
     kind = "worst-case"
     title = "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
@@ -109,12 +109,12 @@ class WorstCase(Question):
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
-        """The question that a stored study has answered."""
+        """Question of a stored study."""
         search, measures = changed_fields(recipe["search"]), [recipe["measure"]]
         return super().of({**recipe, "search": search, "measures": measures}, facts)
 
     def refuse(self, _scope: Scope) -> None:
-        """Refuse fields that a search has not."""
+        """Refuse unknown fields of the search."""
         fields = [field.name for field in parameters(Search)]
         for name in self.search or {}:
             if name not in fields:

@@ -1,4 +1,4 @@
-"""A search for the worst case, told: random mean against worst found."""
+"""Sections of the worst-case search: mean of random orders against the worst order found."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -21,7 +21,7 @@ from shuffleproof.core.words import counted
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who is hurt most by the worst orders found within the largest budget, and who least."""
+    """Largest and smallest loss of the rankers, in the worst orders of the largest budget."""
     recipe, measure = result.recipe, str(result.recipe["measure"])
     budget, method = max(recipe["budgets"]), recipe["search"]["method"]
     how = f"in the worst {steps(budget, recipe['search']['unit'])} found"
@@ -37,7 +37,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
+    """Sections of the result, in display order."""
     frame, measure = table(result), str(result.measures[0])
     recipe = result.recipe
     unit = str(recipe["search"]["unit"])
@@ -52,7 +52,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
+    """Answer of the command in JSON."""
     return {
         "table": records(table(result)),
         "certificates": result.facts["certificates"],
@@ -61,7 +61,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
-    """The columns of `table`; the unit is what budgets count."""
+    """Columns of `table`; the unit is that of the budgets."""
     return (
         tables.RANKER,
         tables.Column("budget", f"Budget ({unit})", tables.COUNT),
@@ -79,16 +79,16 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
 
 
 def shown_table(frame: pd.DataFrame, unit: str) -> tables.Table:
-    """`table` as it is shown; the unit is what budgets count."""
+    """`table` for display; the unit is that of the budgets."""
     title = "Means as they are, over random orders and at the worst order found"
     return tables.Table(frame, columns(unit), title)
 
 
 def table(result: StudyResult) -> pd.DataFrame:
-    """Random orders and the worst one found: `columns`, a row for every ranker and budget.
+    """Random orders and the worst one found: `columns`, one row per ranker and budget.
 
-    Damages are what is lost from the lists as they are; `certified`: proven to be 0 without a
-    search. While a ranker is being searched its worst order is NaN.
+    Damages are losses from the unperturbed lists; `certified`: proven to be 0 without a search. The
+    worst order is NaN while the search of a ranker runs.
     """
     recipe, proofs = result.recipe, result.facts["certificates"]
     method, measure = recipe["search"]["method"], recipe["measure"]
@@ -114,7 +114,7 @@ def table(result: StudyResult) -> pd.DataFrame:
 
 
 def steps(budget: int, unit: str) -> str:
-    """A budget in words.
+    """Budget in words.
 
     >>> steps(1, "inversions"), steps(10, "exchanges")
     ('1 inversion', '10 exchanges')

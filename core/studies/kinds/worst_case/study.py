@@ -1,9 +1,9 @@
-"""How bad can it get? The order within a budget that hurts each ranker most, query by query.
+"""Worst-case study: the most harmful order within a budget for each ranker, query by query.
 
-The initial ranking, or the order shown alone, is rearranged by at most k steps: exchanges of
-neighbours that add one inversion each, or exchanges of any two places. The worst order found
-stands beside the mean of random ones of the same budget. A ranker that reads nothing of what is
-rearranged needs no search: its damage is 0, and real permutations prove that it is.
+The initial ranking, or only the input order, is rearranged by at most k steps: exchanges of
+neighbours that add one inversion each, or exchanges of any two places. The worst order found is
+compared with the mean of random orders of the same budget. A ranker that does not read the target
+needs no search: its damage is 0, confirmed by real permutations.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -36,24 +36,24 @@ from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_
 
 RANDOM = "random"
 PART = 25
-"""Queries of a cell: what a killed search repeats at most."""
+"""Queries per cell: the maximum that a killed search repeats."""
 
 
 @dataclass(frozen=True)
 class Plan(DescribedPlan):
-    """A study's full description; equal descriptions give equal results.
+    """Full description of a study; equal descriptions give equal results.
 
     Attributes:
         rankers: (label, digest).
         lists: digest of the candidate lists.
-        initial: the initial rankers' names, for people.
-        target: what is rearranged: `ranking` (and with it the order shown) or `shown`.
-        measure: what is hurt, as text.
-        budgets: numbers of steps, rising.
-        search: how the worst order is looked for; its budget is the largest one.
-        draws: random orders per budget, to compare with.
+        initial: names of the initial rankers, for display.
+        target: what is rearranged: `ranking` (and with it the input order) or `shown`.
+        measure: the measure to reduce, as text.
+        budgets: numbers of steps, in rising order.
+        search: settings of the search; its budget is the largest one.
+        draws: number of random orders per budget, for comparison.
         seed: of the draws.
-        queries: only the first so many test queries; None: all.
+        queries: number of test queries, from the first; None: all.
     """
 
     rankers: tuple[tuple[str, str], ...]
@@ -70,15 +70,15 @@ class Plan(DescribedPlan):
     measures: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """The measure alone is what is measured."""
+        """Set the only measure of the study."""
         object.__setattr__(self, "measures", (self.measure,))
 
     def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON."""
+        """Description as plain JSON."""
         return super().recipe() | {"search": self.search.plain()}
 
     def cells(self, lists: int) -> list[Cell]:
-        """Ranker by ranker, random orders before the search, in parts of the queries."""
+        """Cells ranker by ranker, random orders before the search, in parts of the queries."""
         level = float(self.budgets[-1])
         return [
             Cell(Trial(label, family, level, 0), part, self._digest(digest, family, part))
@@ -89,17 +89,17 @@ class Plan(DescribedPlan):
 
     @property
     def orders_per_list(self) -> int:
-        """Orders of one list that a ranker scores at most."""
+        """Maximum number of orders of one list that a ranker scores."""
         return 1 + self.draws * len(self.budgets) + self.search.orders(self.budgets[-1])
 
     def digests(self, lists: int) -> list[str]:
-        """The keys of its cells, on so many lists."""
+        """Keys of the cells for `lists` lists."""
         return [cell.digest for cell in self.cells(lists)]
 
     def assemble(
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The rows of rankers and families of which every part is there; None before the first."""
+        """Result of the rankers and families whose parts are all finished; None without any."""
         rows: list[tuple[dict[str, Any], np.ndarray]] = []
         proofs: dict[str, Any] = {}
         effort: dict[str, Any] = {}
@@ -149,7 +149,7 @@ ORDERS = "orders.safetensors"
 
 
 def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, and look for the worst order of every list.
+    """Train missing rankers, and search the worst order of every list.
 
     Raises:
         FixedScoresError: scores in a file.
@@ -175,7 +175,7 @@ def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, 
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
-        """Search, and certify who needs no search."""
+        """Search, and certify rankers that need no search."""
         attacks = {
             label: Attack(ranker, base, plan.target, Measure.parse(plan.measure))
             for label, ranker in rankers.items()
@@ -192,16 +192,16 @@ def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, 
 
 
 def worst_orders(artefact: Artefact, ranker: str) -> np.ndarray:
-    """The worst orders that a stored study found for a ranker [budgets + 1, candidates].
+    """Worst orders that a stored study found for a ranker [budgets + 1, candidates].
 
-    Entry p of an order is the old place (over all lists, those of the study one after the other)
-    of the document that now stands at place p; the first row is the order as it is.
+    Entry p of an order is the old place (over the lists of the study, concatenated) of the document
+    that is now at place p; the first row is the original order.
     """
     return load_file(artefact.path / ORDERS)[ranker]
 
 
 def _orders(work: Sequence[Cell], results: Mapping[str, CellResult]) -> dict[str, np.ndarray]:
-    """The worst orders by ranker, the parts' places made those of all lists."""
+    """Worst orders by ranker, with the places of each part shifted to those of all lists."""
     by_ranker: dict[str, list[np.ndarray]] = {}
     for cell in work:
         if cell.row.family != RANDOM:
@@ -241,7 +241,7 @@ def compute_part(
 def _random(
     part: Attack, plan: Plan, cell: Cell, as_is: Float64[np.ndarray, "one lists"], *, proven: bool
 ) -> dict[str, np.ndarray]:
-    """Random orders of every budget; scored, unless it is proven that they change nothing."""
+    """Random orders of every budget; they are not scored if they are proven to change nothing."""
     values, taus = [np.repeat(as_is, plan.draws, axis=0)], [np.ones((plan.draws, as_is.shape[1]))]
     for budget in plan.budgets:
         orders = part.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
@@ -254,13 +254,14 @@ def _random(
 def _with_random(
     part: Attack, plan: Plan, cell: Cell, worst: WorstOrders
 ) -> tuple[Float64[np.ndarray, "budgets lists"], Int64[np.ndarray, "budgets places"]]:
-    """The worst orders of the budgets, random ones among them where they are worse than found."""
+    """Worst orders of the budgets; a random order replaces the one found if it is worse."""
     steps = np.minimum([0, *plan.budgets], len(worst.values) - 1)
     values, orders = worst.values[steps], worst.orders[steps]
     owner = ragged.segment_ids(part.base.lists.offsets)
     for at, budget in enumerate(plan.budgets, start=1):
         drawn = part.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
         tried = zip([values[at - 1], *part.values(drawn)[0]], [orders[at - 1], *drawn], strict=True)
+        # A smaller budget's order is also allowed, so damage never falls with the budget
         for value, order in tried:
             better = value < values[at]
             values[at] = np.where(better, value, values[at])
@@ -271,7 +272,8 @@ def _with_random(
 def _tau(
     orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
 ) -> Float64[np.ndarray, "orders lists"]:
-    """Kendall τ of each order with the first one; 1 for lists of fewer than two."""
+    """Kendall τ of each order with the first one; 1 for lists of fewer than two documents."""
     lengths = np.diff(offsets)
     pairs = np.maximum(lengths * (lengths - 1) / 2, 1)
+    # τ = 1 − 2 · inversions / pairs
     return 1 - 2 * inversions(orders, offsets) / pairs
