@@ -116,8 +116,8 @@ def listed(values: Sequence[Any]) -> str:
 def duration(seconds: int | float) -> str:
     """A length of time in words, as exact as is of use.
 
-    >>> [duration(seconds) for seconds in (0.2, 48, 75, 1000, 9000, 200_000)]
-    ['1 s', '48 s', '1 min 15 s', '17 min', '2 h 30 min', '2 d 7 h']
+    >>> [duration(seconds) for seconds in (0.2, 48, 75, 1000, 3600, 9000, 200_000)]
+    ['1 s', '48 s', '1 min 15 s', '17 min', '1 h', '2 h 30 min', '2 d 7 h']
     """
     whole = max(1, round(seconds))
     if whole < 60:

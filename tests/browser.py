@@ -18,18 +18,6 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 PROGRAM = "shuffleproof.core.job_process"
-CUT = (
-    "ERR_CONNECTION_REFUSED",
-    "ERR_CONNECTION_RESET",
-    "ERR_EMPTY_RESPONSE",
-    "WebSocket",
-    "disconnected",
-    "No response received when attempting to reach /_stcore/",
-    "server is not responding",
-)
-"""What a browser says of a server that is gone; allowed only while one is."""
-
-
 APP = "[data-testid=stApp]"
 PICTURE = "[data-testid=stPlotlyChart]"
 MARKS = ".points path"
@@ -156,7 +144,7 @@ class Visitor:
     """One browser context with a page, and everything that went wrong in it."""
 
     def __init__(self, browser, url):
-        self.url, self.wrong, self.cut = url, [], False
+        self.url, self.wrong = url, []
         self.context = browser.new_context(viewport={"width": 1280, "height": 900})
         self.context.set_default_timeout(PATIENCE)
         self.page = None
@@ -178,8 +166,7 @@ class Visitor:
             sys.stdout.write("\n".join(lines))
 
     def _said(self, kind, text):
-        expected = self.cut and any(word in text for word in CUT)
-        if kind == "error" and not expected:
+        if kind == "error":
             self.wrong.append(f"console: {text}")
 
     def _asked(self, address):

@@ -366,7 +366,7 @@ def _has_names(file: File) -> bool:
 def _objects(
     file: File, wanted: Sequence[str], form: str
 ) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """(number, line, values by name) of every row or line; no values for other JSON than objects."""
+    """(number, line, values by name) of every row or line; no values for JSON without names."""
     if file.is_table:
         for number, row in file.rows(wanted):
             yield number, str(row)[:200], row
