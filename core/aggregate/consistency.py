@@ -1,4 +1,4 @@
-"""Where preferences contradict themselves: between pairs, between directions, from time to time.
+"""Contradictions of preferences: between pairs, between directions, between repeats.
 
 A cyclic triad is three items of which each beats the next by majority. Triads are those whose three
 pairs have a majority; a pair that is missing or tied makes none.
@@ -17,7 +17,7 @@ from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import NEAR, Pairs, Preferences
 
 SHOWN = 10
-"""Worst cycles that are told."""
+"""Number of reported worst cycles."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Cycle:
 
 
 def triads(beaten: Bool[np.ndarray, "items items"]) -> tuple[int, int]:
-    """How many triads there are, and how many are cyclic: the traces of cubes.
+    """Number of triads, and of cyclic ones: the traces of cubes.
 
     >>> triads(np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], bool))
     (1, 1)
@@ -75,13 +75,13 @@ def _worst_triads(
 
 @dataclass(frozen=True)
 class Answers:
-    """How answers to the same question agree.
+    """Agreement of answers to the same question.
 
     Attributes:
-        both: pairs that were asked with either first.
-        agree: of those, pairs that were answered alike both ways.
-        repeated: questions that were asked more than once, of a judge, in an order.
-        contradicted: of those, questions that were not answered alike each time.
+        both: pairs with answers in both orders.
+        agree: of those, pairs with the same answer in both orders.
+        repeated: questions with several answers of one judge in one order.
+        contradicted: of those, questions with different answers.
         itself: items that were compared with themselves, and of those
         unlike: how many were not tied.
     """
@@ -95,7 +95,7 @@ class Answers:
 
 
 def answers_of(preferences: Preferences, query: int) -> Answers:
-    """How far the judgments of one query agree where a pair was judged more than once."""
+    """Agreement of one query's judgments on pairs with several judgments."""
     rows = preferences.rows(query)
     columns = (
         getattr(preferences, name)[rows].tolist() for name in ("a", "b", "value", "judge", "first")
@@ -155,7 +155,7 @@ def of_pairs(pairs: Pairs) -> dict[str, Any]:
 
 
 def distances(pairs: Pairs) -> dict[str, Any]:
-    """What the best order found contradicts, in pairs (Slater) and in weights (Kemeny)."""
+    """Contradictions of the best order found, in pairs (Slater) and in weights (Kemeny)."""
     gaps = kernels.margins(pairs.weights)
     majority = np.where(np.isnan(pairs.weights), np.nan, (gaps > 0).astype(float))
     slater, weighed = kemeny(majority), kemeny(pairs.means)
@@ -184,7 +184,7 @@ def cycles_of(pairs: Pairs, items: Sequence[str], query: str, most: int = SHOWN)
 
 
 def by_judge(preferences: Preferences) -> list[dict[str, Any]]:
-    """How often each judge, or each ranker, says other than the majority of all."""
+    """Share of answers of each judge, or ranker, that differ from the majority."""
     counts: dict[str, list[int]] = {name: [0, 0] for name in preferences.judges}
     for query in range(preferences.queries):
         gaps = kernels.margins(preferences.pairs(query).weights)

@@ -1,8 +1,8 @@
-"""What may happen to the preferences of a query before an order is made of them.
+"""Perturbations of the preferences of a query, before aggregation.
 
-Each disturbance takes preferences, a level and a generator, and gives variants of which a study
-keeps the one that harms most; all but the adversary give one. How often a pair is asked, and how
-often QuickSort runs, are terms of the aggregator and no change of the preferences.
+Each one takes preferences, a level and a generator, and gives variants of which a study keeps the
+most harmful; all but the adversary give one. The number of calls per pair and of QuickSort runs are
+terms of the aggregator, not perturbations.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,8 @@ class Disturbance:
     """One thing that may happen.
 
     Attributes:
-        name: as it is written.
-        title: as people call it.
+        name: in commands.
+        title: for people.
         unit: what a level is.
         levels: those that a study takes by default.
         summary: what happens, as a paper would say it.

@@ -1,7 +1,7 @@
-"""Pairs of a data set's documents put to a judge: which, in which order, at what cost.
+"""Questions for a judge about pairs of a data set's documents: choice, order and cost.
 
-Each answer is filed under the content of its question (the judge, the query, the two documents in
-the order shown) as soon as it comes, so that what was answered is never asked again.
+Each answer is stored at once under the content of its question (the judge, the query, the two
+documents in their order), so that no question is asked twice.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from shuffleproof.core.words import counted, duration
 ALL, SAMPLED = "all", "sampled"
 ORDERS = ("both", "one")
 LISTS: Mapping[str, Any] = {"initial": ("file-order",), "depth": 40}
-"""Whose documents are put to a judge where nobody says otherwise: fields of `ListRecipe`."""
+"""Default recipe of the judged lists: fields of `ListRecipe`."""
 FOLDER = "judgments"
 """Of the store: answers by the content of their questions."""
 
@@ -40,7 +40,7 @@ Question = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Material:
-    """What judges are shown.
+    """Material for judges.
 
     Attributes:
         queries: their ids.
@@ -82,7 +82,7 @@ class Material:
         )
 
     def for_judge(self, question: Question) -> JudgeInput:
-        """What a judge is given."""
+        """Arguments of a judge's call."""
         query, a, b = question
 
         def document(place: int) -> JudgeInput:
@@ -96,7 +96,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which pairs are asked, and on what terms.
+    """Choice of pairs and terms of asking.
 
     Attributes:
         pairs: `all`, `sampled`, or an aggregator, which asks for those that it wants.
@@ -141,7 +141,7 @@ class Plan:
         return self.most_of([len(documents) for documents in material.documents])
 
     def most_of(self, sizes: Iterable[int]) -> int:
-        """Calls at most, for queries of so many documents."""
+        """Largest number of calls for queries of these sizes."""
         every = self.calls_a_pair * sum(size * (size - 1) // 2 for size in sizes)
         return (
             every
@@ -170,7 +170,7 @@ class Plan:
 def cost_of(
     plan: Plan, most: int, before: int | None, price: float | None, seconds: float | None
 ) -> dict[str, Any]:
-    """What asking costs: calls, and price and seconds where those of a call are known.
+    """Cost of asking: calls, and price and seconds if those of a call are known.
 
     Args:
         plan: which pairs, and on what terms.
@@ -222,7 +222,7 @@ def _sampled_pairs(material: Material, seed: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass
 class Ledger:
-    """What a judge answered: in the store by content, and in the set that is extended.
+    """Answers of a judge: in the store by content, and in the set that is extended.
 
     Attributes:
         material: that questions are about.
@@ -250,7 +250,7 @@ class Ledger:
         return cls(material, judge.known_by, Records(store.root / FOLDER), given)
 
     def knows(self, question: Question) -> bool:
-        """Whether it was answered; its answer is among `answers` then."""
+        """True if it has an answer, which is then among `answers`."""
         if question in self.answers:
             return True
         if question in self.given:
@@ -263,7 +263,7 @@ class Ledger:
         return True
 
     def note(self, question: Question, answer: Any) -> None:
-        """File an answer, before anything else is asked."""
+        """Store an answer before the next call."""
         value = preference_of(answer)
         entry = {"preference": value} if value is not None else {"malformed": _text(answer)}
         self.records.put(self._digest(question), {"answer": entry}, {})

@@ -122,7 +122,7 @@ def _answered(stored: Preferences | None, material: Material, judge: str) -> dic
 
 
 def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
-    """What judges are shown of test lists: ids, features and the texts that are known.
+    """Material of test lists for judges: ids, features and texts.
 
     Args:
         lists: of the documents.
@@ -144,12 +144,12 @@ def ask(
 
     Args:
         target: where answers go.
-        judge: who is asked.
-        material: what is shown.
+        judge: of the calls.
+        material: of the questions.
         plan: which pairs, and on what terms.
 
     Raises:
-        DataError: the judge does not answer, or documents cannot be told apart.
+        DataError: the judge does not answer, or documents share an id.
     """
     if double := judge_questions.twice_named(material):
         raise DataError(target.data, double, "Give each document of a query its own id.")
@@ -185,7 +185,7 @@ def ask(
 
 
 def _answered_in_words(ledger: Ledger) -> str:
-    """How many questions were answered, with a malformed answer where there is one."""
+    """Number of answered questions, with a malformed answer if there is one."""
     count = counted(len(ledger.answers), "question")
     example = next(iter(ledger.malformed.values()), "")
     return f"{count} (malformed: {quoted(example)})" if example else count

@@ -1,7 +1,7 @@
-"""Judges that are asked: a function, or an endpoint of HTTP, and what counts as their answer.
+"""Live judges: functions or HTTP endpoints, and the rules for their answers.
 
-A judge is shown a query and two documents, `a` first, and says how strongly it prefers `a`: a
-number in [0, 1], or "a", "b" or "tie". Anything else is a malformed answer, which is kept as such.
+A judge gets a query and two documents, `a` first, and returns its preference for `a`: a number in
+[0, 1], or "a", "b" or "tie". Any other answer is malformed, and stored as such.
 """
 
 import json
@@ -28,7 +28,7 @@ WORDS: Mapping[str, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}
 LONGEST = 1 << 20
 """Bytes of an endpoint's answer that are read."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses of HTTP that may pass: the question is asked again."""
+"""Temporary HTTP statuses: the call is repeated."""
 OFFERED = "SHUFFLEPROOF_JUDGES"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SECRET = re.compile(r"key|token|secret|passw|signature|^sig$|^auth", re.IGNORECASE)
@@ -43,12 +43,12 @@ class FailedCallError(Exception):
 
 @dataclass(frozen=True)
 class LiveJudge:
-    """Who answers.
+    """A judge.
 
     Attributes:
-        name: that its answers are noted under.
-        known_by: what it is: a digest of the function's code, or the address.
-        call: what is shown → its answer, as it came.
+        name: of the judge in the stored answers.
+        known_by: a digest of the function's code, or the address.
+        call: material → raw answer.
     """
 
     name: str
@@ -74,7 +74,7 @@ class LiveJudge:
 
 
 def preference_of(answer: Any) -> float | None:
-    """How strongly `a` is preferred; None: the answer is malformed.
+    """Preference for `a`; None: the answer is malformed.
 
     >>> answers = ({"preference": "b"}, 0.75, "tie", 7, "A is better", True)
     >>> [preference_of(answer) for answer in answers]
@@ -92,7 +92,7 @@ def preference_of(answer: Any) -> float | None:
 def judges_for_pages() -> tuple[str, ...]:
     """The judges that pages may ask: those that `SHUFFLEPROOF_JUDGES` names, separated by commas.
 
-    Whoever starts the dashboard says so; a visitor cannot make this machine call an address.
+    The owner of the dashboard names them; a visitor cannot make this machine call an address.
     """
     return tuple(parts_of(os.environ.get(OFFERED, "")))
 
@@ -134,7 +134,7 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
     def call(shown: JudgeInput) -> Any:
         try:
             return function(shown["query"], shown["a"], shown["b"])
-        except Exception as error:  # whatever somebody's function does
+        except Exception as error:  # whatever a user's function does
             raise FailedCallError(failure(error)) from error
 
     return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest, call)

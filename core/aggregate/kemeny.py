@@ -20,7 +20,7 @@ from shuffleproof.core.seeds import generator
 SUBSETS = 20
 
 PACKINGS = 10
-"""Orders in which cycles are taken; the best counts."""
+"""Orders of removing cycles; the best bound counts."""
 
 NEAR = 1e-6
 
@@ -138,7 +138,7 @@ def _by_subsets(costs: np.ndarray) -> np.ndarray:  # noqa: C901 (one loop that N
 @compiled()
 @no_type_check
 def _cycle_packing(wins: np.ndarray) -> float:
-    """What 3-cycles cost that share no part of a margin: each pays its least margin."""
+    """Cost of 3-cycles that share no part of a margin: each costs its least margin."""
     remaining, total = wins.copy(), 0.0
     items = len(remaining)
     for i in range(items):

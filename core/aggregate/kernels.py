@@ -100,7 +100,7 @@ def note(read: np.ndarray, pairs: np.ndarray, item: int, other: int) -> None:
 @compiled()
 @no_type_check
 def goes_before(weights: np.ndarray, item: int, other: int) -> bool:
-    """Whether an item goes before another; a tie is settled by the row."""
+    """True if an item goes before another; the row decides ties."""
     weight, reverse = weights[item, other], weights[other, item]
     if weight > reverse:
         return True
@@ -117,7 +117,7 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 ) -> np.ndarray:  # fmt: skip
     """Quicksort whose pivot is the first of its segment in the order given, down to rank `top`.
 
-    Of an order drawn at random that is a pivot drawn anew in each segment.
+    In a random order this is a fresh random pivot in each segment.
     """
     items = len(start)
     order, behind = start.copy(), np.empty(items, np.int64)

@@ -1,8 +1,8 @@
 """Pairs that are paid for one by one: what an aggregator knows, and what it wants to know next.
 
-An aggregator is a function of what it knows. Where that is not enough it names the pairs it wants;
-they are asked, all at once, and it begins anew. So it cannot read a pair that was not paid for,
-answers that were kept are never asked again, and a budget ends the asking, not the order.
+An aggregator is a function of the known pairs. If they are not enough, it names the pairs it wants;
+these are asked together, and it starts again. So it cannot read an unpaid pair, stored answers are
+never asked again, and a budget ends the asking, not the order.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class PaidPairs:
 
     @classmethod
     def nothing(cls, items: int, *, weigh: bool = False) -> "PaidPairs":
-        """So many items, of which no pair is paid for yet."""
+        """Items without any paid pair."""
         return cls(
             np.full((items, items), np.nan),
             np.eye(items, dtype=bool),
@@ -63,7 +63,7 @@ class PaidPairs:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the compiled kernels take, in their order."""
+        """Arguments of the compiled kernels, in their order."""
         return self.weights, self.paid, self.read, self.pairs
 
     @property
@@ -87,7 +87,7 @@ class PaidPairs:
 
 @lru_cache(maxsize=4)
 def _all_pairs(items: int) -> Bool[np.ndarray, "items items"]:
-    """All pairs of so many items; shared, since a pair that is paid for stays so."""
+    """All pairs of a number of items; shared, since paid pairs stay paid."""
     return np.ones((items, items), bool)
 
 
@@ -97,7 +97,7 @@ class Oracle:
 
     Attributes:
         pairs: what is stored.
-        calls: pairs that were asked so far; asking a pair again costs again.
+        calls: number of asked pairs; asking a pair again costs again.
     """
 
     pairs: Pairs

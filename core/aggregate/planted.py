@@ -1,4 +1,4 @@
-"""The preferences that ship with the program: generated, so that nobody's rights are touched.
+"""Generated preferences that ship with the program, free of third-party rights.
 
 Items of every query have a true usefulness, which gives their grades. Three judges compare every
 two items in both orders; they err more where the two are close, and prefer the item shown first a
@@ -62,7 +62,7 @@ def planted_preferences() -> Preferences:
 
 
 def _win_chances(useful: np.ndarray) -> np.ndarray:
-    """How likely the row's item is preferred to the column's."""
+    """Probability that the row's item is preferred to the column's."""
     return 1.0 / (1.0 + np.exp(-STEEP * (useful[:, None] - useful[None, :])))
 
 

@@ -1,8 +1,8 @@
-"""Preferences between the items of a query: who was asked what, and what was answered.
+"""Preferences between the items of a query, from judgments of pairs.
 
-A judgment says how strongly `a` is preferred to `b`: 1 wholly, ½ a tie, 0 the reverse. A pair that
-nobody judged is missing, which is not a tie. Where it is known which of the two was shown first,
-f(a, b) and f(b, a) are two answers and are kept apart; else one answer tells both.
+A judgment is the preference of `a` over `b`: 1 for `a`, ½ for a tie, 0 for `b`. An unjudged pair is
+missing, which is not a tie. If the order of the two is known, f(a, b) and f(b, a) are two answers;
+else one answer gives both.
 """
 
 import json
@@ -33,7 +33,7 @@ class Pairs:
     """The preferences among the items of one query, as a matrix.
 
     Attributes:
-        values: f(i, j), the preference of i over j in [0, 1]; NaN where nobody was asked. The
+        values: f(i, j), the preference of i over j in [0, 1]; NaN without a judgment. The
             diagonal is NaN.
         votes: how many answers f(i, j) is the mean of.
         weigh: whether a pair counts by its votes (sets of rankings) or once (judged pairs).
@@ -45,12 +45,12 @@ class Pairs:
 
     @property
     def items(self) -> int:
-        """How many there are."""
+        """Number of items."""
         return len(self.values)
 
     @cached_property
     def weights(self) -> Float64[np.ndarray, "items items"]:
-        """What an order gains that puts i above j: f(i, j), times its votes' share of the most."""
+        """Gain of an order with i above j: f(i, j), times its votes' share of the most."""
         if not self.weigh or not self.votes.max():
             return self.values
         return self.values * (self.votes / self.votes.max())
@@ -73,7 +73,7 @@ class Pairs:
 
     @cached_property
     def count(self) -> int:
-        """How many pairs of items have a preference."""
+        """Number of pairs with a preference."""
         return int(np.isfinite(self.values).sum()) // 2
 
 
@@ -124,12 +124,12 @@ class Preferences:
 
     @property
     def queries(self) -> int:
-        """How many there are."""
+        """Number of items."""
         return len(self.query_ids)
 
     @property
     def documents(self) -> int:
-        """How many items there are over all queries."""
+        """Number of items over all queries."""
         return sum(map(len, self.items))
 
     def rows(self, query: int) -> slice:
@@ -186,7 +186,7 @@ def of_table(
     Args:
         table: query, a, b, value, votes, judge and first of each, by name; no judge is "".
         items: of each query.
-        grades: of items, by query; empty: nobody judged any.
+        grades: of items, by query; empty: no grades.
         judges: those that come first.
         notes: what a person should know.
     """
@@ -217,7 +217,7 @@ def of_table(
 def labels_of(
     items: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, float]]
 ) -> tuple[Float64[np.ndarray, " items"], ...]:
-    """The grade of every item, by query; empty where nobody judged any."""
+    """Grades of every item, by query; empty without any."""
     if not grades:
         return ()
     return tuple(
@@ -227,7 +227,7 @@ def labels_of(
 
 
 def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
-    """How often the row's item stands above the column's, over the rankers that rank both.
+    """Share of rankers with the row's item above the column's, over those that rank both.
 
     >>> pairs_of_rankings(np.array([[3, 2], [1, np.nan], [1, 1]], np.float32)).values[0, 1]
     np.float64(0.75)

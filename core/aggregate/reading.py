@@ -104,12 +104,12 @@ ONE_QUERY = "all"
 LOG = re.compile(r"--- (\S+) (\S+) (\S+)\s*$")
 RESPONSE = "Response:"
 LONGEST = 500
-"""Letters of a line that are kept for an error."""
+"""Letters of a line in an error message."""
 
 
 @dataclass(frozen=True)
 class PreferenceFormat:
-    """How files become preferences.
+    """Options for reading preferences from files.
 
     Attributes:
         format: one of FORMATS; empty: by the files' ends.
@@ -368,7 +368,7 @@ def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
 def answers(
     path: Path, reading: PreferenceFormat
 ) -> Generator[tuple[int, str, Answer | str], None, None]:
-    """Line number, line and what it answers, or what is wrong with it."""
+    """Line number, line, and its judgments or its fault."""
     is_table = _is_table(path)
     if not is_table and LOG.match(_first_line(path)):
         yield from _log_answers(path)
@@ -468,7 +468,7 @@ def _answer(  # noqa: PLR0913 (a line and where it stands)
     *,
     stated: bool,
 ) -> Answer | str:
-    """What a line says, or what is wrong with its preference."""
+    """Judgments of a line, or the fault of its preference."""
     query, a, b = (cell.get(name, "") for name in ("query", "a", "b"))
     if not (query and a and b):
         raise LetorError(path, at, line, "an empty query, a or b", FORM)

@@ -1,7 +1,7 @@
-"""Aggregators by name: how preferences that may contradict each other become one order.
+"""Aggregators by name: from preferences that may contradict each other to one order.
 
-Each says what it costs, whence it is, what is proven of it, what it does with ties, whether it
-draws, and whether it answers alike however the items are numbered (up to ties).
+Each entry states its cost, source, proven bounds, treatment of ties, randomness, and whether the
+order depends on the numbering of the items (up to ties).
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -33,7 +33,7 @@ Rankings = Float32[np.ndarray, "rankers items"]
 
 @dataclass(frozen=True)
 class Task:
-    """What an aggregator orders.
+    """Input of an aggregator.
 
     Attributes:
         known: what was paid for.
@@ -56,7 +56,7 @@ class Task:
 
 @lru_cache(maxsize=4096)
 def _random_order(seed: int, run: int, items: int) -> Order:
-    """So many items in an order drawn for a run."""
+    """Items in a random order of a run."""
     return generator(seed, "aggregate", run).permutation(items)
 
 
@@ -65,8 +65,8 @@ class Aggregator:
     """A way from the preferences of a query to an order.
 
     Attributes:
-        name: as it is written.
-        title: as people call it.
+        name: in commands.
+        title: for people.
         summary: what it does, in a sentence.
         complexity: time for n items.
         source: where it is from.
@@ -98,8 +98,8 @@ class Terms:
     """On what terms an order is made.
 
     Attributes:
-        calls: pairs that may be asked; None: as many as are wanted.
-        seed: of what is drawn: pivots, and which pairs a budget buys.
+        calls: largest number of asked pairs; None: no limit.
+        seed: of random pivots, and of the pairs that a budget buys.
         top: ranks that are wanted; None: all.
         runs: orders that are drawn by who draws several.
     """
@@ -119,7 +119,7 @@ class Terms:
             raise ParameterError("runs", self.runs, "a whole number from 1 on")
 
     def task(self, known: PaidPairs, rankings: Rankings | None) -> Task:
-        """What is to be ordered, on these terms."""
+        """Input of the aggregator on these terms."""
         top = known.items if self.top is None else min(self.top, known.items)
         return Task(known, self.seed, top, rankings, self.runs)
 
@@ -130,9 +130,9 @@ class Aggregation:
 
     Attributes:
         order: items, the best first.
-        calls: pairs that were asked.
-        unanswered: pairs that it wanted and that nobody could answer.
-        complete: whether it could ask all that it wanted.
+        calls: number of asked pairs.
+        unanswered: wanted pairs without an answer.
+        complete: all wanted pairs could be asked.
     """
 
     order: Order
@@ -181,8 +181,7 @@ def order_by_asking(
 
     Args:
         name: of the aggregator.
-        known: what was paid for before, which is asked no more and costs nothing; what is paid
-            for is put into it.
+        known: pairs that were paid before and cost nothing; newly paid pairs are added.
         terms: budget, seed and depth.
         rankings: those that the preferences are of, where they are.
     """
@@ -224,10 +223,10 @@ def order_by_judge(
 
 @dataclass(frozen=True)
 class SpentBudget:
-    """What was asked, and ordered, with a budget of calls.
+    """Asked pairs and the order, with a budget of calls.
 
     Attributes:
-        made: the order, and how many pairs were asked for it.
+        made: the order, with the number of asked pairs.
         asked: those pairs, in the order of asking.
         following: the pairs that the aggregator would ask next, at once.
     """

@@ -7,7 +7,7 @@ from shuffleproof.core.aggregate import kernels
 from shuffleproof.core.errors import DataError
 
 DAMPING = 0.05
-"""MC4's chance to start anew anywhere: the chain then has one stationary distribution."""
+"""MC4's restart probability: the chain then has one stationary distribution."""
 
 SWEEPS = 10_000
 DIGITS = 9
@@ -40,7 +40,7 @@ def borda(weights: Weights) -> Scores:
 
 
 def beats(weights: Weights) -> Bool[np.ndarray, "items items"]:
-    """Whether the majority is for the row's item over the column's."""
+    """True if the majority prefers the row's item to the column's."""
     return kernels.margins(weights) > 0
 
 

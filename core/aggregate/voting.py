@@ -70,7 +70,7 @@ def kemeny(
 
 
 def margins(votes: Float32[np.ndarray, "voters docs"]) -> Float64[np.ndarray, "docs docs"]:
-    """How many voters put the row's document above the column's, less those who do the reverse.
+    """Voters with the row's document above the column's, minus those with the reverse.
 
     >>> margins(np.array([[1, 0], [1, 1], [0, 2]], np.float32)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]

@@ -1,4 +1,4 @@
-"""What to do about what the doctor found: findings of one kind together, the worst first."""
+"""Remedies for the doctor's findings, grouped by kind, the worst first."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

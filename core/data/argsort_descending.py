@@ -18,8 +18,8 @@ def falling_order(
 
     Args:
         offsets: bounds of the segments.
-        scores: what is sorted by; NaN comes last.
-        ties: equal scores stand in rising order of these; without them, as they stood.
+        scores: sort key; NaN comes last.
+        ties: second key, rising; without it, equal scores keep their order.
 
     >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 3.0, 0.0, 9.0])).tolist()
     [1, 2, 0, 4, 3]

@@ -244,7 +244,7 @@ def training_plan(
     Args:
         lengths: candidates of each list.
         chosen: the epoch's lists; one that occurs twice is seen twice.
-        limits: at most so many lists, and so many padded documents, a batch.
+        limits: largest numbers of lists and of padded documents per batch.
         generator: decides the shuffle.
     """
     chosen = chosen[lengths[chosen] > 0]

@@ -1,4 +1,4 @@
-"""What is known of the public LETOR collections, to check an upload against."""
+"""Sizes of the public LETOR collections, to check an upload against."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 
 class Size(NamedTuple):
-    """How many queries and documents a data set or a part of it has."""
+    """Numbers of queries and documents of a data set or a part."""
 
     queries: int
     documents: int

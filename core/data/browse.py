@@ -70,13 +70,13 @@ def matching_documents(
     label: int | float | None = None,
     most: int = MOST_FOUND,
 ) -> Int64[np.ndarray, " some"]:
-    """Rows of the documents whose id contains a text and that have a label, at most so many.
+    """Rows of documents whose id contains a text and that have a label, at most `most`.
 
     Args:
         dataset: where to look.
         text: part of a document id, upper and lower case alike; empty: any.
         label: the label; None: any.
-        most: stop after so many.
+        most: largest number of rows.
     """
     rows: Int64[np.ndarray, " some"]
     if text.strip():
@@ -106,7 +106,7 @@ def rows_of(dataset: RankingDataset, query: int) -> Int64[np.ndarray, " list"]:
 
 
 def _rows_containing(column: TextColumn, text: str, limit: int) -> Int64[np.ndarray, " some"]:
-    """Rows whose string contains a text; the bytes of all rows are searched in one go."""
+    """Rows whose string contains a text; searches the bytes of all rows at once."""
     filled = np.flatnonzero(column.ends > column.starts)
     order = filled[np.argsort(column.starts[filled], kind="stable")]
     starts = column.starts[order].astype(np.int64)

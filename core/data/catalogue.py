@@ -37,7 +37,7 @@ CHECKED_FROM = 1 << 26
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How files become a data set.
+    """Options for reading a data set from files.
 
     Attributes:
         missing: what NULL and NaN cells become: error, zero, mean, largest or missing.
@@ -69,9 +69,9 @@ def ingest(
     Args:
         place: a file to split, a folder of parts or folds (see `layout`), a zip archive of such
             a folder, or named files.
-        name: what to call it; None: nothing, it is found by its key.
-        store: where it is kept.
-        reading: how the files are read.
+        name: of the data set; None: none, it has only its key.
+        store: destination.
+        reading: options.
         fold: only this one of several, from 1 on; it gets the bare name.
 
     Raises:
@@ -163,7 +163,7 @@ def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
         try:
             unpack_archive(path, folder)
             yield folder
-        except DataError as error:  # where the files lie for now is nobody's business
+        except DataError as error:  # messages do not show temporary folders
             count = f"{len(archive_members(path))} files in the archive, "
             finding = count + error.finding if error.place == str(folder) else error.finding
             place = error.place.replace(str(folder), str(path))
@@ -209,9 +209,9 @@ def _store_fold(
 
     Args:
         parts: the files.
-        store: where it is kept.
-        reading: how they are read.
-        again: whether to read files anew that an earlier version stored.
+        store: destination.
+        reading: options.
+        again: read files again that an earlier version stored.
     """
     if isinstance(parts, Path) and not parts.exists():
         raise no_file(parts)
@@ -256,7 +256,7 @@ def _store_fold(
 
 
 def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
-    """What is noted beside a stored fold: its name, its sizes, what had to be done to get it."""
+    """Facts of a stored fold: its name, its sizes, notes on reading it."""
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""Frames as CSV text, for whoever opens it with a spreadsheet."""
+"""Frames as CSV text that is safe in spreadsheets."""
 
 from csv import QUOTE_MINIMAL, QUOTE_NONNUMERIC
 from typing import Any, Literal

@@ -159,7 +159,7 @@ class RankingDataset:
     def arranged(
         self, queries: Int64[np.ndarray, " chosen"], rows: Int64[np.ndarray, " rows"]
     ) -> "RankingDataset":
-        """The data set of these queries whose documents stand in these rows.
+        """Data set of these queries, with documents in these rows.
 
         Args:
             queries: in the order wanted.

@@ -1,4 +1,4 @@
-"""What documents and queries are called on pages: side files of titles, addresses and texts.
+"""Display texts of documents and queries: side files of titles, addresses and texts.
 
 They belong to a data set by its fingerprint and to no key: no ranker reads them and no study
 changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, Parquet or Arrow.
@@ -30,11 +30,11 @@ MOST_TOLD = 5
 
 @dataclass(frozen=True)
 class Shape:
-    """What a side file of one kind holds.
+    """Content of a side file of one kind.
 
     Attributes:
-        of: what its rows are about, in the singular.
-        columns: the id, then what is said of it.
+        of: subject of its rows, in the singular.
+        columns: the id, then its texts.
         needed: the columns without which there is nothing to show; one of them at least.
         others: other names of columns that mean one of these.
     """
@@ -46,7 +46,7 @@ class Shape:
 
     @property
     def remedy(self) -> str:
-        """What such a file looks like."""
+        """Example of such a file."""
         name, *further = self.columns
         return (
             f"The first line names the columns: {name}, and {', '.join(further)} as far as known."
@@ -82,7 +82,7 @@ class SideFile:
 
 @dataclass(frozen=True, eq=False)
 class DisplayTexts:
-    """What the documents and queries of a data set are called.
+    """Display texts of the documents and queries of a data set.
 
     Attributes:
         documents: title, url and snippet by document id; urls are of http or https, or empty.
@@ -116,7 +116,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
 def attach(
     data: Artefact, store: Store, files: Sequence[SideFile]
 ) -> tuple[Artefact, tuple[str, ...]]:
-    """Keep side files beside a data set; what it had of the other kind stays.
+    """Store side files with a data set; texts of the other kind do not change.
 
     Args:
         data: a stored data set.
@@ -124,7 +124,7 @@ def attach(
         files: of documents, of queries, or both.
 
     Returns:
-        What is kept, and what did not fit, in sentences.
+        Stored texts, and notes on rows that did not fit.
 
     Raises:
         DataError: the documents have no ids, or a file knows none of the ids.
@@ -168,13 +168,13 @@ def attach(
 
 
 def find(fingerprint: str, store: Store) -> DisplayTexts | None:
-    """What is kept beside the data set of a fingerprint; None: nothing."""
+    """Side texts of the data set of a fingerprint; None: nothing."""
     artefact = _artefact(fingerprint, store)
     return None if artefact is None else _open_texts(artefact)
 
 
 def forget(fingerprint: str, store: Store) -> None:
-    """Remove what is kept beside the data set of a fingerprint, if anything."""
+    """Remove the side texts of the data set of a fingerprint, if any."""
     for artefact in _all_of(fingerprint, store):
         store.remove(artefact.key)
 
@@ -227,7 +227,7 @@ def _empty_frame(shape: Shape) -> pd.DataFrame:
 
 
 def _table(path: Path, shape: Shape) -> pd.DataFrame:
-    """The columns that are asked for, as texts, with the numbers of the rows that are not empty."""
+    """Requested columns as texts, with the numbers of the nonempty rows."""
     names = _names(path, tables.names_of(path, str(path)), shape)
     columns = tables.read_table(path, str(path), [*names], [*names], MOST_BYTES)
     frame = pd.DataFrame(
@@ -272,7 +272,7 @@ def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
 
 
 def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
-    """What a file says of the ids that a data set has, and what does not fit."""
+    """Texts of the ids that a data set has, and notes on the others."""
     identifier, rows = side.shape.columns[0], side.rows
     of, name = side.shape.of, side.path.name
     if not ids:
@@ -313,7 +313,7 @@ def _first(rows: pd.DataFrame) -> str:
 
 
 def is_web(url: str) -> bool:
-    """Whether an address is one of http or https, and has a host.
+    """True if an address is one of http or https, and has a host.
 
     >>> is_web("https://example.org/a"), is_web("javascript:alert(1)"), is_web("//a")
     (True, False, False)

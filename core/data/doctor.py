@@ -1,4 +1,4 @@
-"""What an upload hides: findings in plain words, each with its numbers and what it touches."""
+"""The doctor of data sets: findings in plain words, with numbers and places."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ LARGEST = float(np.finfo(np.float32).max)
 HUGE = 1e5
 SQUARED = float(np.sqrt(LARGEST))  # beyond it the square is no float32: no mean and deviation holds
 LEAK, STRONG_LEAK = 0.02, 0.1  # distance of the share of well-ordered pairs from one half
-LEAST_QUERIES = 10  # with documents of unlike labels, before anything is said of leaks
+LEAST_QUERIES = 10  # with documents of unlike labels, for a finding about leaks
 FEW_FEATURES = 0.1  # share of a part's features that another part may lack, and no problem
 GLANCE = 10_000  # rows that tell of most columns that they hold no identifiers
 EXPOSURE = re.compile(
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """What `where` names beside the part, unless the message names it."""
+        """Place named by `where` besides the part, unless the message names it."""
         place = self.where.removeprefix(self.part).strip()
         return "" if place.lower() in self.message.lower() else place
 
@@ -137,7 +137,7 @@ def _shared(train: Vectors, part: Vectors, name: str) -> Iterator[Finding]:
 
 
 def _only_numbered(train: Vectors, part: Vectors) -> bool:
-    """Whether ids count the queries of a part from 1, and none shares a document with train's."""
+    """True if ids count a part's queries from 1, and none shares a document with train's."""
     dataset = part[0]
     if dataset.query_ids != tuple(str(number + 1) for number in range(dataset.queries)):
         return False
@@ -295,7 +295,7 @@ UNTOLD = "a leak of relevance by the file's order is inconclusive"
 
 
 def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
-    """What the share of well-ordered pairs and its interval say of the file's order."""
+    """Finding about the file's order from the share of well-ordered pairs and its interval."""
     distance, least = abs(mean - 0.5), max(low - 0.5, 0.5 - high)
     if distance > STRONG_LEAK and least > LEAK:
         return (
@@ -368,7 +368,7 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
 
 
 def _documents(dataset: RankingDataset) -> Iterator[Finding]:
-    """Documents that stand in a query several times, and queries that stand in their own list."""
+    """Documents that occur several times in a query, and queries in their own list."""
     if dataset.doc_ids is None:
         return
     several, own, most = [], [], 1

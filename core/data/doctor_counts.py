@@ -1,4 +1,4 @@
-"""What the doctor counts, in compiled passes over the matrix."""
+"""Counts of the doctor, in compiled passes over the matrix."""
 
 from typing import no_type_check
 

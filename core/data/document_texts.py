@@ -1,4 +1,4 @@
-"""What documents say: a side file of texts by document id, kept with a data set for functions.
+"""Texts of documents: a side file by document id, stored with a data set for functions.
 
 A table with the columns `document` and `text`: CSV, tabs, JSON lines, Parquet or Arrow.
 """

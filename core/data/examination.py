@@ -1,4 +1,4 @@
-"""What is known of a stored data set: facts, the doctor's findings, and every distribution.
+"""Examination of a stored data set: facts, the doctor's findings, and distributions.
 
 Made once, after ingestion, and kept in the store under the fingerprint of what was examined, so
 that a page shows it without reading the matrix. Plain JSON values throughout.
@@ -57,7 +57,7 @@ class FeatureFacts:
 
 @dataclass(frozen=True)
 class PartFacts:
-    """What one part holds.
+    """Facts of one part.
 
     Attributes:
         queries: how many.
@@ -65,7 +65,7 @@ class PartFacts:
         labels: documents by label, as (label, documents).
         lengths: queries by list length, as (documents, queries).
         relevant: queries with a relevant document.
-        looked_at: rows that means, quantiles and bins are taken from, evenly spaced.
+        looked_at: number of evenly spaced rows for means, quantiles and bins.
         features: one entry a feature.
     """
 
@@ -102,7 +102,7 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
 
     Args:
         data: an artefact of kind `data`.
-        store: where the examination is kept.
+        store: of the examination.
     """
     key = key_for(data.facts["fingerprint"])
     earlier = find(data.facts["fingerprint"], store)
@@ -197,7 +197,7 @@ def _marks(low: float, high: float, varying: int) -> tuple[str, ...]:
 
 
 def key_for(fingerprint: str) -> ArtefactKey:
-    """Where the examination of the fold of this fingerprint is filed."""
+    """Key of the examination of the fold of this fingerprint."""
     return key_of(KIND, {"version": VERSION}, (fingerprint,))
 
 

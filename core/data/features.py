@@ -28,7 +28,7 @@ NORMALISATIONS: dict[str, str] = {
 
 QUANTILES = 256
 FITTED_ROWS = 1 << 18
-"""Quantiles are taken over at most about this many evenly spaced rows (and the true extremes)."""
+"""Number of evenly spaced rows for quantiles, at most (plus the true extremes)."""
 
 BLOCK_ROWS = 1 << 13
 WIDEST = 1e6
@@ -108,7 +108,7 @@ class Normalisation:
         return np.clip((values - origin) / unit, low, high)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What was fitted, for safetensors; the kind goes into the JSON beside it."""
+        """Fitted arrays for safetensors; the kind is in the JSON file."""
         return {"normalisation": self.table}
 
     @classmethod
@@ -238,7 +238,7 @@ def _quantiles(
 def _shares(
     block: Float64[np.ndarray, "docs features"], table: Float64[np.ndarray, "quantiles features"]
 ) -> Float64[np.ndarray, "docs features"]:
-    """Where each value stands among the quantiles; a run of equal ones counts as its middle."""
+    """Position of each value among the quantiles; the middle of a run of equal ones."""
     result = np.zeros(block.shape)
     for column in range(block.shape[1]):
         knots, runs = np.unique(table[:, column], return_counts=True)

@@ -8,9 +8,9 @@ from shuffleproof.core.store.artefacts import Store
 
 
 def folds_of(data: str, store: Store) -> list[str]:
-    """What to open, one text a fold, in the folds' order.
+    """Names to open, one per fold, in the folds' order.
 
-    A stored name that stands for itself is its own single fold; `name` alone means all of
+    A stored name is its own single fold; `name` alone means all of
     `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
 
     Args:

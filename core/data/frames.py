@@ -165,7 +165,7 @@ class FrameRows:
 
     @property
     def has_names(self) -> bool:
-        """Whether the columns are called by more than their ids."""
+        """True if the columns have names besides their ids."""
         return self.columns != names_of_ids(self.feature_ids)
 
 
@@ -340,7 +340,7 @@ def _numbers(
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a cell of a column of objects holds a number that float64 can hold, or nothing."""
+    """True if a cell of a column of objects holds a float64 number, or nothing."""
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= sys.float_info.max
     return value is None or value is pd.NA or isinstance(value, float | np.number)

@@ -1,4 +1,4 @@
-"""Which files of a folder are which parts, told by their names alone.
+"""Parts of a folder's files, by their names.
 
 A folder holds one file for each part (`train.txt`, `vali.txt.gz`, `set1.test.txt`, …), or one in
 shards (`train-00000-of-00002.parquet`, …), folders `Fold1` … `FoldK` that do, or LETOR's five parts
@@ -116,7 +116,7 @@ def part_of(name: str) -> str | None:
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """What lies in a folder but for what systems leave there: `.DS_Store`, Spark's `_SUCCESS`."""
+    """Files of a folder without those of systems: `.DS_Store`, Spark's `_SUCCESS`."""
     return sorted(inner for inner in folder.iterdir() if not inner.name.startswith((".", "_")))
 
 
@@ -133,7 +133,7 @@ def _words(path: Path) -> set[str]:
 
 
 def _are_shards(paths: Sequence[Path]) -> bool:
-    """Whether files, sorted by name, are those of one in shards."""
+    """True if files, sorted by name, are the shards of one."""
     shards = [shard for path in paths if (shard := _SHARD.fullmatch(path.name))]
     if not shards or len(shards) < len(paths) or len({each.group(1, 3, 4) for each in shards}) > 1:
         return False

@@ -30,7 +30,7 @@ Columns = Mapping[str, str] | None
 
 @dataclass(frozen=True)
 class LoadedFold:
-    """A fold, what it is called, and what had to be done to get it, in sentences."""
+    """A fold, its name, and notes on reading it."""
 
     name: str
     fold: Fold
@@ -180,4 +180,4 @@ def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0  # what it is instead, reading it tells
+    return path.stat().st_size if path.is_file() else 0  # reading it reports other kinds of files

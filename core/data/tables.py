@@ -61,7 +61,7 @@ Column = np.ndarray | list[Any]
 
 
 class Batch(NamedTuple):
-    """Some rows of a table.
+    """A batch of rows of a table.
 
     Attributes:
         columns: by name an array of numbers (int64, bool, or float64 with NaN where one is
@@ -226,7 +226,7 @@ def _plain(value: Any) -> Any:
 
 
 class Reading(NamedTuple):
-    """What is read of a table: columns (None: all), those that stay texts, rows of a batch."""
+    """Selection of a table: columns (None: all), those that stay texts, rows of a batch."""
 
     columns: Sequence[str] | None
     texts: Collection[str]
@@ -241,7 +241,7 @@ class Reading(NamedTuple):
         ]
 
     def batch_rows(self, width: int) -> int:
-        """The rows of a batch of so many columns."""
+        """Number of rows of a batch of `width` columns."""
         return max(1, min(self.rows, CELLS // max(width, 1)))
 
 

@@ -61,7 +61,7 @@ class Run:
 
     @property
     def lines(self) -> int:
-        """How many documents were retrieved over all topics."""
+        """Number of documents retrieved over all topics."""
         return sum(len(scores) for scores in self.scores.values())
 
 
@@ -91,7 +91,7 @@ def read_run(path: Path) -> Run:
             score, run = f"-{rank}", ""
         else:
             topic, _, document, rank, score, run = file.columns(text, 6)
-            # one column more, and the score stands where the tag is expected
+            # one column more, with the score in the place of the tag
             shifted = len(words := run.split()) > 1 and NUMBER.fullmatch(words[0])
             if shifted or not NUMBER.fullmatch(rank):
                 finding = f"{quoted(rank)} in the rank's place, {quoted(score)} in the score's"
@@ -328,7 +328,7 @@ class _File:
             raise DataError(self.name, "no lines", f"A line reads: {self.form}.")
 
     def columns(self, text: str, count: int) -> list[str]:
-        """So many columns of a line; the last one takes what is left.
+        """A number of columns of a line; the last one takes the rest.
 
         Raises:
             LetorError: there are fewer.

@@ -51,7 +51,7 @@ class Arrays(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What lines may hold."""
+    """Limits of lines."""
 
     highest_id: int
     line_bytes: int

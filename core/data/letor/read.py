@@ -74,7 +74,7 @@ class ParsedLetor:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know, in sentences."""
+        """Notes for the user, in sentences."""
         notes = []
         if self.gathered:
             examples = ", ".join(self.gathered[:5])
@@ -174,7 +174,7 @@ class LetorTable:
         A query id met in a file before is the same query.
 
         Args:
-            path: of LETOR text, plain or compressed (.gz .bz2 .xz .zip, told by content), or of a
+            path: of LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or of a
                 table.
             groups: LightGBM's group file: the number of rows of each query, one a line; the rows
                 then carry no `qid`, and queries are named 1, 2, ….
@@ -314,8 +314,8 @@ class LetorTable:
         """The data set in parts by query, which are views of one matrix; ends the table.
 
         Args:
-            split: which queries each part has; what had to be done is told with the first.
-            fillers: what the missing cells of each column become; by default as the present cells
+            split: queries of each part; notes come with the first part.
+            fillers: values of the missing cells of each column; by default as the present cells
                 of the first part have it, then to be read from `fillers`.
         """
         self._append_waiting()

@@ -26,7 +26,7 @@ HEADS = {
 SEQUENTIAL = (STREAM, JSON, CSV)
 """Kinds that are read from front to back, so that no copy is made of a packed file of them."""
 
-HEAD = 4096  # bytes at the start of a file that say what it is
+HEAD = 4096  # bytes at the start of a file that show its format
 
 START = 1 << 16
 """Bytes of text that a look at a file's start takes, or one line where that is longer."""
@@ -55,7 +55,7 @@ Source: TypeAlias = Path | BinaryFile
 
 @dataclass(frozen=True)
 class Limits:
-    """What a file may ask for before it is refused.
+    """Limits of a file.
 
     Attributes:
         line_bytes: of one line.
@@ -267,7 +267,7 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 
 @contextmanager
 def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterator[DecodedFile]:
-    """The decompressed stream of a file, told by its first bytes and not by its name.
+    """Decompressed stream of a file, by its first bytes and not by its name.
 
     Args:
         source: the file.

@@ -117,7 +117,7 @@ def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
 
 
 def comment_of(text: bytes, document: bytes, place: str) -> bytes:
-    """A comment that names a document: as it is where it does, else with the id in front.
+    """Comment that names a document: unchanged if it does, else with the id in front.
 
     Args:
         text: the comment; empty: there is none.
