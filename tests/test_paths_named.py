@@ -16,7 +16,6 @@ NOT_THERE = {
     ".github/workflows/ranker.yml": "in the project of who holds a ranker to its card",
     "app/pages/": "a folder that must not be",
     "jobs/jobs.sqlite": "in a store",
-    "tunings/searches/": "in a store",
     ".venv/bin/shuffleproof": "made by `make setup`",
     ".streamlit/secrets.toml": "written where there is a login",
 }
