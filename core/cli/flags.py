@@ -259,7 +259,9 @@ def examples_of(command: str) -> tuple[str, ...]:
     if kind in COLLECTION_STUDIES:
         return command, f"{command} --data cranfield --seeds 4"
     flags = [flag for field in parameters(EVERY[kind]) for flag in syntax_of(field).flags(field)]
-    line = " ".join([command, *(f"--{flag.name} dlcm" for flag in flags if flag.required)])
+    tried = {"families": "transpositions,cut"}
+    values = [f"--{flag.name} {tried.get(flag.name, 'dlcm')}" for flag in flags if flag.required]
+    line = " ".join([command, *values])
     return line, f"{line} --data mq2008 --preset small --queries 100"
 
 

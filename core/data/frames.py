@@ -350,6 +350,10 @@ def _no_number(place: str, frame: pd.DataFrame, name: Any, *, label: bool) -> Da
     """The error of a column with something else than numbers: its first such cell."""
     column, objects = frame[name], frame[name].dtype == object
     wrong = ~column.map(_is_number) if objects else column.notna()
+    if objects and column.dropna().map(type).eq(str).all():
+        # One bad cell makes a whole column of CSV texts: those that read as numbers are fine
+        unreadable = wrong & pd.to_numeric(column, errors="coerce").isna()
+        wrong = unreadable if unreadable.any() else wrong
     value = column[wrong].iloc[0]
     said = quoted(value) if isinstance(value, str) else shown(repr(value)[:LONGEST_QUOTE])
     kind = type(value).__name__ if objects else column.dtype

@@ -251,6 +251,12 @@ def test_a_cell_that_is_no_number_is_told_with_its_row(tmp_path, cells, said):
         read(tmp_path / "a.jsonl", missing="zero")
 
 
+def test_csv_names_the_cell_that_is_no_number_and_not_the_first_of_its_column(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,label,a\n1,0,0.5\n1,0,\n1,1,x\n")
+    with pytest.raises(DataError, match="row 3 of column a holds 'x'"):
+        read(tmp_path / "a.csv", missing="zero")
+
+
 @pytest.mark.parametrize("rows", [3, 4096])
 def test_a_list_of_another_length_is_told_with_its_row(tmp_path, monkeypatch, rows):
     monkeypatch.setattr(tables, "ROWS", rows)

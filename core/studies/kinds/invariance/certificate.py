@@ -204,6 +204,8 @@ class Certificate:
         share = 0.0 if self.loss is None else self.loss["mean"] / (self.loss["before"] or 1.0)
         if self.loss_tier == SURVIVES:
             slight = abs(share) < NOTHING
+            if self.loss is not None and self.loss["high"] < 0 and not slight:
+                return f"reorders, gains {words.percent(-share, 1)} of NDCG@10"
             return "reorders, loses " + (
                 "nothing" if slight else f"under {words.percent(SMALL)} of NDCG@10"
             )

@@ -63,7 +63,7 @@ def _in_words(group: list[Certificate]) -> str:
     if first.verdict != NOT:
         return f"{len(group)} rankers {words.replace('is ', 'are ', 1)}"
     most = words if first.loss_tier in {BENDS, BREAKS} else ""
-    plural = words.replace("reorders", "reorder").replace("loses", "lose")
+    plural = words.replace("reorders", "reorder").replace("loses", "lose").replace("gains", "gain")
     return f"{len(group)} rankers {f'lose NDCG@10 (most: {name} {most})' if most else plural}"
 
 

@@ -231,9 +231,11 @@ def _facts(workbenches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
         for row in plan.rows
         if row.largest is not None and row.largest < max(workbenches)
     )
+    studied = smallest.prepared.test.lists.queries
+    lengths = np.diff(smallest.fold.test.offsets)[studied]
     return {
         **smallest.facts(smallest.prepared.test),
-        **feasibility.counts(np.diff(smallest.fold.test.offsets), tuple(workbenches)),
+        **feasibility.counts(lengths, tuple(workbenches)),
         "left_out": [*left_out],
     }
 

@@ -352,6 +352,10 @@ def test_an_examination_of_an_earlier_version_is_to_be_made_again():
             "loses ",
         ),
         (lambda x: honest(x.features) + 1e-2 * x.places, "reorders, loses "),
+        (
+            lambda x: honest(x.features) * (-1.0 if (x.rows == np.sort(x.rows)).all() else 1.0),
+            "reorders, gains ",
+        ),
     ],
 )
 def test_a_certificate_says_what_reordering_costs(function, words):

@@ -62,6 +62,12 @@ def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result
     assert result.facts["shorter"]["60"] == result.facts["queries"]
 
 
+def test_short_lists_are_counted_among_the_studied_queries_alone(store):
+    few = Scope(store, lists={**RECIPE.plain(), "queries": 3})
+    found = StudyResult.open(run_to_end(SetSize(("feature:1",), (5,)).answer(few)).path)
+    assert max(found.facts["shorter"].values()) <= found.facts["queries"] == 3
+
+
 def test_the_ceiling_rises_and_is_one_of_the_shown(result):
     curve = sections.curves(result, "NDCG@10").set_index(["ranker", "size"])["mean"]["ideal"]
     assert curve[5] < curve[20] <= curve[60]
