@@ -172,7 +172,7 @@ class DryRun:
         several = len(self.missing_seconds) > 1 or (self.missing_seconds and self.trials)
         if not self.calls and not several and (_total(self.seconds) or 0.0) < LONG:
             return []
-        return [f"{self.sentence()}. --dry-run tells more; a stopped command can be resumed."]
+        return [f"{self.sentence()}. A stopped command can be resumed."]
 
     def sentence(self) -> str:
         """Work in one sentence, without the full stop."""
