@@ -274,7 +274,7 @@ def _first_ones(seen: FirstPass) -> Iterator[Finding]:
     last = order[lists.offsets[1:][lists.lengths > 0] - 1]  # the last document of each list
     tail = np.repeat(seen.scores[last], lists.lengths[lists.lengths > 0])
     differs = seen.scores != tail
-    if not differs.any():  # constant, which is a finding of its own
+    if not differs.any():  # "constant-scores" reports it
         return
     scored = int(ranks[differs].max()) + 1
     behind = segments.sums(lists.offsets, (ranks >= scored).astype(np.float64))
@@ -322,9 +322,7 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
     tied = _unlike(judged, seen.scores)
     if not kept or not tied.any():
         return
-    if (
-        _spread(offsets, seen.scores) == 0
-    ).mean() > HALF:  # constant, which is a finding of its own
+    if (_spread(offsets, seen.scores) == 0).mean() > HALF:  # "constant-scores" reports it
         return
     measure = Measure.parse("AP(empty=skip)")
     labels = judged.dataset.labels[judged.lists.rows]

@@ -259,9 +259,12 @@ def examples_of(command: str) -> tuple[str, ...]:
     if kind in COLLECTION_STUDIES:
         return command, f"{command} --data cranfield --seeds 4"
     flags = [flag for field in parameters(EVERY[kind]) for flag in syntax_of(field).flags(field)]
-    tried = {"families": "transpositions,cut"}
-    values = [f"--{flag.name} {tried.get(flag.name, 'dlcm')}" for flag in flags if flag.required]
-    line = " ".join([command, *values])
+    required = [
+        f"--{flag.name} {'transpositions,cut' if flag.name == 'families' else 'dlcm'}"
+        for flag in flags
+        if flag.required
+    ]
+    line = " ".join([command, *required])
     return line, f"{line} --data mq2008 --preset small --queries 100"
 
 
