@@ -181,7 +181,9 @@ def certify(arguments: argparse.Namespace) -> Answer:
     scope = scope_of(arguments)
     scope = replace(scope, data=folds_of(scope.data, scope.store)[0])
 
-    dry = dry_runner(question, scope)
+    dry = dry_runner(
+        question, replace(scope, lists={**(scope.lists or {}), "queries": arguments.queries})
+    )
     seconds = arguments.max_seconds
     work = certificate_of(
         workbench_of(arguments, dry),

@@ -44,6 +44,7 @@ from shuffleproof.core.studies.kinds.invariance.scoring import (
     ScoringRequest,
     as_in,
     systematic,
+    systematic_orders,
 )
 
 MEASURES = (
@@ -73,6 +74,17 @@ ALONE = 4
 
 EXACT_LISTS, EXACT_SAMPLE = 64, 8
 LARGEST = float(np.finfo(np.float32).max)
+
+
+def orders_scored(permutations: int) -> int:
+    """Number of orders of each list that an examination with fresh processes scores.
+
+    Changes are confirmed by a few more, and orders that equal the input order are left out.
+    """
+    here = 1 + REPEATS + permutations
+    afresh = 1 + min(FRESH, permutations)
+    floor = 1
+    return here + afresh + floor + systematic_orders(-(-permutations // 2))
 
 
 @dataclass(frozen=True)

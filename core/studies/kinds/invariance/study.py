@@ -6,7 +6,7 @@ ranker that is invariant by a theorem is measured like any other.
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -155,11 +155,21 @@ def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
     ]
 
 
+@dataclass(frozen=True)
+class CertificatePlan(Study):
+    """Plan of a certificate."""
+
+    @property
+    def orders_per_list(self) -> int:
+        """Number of orders of one list that a user's function scores."""
+        return examination.orders_scored(self.draws)
+
+
 def plan_certificate(
     rankers: tuple[tuple[str, str], ...], permutations: int, seed: int, lists: str = ""
-) -> Study:
+) -> CertificatePlan:
     """Plan of a certificate."""
-    return Study(
+    return CertificatePlan(
         kind=Invariance.kind, rankers=rankers, lists=lists, initial=(),
         perturbations=((FAMILY, 1.0),), measures=MEASURES, stored=STORED,
         draws=permutations, seed=seed,
