@@ -29,6 +29,7 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     systematic_of,
     text_fact,
     verdict_with_reasons,
+    witness_of,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, number
@@ -89,6 +90,9 @@ class Certificate:
         loss: loss of NDCG@10 under random orders: `before`, `mean`, `low` and `high` (95 %); None
             if it was not measured.
         deterministic: True if the same order always gave the same scores.
+        witness: two input orders of one list that it ranks differently, if it is not invariant:
+            `query`, `moved` (documents that passed another), and for `own` and `other` the first
+            documents of the `order` and of the `ranking`.
         noise_p: for other rankers, the p value that other orders change no more than the same
             order does (paired t over lists); else NaN.
     """
@@ -125,6 +129,7 @@ class Certificate:
     notes: tuple[str, ...] = ()
     precision: str = ""
     loss: Mapping[str, float] | None = None
+    witness: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         """Verdict in words."""
@@ -161,25 +166,34 @@ class Certificate:
             yield f"{self.ranker} is inconclusive: {'; '.join(self.reasons)}."
             return
         beyond = " by more than rounding" if self.max_score_deviation else ""
+        orders = self.distinct_orders + self._other_orders()
+        proof = ", as its architecture implies" if self.theorem is not None else ""
         yield (
-            f"{self.ranker} is invariant to the input order: none of "
-            f"{counted(self.distinct_orders, 'distinct random order')} of "
-            f"{counted(self.informative, 'list')} changed the ranking{beyond}."
+            f"{self.ranker} is invariant to the input order{proof}: none of "
+            f"{counted(orders, 'order')} of {counted(self.informative, 'list')} changed the "
+            f"ranking{beyond}. At most {percent(self.failure_bound)} of random orders do (95 %)."
         )
-        if self.systematic:
-            yield f"Neither did {self._systematic()}."
-        yield (
-            f"With 95 % confidence each, at most {percent(self.failure_bound)} of input orders, "
-            f"and at most {percent(self.list_bound)} of similar lists, change the ranking."
-        )
-        if self.theorem is not None:
-            yield f"The architecture implies it ({self.theorem['name']}; conditions checked)."
+
+    def _other_orders(self) -> int:
+        """Number of systematic orders, over all lists."""
+        return sum(counts["shown"] for counts in self.systematic.values())
 
     def _systematic(self) -> str:
         """Counts of the systematic orders, in words."""
         names = [f"{name} {counts['shown']:,}" for name, counts in self.systematic.items()]
-        total = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
-        return f"{total} ({', '.join(names)})"
+        return f"{counted(self._other_orders(), 'other order')} ({', '.join(names)})"
+
+    def witness_lines(self) -> list[str]:
+        """Two orders of one list that the ranker ranks differently; empty if it is invariant."""
+        if self.witness is None:
+            return []
+        sides = [self.witness["own"], self.witness["other"]]
+        orders = [" ".join(side["order"]) for side in sides]
+        width = max(map(len, orders))
+        return [f"Query {self.witness['query']}, shown in two orders:"] + [
+            f"  input {order:{width}} …  ranked {' '.join(side['ranking'])} …"
+            for order, side in zip(orders, sides, strict=True)
+        ]
 
     @property
     def loss_tier(self) -> str:
@@ -258,6 +272,11 @@ class Certificate:
         change += f"lowest Kendall τ of two rankings {number(self.lowest_tau)}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
         lines = [change, f"{lists}{self.queries_untold:,} inconclusive", self.coverage()]
+        if self.invariant:
+            lines.append(
+                f"with 95 % confidence, at most {percent(self.list_bound)} of similar lists have "
+                "such an order"
+            )
         if self.loss is not None:
             lines.append(self.loss_in_words())
         if self.precision == "float64":
@@ -372,6 +391,7 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         notes=notes(facts, verdict),
         precision=text_fact(facts, "precision"),
         loss=_loss(facts),
+        witness=witness_of(facts) if verdict == NOT else None,
         **counts,
     )
 

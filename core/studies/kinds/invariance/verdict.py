@@ -296,6 +296,11 @@ def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any]:
     return summary
 
 
+def witness_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
+    """Two orders of one list with different rankings (`examination._witness`); None: none."""
+    return next((one for one in facts.get("witness", ()) if isinstance(one, Mapping)), None)
+
+
 def lists_in_words(mask: np.ndarray) -> str:
     """Number of selected lists of all lists, in words."""
     return f"{int(mask.sum()):,} of {counted(len(mask), 'list')}"

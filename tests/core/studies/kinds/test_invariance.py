@@ -173,7 +173,7 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
     assert card.permutations == 800
     assert card.distinct_orders < 40 * 20
     assert "reversed 36, rotated by one 36" in card.coverage()
-    assert "reversed 36" in card.sentence()
+    assert card.witness is None
     assert card.plain()["systematic"]["reversed"]["shown"] == 36
     by_file = Adversary(
         "file", lambda x: honest(x.features) + x.places * shown_as(x, np.sort(x.rows)), ()
@@ -184,10 +184,22 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
     assert card.systematic["as in the data set"]["changed"] == 20
 
 
+def test_the_witness_is_a_list_that_two_orders_rank_differently():
+    last_first = Adversary("last first", lambda x: x.places.astype(np.float64), ())
+    witness = certified(last_first).witness
+    place = BASE.dataset.query_ids.index(witness["query"])
+    length = int(np.diff(BASE.dataset.offsets)[place])
+    assert witness["own"]["order"] == [str(at + 1) for at in range(5)]
+    assert witness["own"]["ranking"] == [str(length - at) for at in range(5)]
+    assert witness["other"]["order"][0] != "1"
+    assert witness["other"]["ranking"] != witness["own"]["ranking"]
+    assert 0 < witness["moved"] <= length
+
+
 def test_a_bound_over_lists_stands_beside_that_over_orders():
     card = certified(Adversary("honest", lambda x: honest(x.features), ()))
     assert card.list_bound == certificate.failure_bound(0, 36) > card.failure_bound
-    assert "at most 8 % of similar lists" in card.sentence()
+    assert "at most 8 % of similar lists" in " ".join(card.details())
     more = {" (all)": lists_of([50, 60])}
     work = invariance.certify(
         Adversary("honest", lambda x: honest(x.features), ()), lists_of([12, 40]), 5, 0, more=more
