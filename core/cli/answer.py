@@ -15,7 +15,7 @@ from shuffleproof.core.studies.aligned_text import aligned
 from shuffleproof.core.words import MISSING, number
 
 MORE = "(--verbose prints the details)"
-VERSION = 2
+VERSION = 3
 """Of the answers' form: counted up where a key goes or changes its meaning, not where one comes."""
 
 

@@ -343,7 +343,7 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
     assert "SHUFFLEPROOF_HOME names another folder" in told
     assert "SHUFFLEPROOF_DEVICE=cpu|cuda" in told
 
-    def interrupted(_answer, _command):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shuffleproof.core.cli.arguments.show", interrupted)

@@ -12,14 +12,13 @@ import scipy
 from shuffleproof.core import words
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
-from shuffleproof.core.studies.headline import UNTOLD as UNCLEAR
+from shuffleproof.core.studies.headline import DEGRADES, FAILS, LARGE, ROBUST, SMALL
 from shuffleproof.core.studies.kinds.invariance.examination import LARGEST, MEASURES
 from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
+    INCONCLUSIVE,
     INVARIANT,
     NOT,
-    UNTOLD,
     Verdict,
     Verdicts,
     checked_theorem,
@@ -34,7 +33,7 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, number
 
-EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
+EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, INCONCLUSIVE: 4}
 """Exit codes of the command `certify`, by verdict."""
 
 CONFIDENCE = 0.95
@@ -162,7 +161,7 @@ class Certificate:
         if self.verdict == NOT:
             yield f"{self.ranker} is not invariant to the input order: {'; '.join(self.reasons)}."
             return
-        if self.verdict == UNTOLD:
+        if self.verdict == INCONCLUSIVE:
             yield f"{self.ranker} is inconclusive: {'; '.join(self.reasons)}."
             return
         beyond = " by more than rounding" if self.max_score_deviation else ""
@@ -204,29 +203,29 @@ class Certificate:
             self.loss[name] / self.loss["before"] for name in ("low", "high", "mean")
         )
         if high < SMALL:
-            return SURVIVES
+            return ROBUST
         if low <= 0:
-            return UNCLEAR
-        return BREAKS if mean >= LARGE else BENDS
+            return INCONCLUSIVE
+        return FAILS if mean >= LARGE else DEGRADES
 
     def movement(self) -> str:
         """Changes of the ranking under random orders, and their loss, in a few words."""
         if self.verdict == INVARIANT:
             return "is invariant"
-        if self.verdict == UNTOLD:
+        if self.verdict == INCONCLUSIVE:
             return "is inconclusive"
         share = 0.0 if self.loss is None else self.loss["mean"] / (self.loss["before"] or 1.0)
-        if self.loss_tier == SURVIVES:
+        if self.loss_tier == ROBUST:
             slight = abs(share) < NOTHING
             if self.loss is not None and self.loss["high"] < 0 and not slight:
                 return f"reorders, gains {words.percent(-share, 1)} of NDCG@10"
             return "reorders, loses " + (
                 "nothing" if slight else f"under {words.percent(SMALL)} of NDCG@10"
             )
-        if self.loss_tier in {BENDS, BREAKS}:
+        if self.loss_tier in {DEGRADES, FAILS}:
             return f"loses {words.percent(share, 0 if share >= LARGE else 1)} of NDCG@10"
         unclear = "loss of NDCG@10 is inconclusive"
-        return f"reorders, {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
+        return f"reorders, {unclear if self.loss_tier == INCONCLUSIVE else 'loss was not measured'}"
 
     def loss_in_words(self) -> str:
         """Mean NDCG@10 and its loss under random orders, with interval; empty: not measured."""
@@ -436,11 +435,11 @@ SHOWN = (
     tables.Column("verdict", "Verdict"),
     tables.Column("queries", "Lists", tables.COUNT),
     tables.Column("queries_moved", "not invariant", tables.COUNT, "Lists of them."),
-    tables.Column("queries_untold", "inconclusive", tables.COUNT, "Lists of them."),
-    tables.Column("positions_moved", "Documents moved", tables.COUNT, "Over lists and orders."),
+    tables.Column("queries_untold", "inconclusive", tables.COUNT, "Lists of them.", detail=True),
+    tables.Column("positions_moved", "Documents moved", tables.COUNT, "Of all lists.", detail=True),
     tables.Column("lowest_tau", "Lowest τ", tables.VALUE, "Of two rankings."),
-    tables.Column("max_score_deviation", "Largest score difference", tables.SHORT),
-    tables.Column("numeric_floor", "Rounding explains", tables.SHORT),
+    tables.Column("max_score_deviation", "Largest score difference", tables.SHORT, detail=True),
+    tables.Column("numeric_floor", "Rounding explains", tables.SHORT, detail=True),
     tables.Column("distinct_orders", "Orders", tables.COUNT, "Distinct random ones."),
     tables.Column(
         "failure_bound", "at most", ".2g", "Share of orders that change the ranking (95 %)."
@@ -467,7 +466,7 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     judged = Verdicts.of(block, facts)
     verdicts = np.select(
         [judged.moved, judged.near | judged.doubtful, judged.silent],
-        [NOT, UNTOLD, "says nothing"],
+        [NOT, INCONCLUSIVE, "says nothing"],
         INVARIANT,
     )
     frame = pd.DataFrame(
