@@ -120,9 +120,9 @@ def _verdict(key: str, kind: str) -> str:
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     if kind == "set-size":
         word = compute(key, set_size.claim, measure).get("verdict", "")
-        return f"the claim of Table 3 {word}" if word else ""
+        return f"the claim of Table 3: {word}" if word else ""
     claim = compute(key, multi_ranking.claim, measure)
-    return f"the claim of Table 4 {claim.word}" if claim else ""
+    return f"the claim of Table 4: {claim.word}" if claim else ""
 
 
 def _fall(key: str) -> str:

@@ -116,7 +116,8 @@ class Verdict:
         ]
         count = counted(len(pairs), "comparison")
         how = f"paired t and 95 % intervals after Holm's adjustment for {count}"
-        return f"{self.word} here ({how}): {'; '.join(pairs)}."
+        word = f"is {self.word}" if self.word == INCONCLUSIVE else self.word
+        return f"{word} here ({how}): {'; '.join(pairs)}."
 
 
 def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
