@@ -63,28 +63,29 @@ SECTIONS = {
         ),
         Page("Glossary", "glossary", glossary.page, "the terms of the field"),
     ),
-    "Data": (Page("Data", "data", data.page, "upload, files, features, what is wrong with them"),),
+    "Data": (Page("Data", "data", data.page, "upload, files, features, problems"),),
     "Rankers": (
         Page("Train", "train", train.page, "train a ranker, learning curves, runs"),
-        Page("Tune", "tune", tune.page, "search for a recipe on validation data"),
+        Page("Tune", "tune", tune.page, "hyperparameter search on validation data"),
         Page(
-            "From outside", "outside", outside.page,
-            "your own rankers and runs, certificates, doctor",
+            "Your ranker", "outside", outside.page,
+            "test your own ranker: function, model file, scores, runs",
         ),
     ),
     "Stress tests": (
         Page(
             "Perturbations", "perturbations", perturbations.page,
-            "who loses what under which disturbance",
+            "loss of each ranker under each perturbation",
             (*STUDY, "measure"),
         ),
         Page(
-            "Invariance", "invariance", invariance.page, "shuffle a list and watch the ranking",
+            "Invariance", "invariance", invariance.page, "shuffle a list and see which "
+                                                         "rankings change",
             ("query", "lists", "rankers", "before", "order"),
         ),
         Page(
             "One query", "query", one_query.page,
-            "the worst query, what each disturbance does to it",
+            "one query under every perturbation",
             ("study", "query", "measure"),
         ),
         Page(
@@ -99,7 +100,7 @@ SECTIONS = {
         ),
         Page(
             "Several rankings", "initial-rankings", multi_ranking.page,
-            "one or many rankings read, Table 4 of SetRank",
+            "several initial rankings, Table 4 of SetRank",
             (*STUDY, "measure"),
         ),
         Page(
@@ -107,7 +108,8 @@ SECTIONS = {
             ("query", "lists", "ranker", "change"),
         ),
         Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
-        Page("Group shuffles", "group-shuffles", group_shuffles.page, "GSF and its groups", STUDY),
+        Page("Group shuffles", "group-shuffles", group_shuffles.page, "GSF, its groups and "
+                                                                      "shuffles", STUDY),
     ),
     "Results": (
         Page(
@@ -123,7 +125,7 @@ SECTIONS = {
             (*STUDY, "measure"),
         ),
         Page("Library", "library", library.page, "everything stored: rankers, studies, data sets"),
-        Page("Jobs", "jobs", jobs.page, "what runs, waits, failed"),
+        Page("Jobs", "jobs", jobs.page, "running, waiting and failed jobs"),
     ),
     "Labs": (
         Page(

@@ -28,7 +28,7 @@ class Perturbation(Protocol):
 
     `family` is the registry's name, `level` its strength in the family's own unit, `changes`
     what of the input it touches: a ranking perturbation changes the ranks and with them the
-    order shown ({"ranking", "order"}), a presentation perturbation the order alone. A change of
+    input order ({"ranking", "order"}), a presentation perturbation the order alone. A change of
     the set renumbers the ranks of the documents that stay and keeps their order.
     """
 

@@ -1,9 +1,9 @@
 """Perturbations of an order: of the initial ranking, or of the input order only.
 
 A ranking perturbation rearranges the places of a ranking, best first (ties stand by data set
-row, so the order shown has no say), and leaves every place its prior score: the multiset of
-prior scores stays, the documents' shares of it change, and the order shown follows. `TieStorm`
-alone changes the scores. A presentation perturbation changes the order shown and nothing else.
+row, so the input order has no say), and leaves every place its prior score: the multiset of
+prior scores stays, the documents' shares of it change, and the input order follows. `TieStorm`
+alone changes the scores. A presentation perturbation changes the input order and nothing else.
 """
 
 from collections.abc import Callable
@@ -155,7 +155,7 @@ def check_ranked(change: Perturbation, lists: CandidateLists) -> None:
     if not lists.rankings:
         raise UsageError(
             f"{change} changes initial rankings and these lists carry none: "
-            "name initial rankers when the lists are made, or change the order shown instead"
+            "name initial rankers when the lists are made, or change the input order instead"
         )
 
 
