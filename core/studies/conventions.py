@@ -82,7 +82,7 @@ def _source(measure: str, stored: tuple[str, ...]) -> tuple[int, str | None]:
         return stored.index(measure), None
     if _skipping_empty(measure) not in stored:
         remedy = "Run the study again for this measure."
-        raise DataError(measure, "it does not follow from the values stored", remedy)
+        raise DataError(measure, "it cannot be computed from the stored values", remedy)
     return stored.index(_skipping_empty(measure)), Measure.parse(measure).empty
 
 

@@ -155,7 +155,7 @@ class DryRun:
         outcome = time_of(self.seconds) if self.seconds else "no training"
         if self.study:
             outcome = f"stored as {self.study}"
-        return "\n".join([*lines, f"total     {outcome}; nothing was made"])
+        return "\n".join([*lines, f"total     {outcome}; dry run: nothing was computed"])
 
     def plain(self) -> dict[str, Any]:
         """Work as plain JSON values."""

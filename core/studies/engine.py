@@ -83,7 +83,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
             return Artefact(key_of(PARTIAL, recipe), place, result.recipe, result.facts, "", 0)
         if result is None:
             raise UsageError(
-                "nothing to measure: name at least one ranker, and data with test queries"
+                "nothing to measure: name at least one ranker and data with test queries"
             )
         if lacking := result.facts.get(FAILED):
             recipe, known_as = recipe | {FAILED: lacking}, key

@@ -130,9 +130,9 @@ def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     texts = [f"{names[label]}{_description(label)}" for label in labels]
     if not texts or is_of_runs(recipe):
         return ""
-    preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""
+    preset = f", default preset {facts['preset']}" if "preset" in facts else ""
     seeds = max((int(row["seeds"]) for row in recipe.get("rows", ())), default=1)
-    trained = f"; what is drawn is trained with {seeds} seeds" if seeds > 1 else ""
+    trained = f"; random trainings use {seeds} seeds" if seeds > 1 else ""
     if "ranker" in facts:  # an ablation compares variants of one
         ranker = str(facts["ranker"])
         name = RankerName.of(ranker).display
@@ -145,9 +145,9 @@ def _description(label: str) -> str:
     if name.kind is Kind.OBJECT:
         return " (user code)"
     if name.kind is Kind.FUNCTION:
-        return " (a Python function, run in a process of its own)"
+        return " (a Python function in a separate process)"
     if name.is_from_outside:
-        return f" ({FILES[name.head]}, brought from outside)"
+        return f" ({FILES[name.head]}, imported)"
     entry = RANKERS.get(name.base)
     return f" ({entry.summary}; {entry.source})" if entry else ""
 

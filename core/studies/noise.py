@@ -82,7 +82,7 @@ def within_noise(result: StudyResult, ranker: str, family: str, level: float) ->
     >>> trial = {"ranker": "r", "family": "cut", "level": 1.0, "noise": 0.02, "noise_p": 0.4}
     >>> values = np.zeros((1, 1, 1), dtype=np.float32)
     >>> within_noise(StudyResult({}, pd.DataFrame([trial]), values, ("q",), {}), "r", "cut", 1.0)
-    'not told apart from its own noise (the same order changes it by 0.020; paired t, p 0.4)'
+    'within its own noise (the same order changes it by 0.020; paired t, p 0.4)'
     """
     trials = result.trials
     if "noise_p" not in trials:
@@ -95,7 +95,7 @@ def within_noise(result: StudyResult, ranker: str, family: str, level: float) ->
     if noise < LEAST:
         return ""
     words = f"the same order changes it by {noise:.3f}; paired t, p {p:.2g}"
-    return f"not told apart from its own noise ({words})"
+    return f"within its own noise ({words})"
 
 
 def _values(measure: Measure, base: JudgedLists, scores: np.ndarray) -> np.ndarray:

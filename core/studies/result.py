@@ -30,7 +30,7 @@ SUMMARY = (
     tables.RANKER,
     tables.Column("family", "Family"),
     tables.Column("level", "Level", tables.LEVEL),
-    tables.Column("tau", "τ to original", tables.TAU, "Mean Kendall τ-b that was really left."),
+    tables.Column("tau", "τ to original", tables.TAU, "Mean Kendall τ-b to the original order."),
     tables.Column("set_size", "Documents", ".1f", "Of a list, mean."),
     tables.Column("measure", "Measure"),
     tables.Column("mean", "Mean", tables.VALUE, "Over queries, after the mean over draws."),

@@ -183,7 +183,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
 
 def _point(study: Study, base: JudgedLists, change: Perturbation) -> Point:
     if change.changes & {"labels", "system"}:
-        raise UsageError(f"{change} changes no input: `study perturbations` trains and asks anew")
+        raise UsageError(f"{change} changes no input: use `study perturbations`")
     return Point(change, base, study.seed)
 
 

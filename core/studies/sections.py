@@ -161,14 +161,14 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
     """Sentences on missing parts of a result: further queries, trials after the time limit.
 
     >>> limits({"queries": 100, "of_queries": 784})
-    ['Of 784 test queries the first 100.']
+    ['The first 100 of 784 test queries.']
     >>> print(*limits({"stopped": {"seconds": 60, "done": 12, "of": 40}}))
     Stopped after 60 s: 12 of 40 trials. The same line without --max-seconds goes on.
     """
     sentences = []
     if "of_queries" in facts:
         all_queries = counted(facts["of_queries"], "test query")
-        sentences.append(f"Of {all_queries} the first {facts['queries']:,}.")
+        sentences.append(f"The first {facts['queries']:,} of {all_queries}.")
     if STOPPED in facts:
         stopped = facts[STOPPED]
         progress = f"{stopped['done']:,} of {counted(stopped['of'], 'trial')}"

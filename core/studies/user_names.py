@@ -56,7 +56,7 @@ def _check_distinct(values: tuple[Any, ...], names: tuple[str, ...]) -> None:
     for ranker, name in zip(values, names, strict=True):
         if not isinstance(ranker, str) and rankers.setdefault(name, ranker) is not ranker:
             raise UsageError(
-                f"two rankers would both be called {name}: register each under a name of its own, "
+                f"two rankers have the name {name}: register each under its own name, "
                 "as in shuffleproof.ranker('mine', …)"
             )
 

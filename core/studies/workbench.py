@@ -142,7 +142,7 @@ class Workbench:
             return self._stored_ranker(parsed)
         if parsed.is_from_outside and not user_rankers.is_fitted(name):
             remedy = "name it in certify or study"
-            raise UsageError(f"{name} is from outside: nothing to train; {remedy}")
+            raise UsageError(f"{name} is imported and cannot be trained: {remedy}")
         spec = registry.spec(parsed, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)

@@ -84,7 +84,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     page.get_by_role("radio", name="small").click()
     visitor.drawn()
     visitor.press("Train 2 rankers")
-    page.get_by_text("All of this is trained already").wait_for(timeout=PATIENCE)
+    page.get_by_text("All of these are already trained").wait_for(timeout=PATIENCE)
     page.get_by_text("is best at epoch").wait_for()
     page.get_by_role("link", name="Stress tests").click()
     visitor.drawn()

@@ -27,7 +27,7 @@ GATES = (
     Column("empty_share", "Empty", tables.SHARE, "Queries or documents, the larger; below 1 %."),
     Column("nonzeros_document", "Terms a document", ".1f", "Dimensions that are not zero."),
     Column("nonzeros_query", "Terms a query", ".1f", "Dimensions that are not zero."),
-    Column("dense_in_disguise", "Not sparse", tables.FLAG, "It fails a sparsity check."),
+    Column("dense_in_disguise", "Not sparse", tables.FLAG, "Fails a sparsity check."),
     Column("failed", "Why not sparse", tables.TEXT, "The failed sparsity checks."),
 )
 """Columns of `gates_of`."""

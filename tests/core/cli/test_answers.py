@@ -199,7 +199,7 @@ def test_flags_that_would_do_nothing_are_refused(answered, folder, store, capsys
         assert "leave out --measures" in capsys.readouterr().err
     words = ["export", key, str(folder / "x.csv"), "--measures", "ERR@3", "--store", str(store)]
     assert main(words) == 1
-    assert "ERR@3: it does not follow from the values stored" in capsys.readouterr().err
+    assert "ERR@3: it cannot be computed from the stored values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["study benchmark", "runs"])

@@ -132,7 +132,7 @@ MISTAKES = """
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
 2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
-2 | study card --families cut --rankers dlcm | cut | leave it out of a card
+2 | study card --families cut --rankers dlcm | cut | not in a card
 1 | export nosuch x.csv | nosuch | library list
 1 | export study- x.csv | study- | could be any of
 2 | export sample x.docx | '.docx' | or --format

@@ -259,7 +259,7 @@ def test_ingest_reads_and_finds_what_the_command_does(tmp_path, capsys):
 def test_a_study_of_the_first_queries_and_one_that_was_stopped_say_so(mine):
     few = mine.card("feature:1", draws=2, queries=7)
     assert len(few.query_ids) == 7
-    assert "the first 7" in few.finding
+    assert "The first 7" in few.finding
     stopped = mine.card("feature:1, feature:2", draws=2, seed=9, max_seconds=0.001)
     assert stopped.finding.startswith("Stopped after")
     assert len(stopped.table()) > 0

@@ -134,7 +134,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(wo
     assert seeds.facts["left_out"] == {
         "train-seed": {
             label: "cannot be trained again, from outside",
-            "initial ranking": "given, not computed",
+            "initial ranking": "it is not computed",
         }
     }
     with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):

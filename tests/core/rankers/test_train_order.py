@@ -154,7 +154,7 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(wo
 def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(workbench, found):
     artefact, result = found
     assert artefact.facts["left_out"]["train-order"] == {
-        INITIAL: "given, not computed", "feature:2": "learns from no row",
+        INITIAL: "it is not computed", "feature:2": "learns from no row",
     }  # fmt: skip
     keys = set()
     for name in ("lambdamart", "ranksvm", NET):

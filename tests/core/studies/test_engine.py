@@ -137,7 +137,7 @@ def test_a_study_of_the_first_queries_stopped_anywhere_answers_and_goes_on(
             continue
         stopped, answer = artefact.facts.get("stopped"), answer_of(artefact)
         assert answer["stopped"] == stopped
-        assert "Of 40 test queries the first 2." in text_of(artefact)
+        assert "The first 2 of 40 test queries." in text_of(artefact)
         if stopped is None:
             break
         stops += 1

@@ -10,7 +10,7 @@ SENTENCES = [
     ({}, {"lists": {"initial": ["a"], "depth": 0}}, "all documents by a."),
     ({}, {"lists": {"initial": ["a"], "depth": 20}}, "the top 20 documents by a."),
     ({"rankers": [["initial ranking", ""], ["mine", "k"]]}, {}, "Compared are mine."),
-    ({"rows": [{"label": "a", "seeds": 1}, {"label": "b", "seeds": 2}]}, {}, "with 2 seeds."),
+    ({"rows": [{"label": "a", "seeds": 1}, {"label": "b", "seeds": 2}]}, {}, "use 2 seeds."),
     ({"rows": [{"label": "a", "seeds": 1}]}, {}, "Compared are a."),
     ({"measures": ["NDCG@10", "moved", "RR"]}, {}, "(2 in all: NDCG@10, RR)."),
     ({"runs": ["a", "b"]}, {"queries": 1, "data": "q", "missing": {"a": 0, "b": 2}}, "(b lacks 2)"),

@@ -110,7 +110,7 @@ def test_what_a_random_ranker_changes_is_within_its_own_noise(workbench, functio
     study = run_to_end(RankingDegradation(tuple(names), tuple(levels), draws=2).run(workbench))
     result = StudyResult.open(study.path)
     noisy = within_noise(result, names[0], FAMILY, 80.0)
-    assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")
+    assert noisy.startswith("within its own noise (the same order changes it by 0.")
     assert within_noise(result, names[1], FAMILY, 80.0) == "", (
         "it follows the ranking, noise or not"
     )
@@ -121,5 +121,5 @@ def test_a_card_tells_noise_too(workbench, functions):
     names = ["chances:noisy", "feature:1"]
     result = StudyResult.open(run_to_end(Card(tuple(names), draws=1).run(workbench)).path)
     frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
-    assert frame.loc[names[0], "noise"].startswith("not told apart from its own noise")
+    assert frame.loc[names[0], "noise"].startswith("within its own noise")
     assert frame.loc[names[1], "noise"] == ""

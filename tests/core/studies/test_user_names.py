@@ -145,7 +145,7 @@ def test_things_stand_for_names_in_python():
 
 
 def test_two_things_by_one_name_are_refused():
-    with pytest.raises(UsageError, match="register each under a name of its own"):
+    with pytest.raises(UsageError, match="register each under its own name"):
         of("rankers", (Means().score, Means().score))
 
 

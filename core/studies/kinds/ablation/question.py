@@ -35,8 +35,8 @@ class Ablation(Question):
     """Effect of each single difference between paper and released code."""
 
     kind = "ablation"
-    title = "Where paper and released code part ways: what does each single difference do?"
-    source = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code"
+    title = "How do paper and released code differ, and what does each difference cost?"
+    source = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) against their released code"
     summary = "paper against released code, step by step"
     doing = "Ablate"
     tested = True
@@ -49,16 +49,16 @@ class Ablation(Question):
     printing = "table(result)"
 
     ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
-    sizes: str | None = parameter(None, "a preset whose sizes all variants take", flags=Sizes())
+    sizes: str | None = parameter(None, "preset whose sizes all variants use", flags=Sizes())
     towards: tuple[str, ...] = parameter(
         ("released", "tuned"),
-        "presets whose differences are taken one by one; claims: what DLCM's paper compares",
+        "presets whose differences are tested one by one; claims: the comparisons of DLCM's paper",
     )
     levels: tuple[int | float, ...] = parameter(
         (0.0, 5.0, 20.0), "transpositions of the initial ranking, comma-separated", low=0
     )
     draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
-    seed: int = parameter(0, "of the variants and of the draws")
+    seed: int = parameter(0, "of variants and draws")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Ablation":

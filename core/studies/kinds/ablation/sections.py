@@ -27,14 +27,14 @@ from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, number, p_value
 
 Queries = Float64[np.ndarray, " queries"]
-LOST = "By the highest level of disturbance."
+LOST = "At the highest level of the perturbation."
 OVER_VARIANTS = "Paired t, Holm over the variants."
 NAMED = 3
 """Maximum number of differences that a sentence names; the rest are counted."""
 
 COLUMNS = (
     tables.Column("variant", "Variant"),
-    tables.Column("mean", "Mean", tables.VALUE, "On the lists as they are."),
+    tables.Column("mean", "Mean", tables.VALUE, "On the unchanged lists."),
     tables.Column("change", f"− {BASE}", tables.CHANGE),
     *tables.bounds("change_low", "change_high", tables.CHANGE, ADJUSTED),
     tables.Column("change_p", "p", tables.P, OVER_VARIANTS),
@@ -43,8 +43,8 @@ COLUMNS = (
     *tables.bounds("loss_low", "loss_high", tables.CHANGE, ADJUSTED),
     tables.Column("loss_p", "p", tables.P, OVER_VARIANTS),
     tables.Column("seconds", "seconds", ".0f", "Of training, on this machine."),
-    tables.Column("parameters", "trained numbers", tables.COUNT),
-    tables.Column("source", "Source", help="What the paper and the released code have."),
+    tables.Column("parameters", "Parameters", tables.COUNT),
+    tables.Column("source", "Source", help="Value in the paper and in the released code."),
 )
 
 

@@ -81,7 +81,7 @@ def variants(question: Ablation) -> list[Variant]:
             spec = specs[BASE].with_fields(difference.values)
             label, source = f"{BASE} + {difference.label}", difference.source
             if name == "tuned" and "ours: " not in source:
-                source = f"{source}; this value is ours"
+                source = f"{source}; our choice"
             # Two presets may share a difference: one variant is trained for both
             place = next((at for at, variant in enumerate(distinct) if variant.spec == spec), None)
             if place is None:

@@ -77,7 +77,7 @@ def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) 
     topics, all_runs = sorted(qrels), list(runs.values())
     if not any(topic in run.scores for topic in topics for run in all_runs):
         raise DataError(
-            "qrels", "no topic of the runs is judged in it", "Give their own judgments."
+            "qrels", "no topic of the runs is judged in it", "Use the judgments of these topics."
         )
     row = count()
     rows = {
@@ -222,7 +222,8 @@ def conventions_in_words(bundle: str) -> str:
 def warnings(facts: Mapping[str, Any]) -> list[str]:
     """Warnings about the runs that affect the numbers; older comparisons lack `tied`."""
     contradicting = [
-        f"Rank and score of {run} disagree in {count:,} of {lines:,} lines: the scores decide."
+        f"Rank and score of {run} disagree in {count:,} of {lines:,} lines; "
+        "documents are sorted by score."
         for run, (count, lines) in facts.get("contradicting", {}).items()
         if count
     ]
@@ -322,7 +323,7 @@ def _check_judged(
     path: Path, run: Run, qrels: Path, grades: Mapping[str, Mapping[str, int]]
 ) -> None:
     shared = [topic for topic in run.scores if topic in grades]
-    remedy = "Give the judgments that belong to the runs."
+    remedy = "Use the judgments that belong to the runs."
     if not shared:
         run_topic, judged_topic = next(iter(run.scores)), next(iter(grades))
         finding = (

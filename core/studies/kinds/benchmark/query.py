@@ -141,7 +141,7 @@ def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dic
     arrays = load_file(study / FILE) if (study / FILE).is_file() else {}
     if "bounds" not in arrays:
         remedy = "Compare the files again."
-        raise DataError("these runs", "stored without what this measure needs", remedy)
+        raise DataError("these runs", "stored without the values that this measure needs", remedy)
     dataset = RankingDataset(
         np.zeros((len(arrays["labels"]), 0), dtype=np.float32), arrays["labels"],
         arrays["bounds"], topics, (),
@@ -163,7 +163,7 @@ def retrieved_documents(study: Path, place: Place, pair: tuple[str, str]) -> pd.
     """
     if not (study / FILE).is_file():
         remedy = "Compare the files again."
-        raise DataError("these runs", "stored without what they retrieved", remedy)
+        raise DataError("these runs", "stored without their documents", remedy)
     with safe_open(study / FILE, framework="np") as file:
         by_run = {label: _answer(file, place.query, label) for label in pair}
         names = TextColumn(*(file.get_tensor(name) for name in ("blob", "starts", "ends")))
@@ -193,7 +193,7 @@ def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
     for fold, fingerprint in zip(facts["folds"], facts["fingerprints"], strict=True):
         if fingerprint not in by_fingerprint:
             remedy = "Read its files again."
-            raise DataError(fold["name"], "this data set is not stored any more", remedy)
+            raise DataError(fold["name"], "this data set is no longer stored", remedy)
         folds.append(open_fold(by_fingerprint[fingerprint].path))
     return folds
 

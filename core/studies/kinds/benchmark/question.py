@@ -18,9 +18,7 @@ class Benchmark(Question):
 
     kind: ClassVar[str] = "benchmark"
     doing: ClassVar[str] = "Benchmark"
-    title: ClassVar[str] = (
-        "Which ranker is best here, by how much, and is the difference more than chance?"
-    )
+    title: ClassVar[str] = "Which ranker is best, by how much, and is the difference significant?"
     source: ClassVar[str] = "SetRank (SIGIR 2020), Table 2"
     summary: ClassVar[str] = "Table 2: every ranker over seeds and folds"
     tested: ClassVar[bool] = True

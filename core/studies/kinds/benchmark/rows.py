@@ -82,8 +82,8 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     rows = tuple(_row(label, preset, seeds) for label in expand([*REFERENCES, *names]))
     if all(row.label in REFERENCES for row in rows):
         raise UsageError(
-            "no ranker is named: the ideal, the initial ranking and chance stand in every table; "
-            "name at least one beside them, such as mart or feature:1"
+            "no ranker is named: name at least one, such as mart or feature:1 (the ideal, the "
+            "initial ranking and random are always included)"
         )
     return rows
 

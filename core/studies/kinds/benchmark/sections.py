@@ -96,7 +96,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     pictured = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (pictured, baseline, measure))
     yield table(result, replace(view, measures=measures, baselines=baselines))
-    title = f"Is it more than chance? Differences of {measure} from {baseline}"
+    title = f"Significance: differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
 
 
@@ -125,7 +125,7 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
     }
 
 
-AGAIN = "failed: the same command tries them again"
+AGAIN = "failed (the same command tries them again)"
 """Heading of failed rows."""
 
 CONVENTIONS = (

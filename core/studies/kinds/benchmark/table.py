@@ -50,7 +50,7 @@ MEANS = (
     tables.RANKER,
     tables.Column("measure", "Measure"),
     tables.Column("mean", "Mean", tables.VALUE, "Over queries and seeds."),
-    tables.Column("mean_of_folds", "Mean of folds", tables.VALUE, "Every fold counts alike."),
+    tables.Column("mean_of_folds", "Mean of folds", tables.VALUE, "All folds have equal weight."),
     tables.Column("sd", "sd", tables.VALUE, "Of the means of each seed and fold."),
     tables.Column("runs", "Runs", tables.COUNT, "Seeds that differ times folds."),
     tables.QUERIES,

@@ -14,9 +14,9 @@ class Card(Question):
     """Robustness of rankers, in the numbers that a paper would report."""
 
     kind: ClassVar[str] = "card"
-    title: ClassVar[str] = "How robust is a ranker, in the numbers that a paper would report?"
+    title: ClassVar[str] = "How robust is each ranker?"
     source: ClassVar[str] = "–"
-    summary: ClassVar[str] = "one card of robustness a ranker"
+    summary: ClassVar[str] = "robustness card of each ranker"
     doing: ClassVar[str] = "Make the robustness card of"
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": (*CONTRAST, "dlcm-without-init", "setrank-imsab"),

@@ -160,11 +160,11 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
     below = f"Breakdown point: the first level ({unit}) below the unchanged initial ranking."
     return (
         tables.RANKER,
-        column("start", "Start", value, "Mean on the lists as they are."),
+        column("start", "Start", value, "Mean on the unchanged lists."),
         column("end", "End", value, "Mean at the last level."),
         column("kept", "Kept", tables.SHARE, "End as a share of start."),
         *tables.bounds("kept_low", "kept_high", tables.SHARE, INTERVAL),
-        column("area", "Area", value, "Under the curve; 1: unharmed at every level.", detail),
+        column("area", "Area", value, "Under the curve; 1: no loss at any level.", detail),
         *tables.bounds("area_low", "area_high", words=INTERVAL, detail=detail),
         column("below_initial", "Below initial", tables.LEVEL, below),
         column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 %.", detail),
@@ -173,7 +173,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         *(
             column(
                 name, f"top {depth} flips", tables.SHARE,
-                f"Share of the first {depth} documents of the answer that are others.",
+                f"Share of the first {depth} documents that changed.",
                 depth == 1,
             )
             for name, depth in FLIPS.items()

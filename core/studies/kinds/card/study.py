@@ -60,8 +60,8 @@ def check(families: Sequence[str]) -> None:
     for family in families:
         if not entry_of(family).changes <= ALLOWED:
             raise UsageError(
-                f"{family} changes more than order and ranking: leave it out of a card, or name "
-                "it in `study perturbations`"
+                f"{family} changes more than the order: use it in `study perturbations`, not in a "
+                "card"
             )
 
 

@@ -14,9 +14,7 @@ class GroupShuffles(Question):
 
     kind = "group-shuffles"
     title = "How much does the input order change a groupwise ranker, and do more shuffles help?"
-    source = (
-        "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S"
-    )
+    source = "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; expected error ∝ 1/√S"
     summary = "GSF's order dependence by its shuffles"
     doing = "Vary the shuffles of"
     sample: ClassVar[Mapping[str, Any]] = {"orders": 4, "queries": 50}
@@ -28,6 +26,6 @@ class GroupShuffles(Question):
     shuffles: tuple[int, ...] = parameter(
         (1, 2, 4, 8, 16, 32, 64), "numbers S of shuffles", low=1, high=4096, label="Shuffles S"
     )
-    orders: int = parameter(8, "random orders shown of a list", low=1, label="Orders shown")
-    queries: int | None = parameter(None, "only the first so many test queries", low=1)
+    orders: int = parameter(8, "random input orders of each list", low=1, label="Input orders")
+    queries: int | None = parameter(None, "number of test queries, from the first", low=1)
     seed: int = parameter(0, "of these orders")

@@ -27,7 +27,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     sampled = frame[(frame["grouping"] == SAMPLED) & frame["tau"].notna()]
     sampled = sampled[sampled["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
     if sampled.empty:
-        return Headline("No list has scores that differ.", INCONCLUSIVE)
+        return Headline("All scores of every list are equal.", INCONCLUSIVE)
     few, many = (sampled["shuffles"].agg(end) for end in ("min", "max"))
     worst = sampled.loc[sampled.loc[sampled["shuffles"] == few, "tau"].idxmin()]
     name = RankerName.of(str(worst["ranker"])).display
@@ -74,7 +74,7 @@ COLUMNS = (
     *tables.bounds(spec=tables.SHORT),
     tables.Column("tau", "τ", tables.TAU, "Kendall τ-b, ranking before and after."),
     tables.Column("seconds", "seconds", ".1f", "Of scoring, on this machine."),
-    tables.Column("lists", "Lists", tables.COUNT, "Those whose scores differ."),
+    tables.Column("lists", "Lists", tables.COUNT, "Lists with different scores."),
 )
 
 

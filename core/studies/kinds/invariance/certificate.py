@@ -287,7 +287,7 @@ class Certificate:
             lines.append(f"scores are {self.precision} and judged as such")
         if self._reads_in_words():
             lines.append(
-                f"it reads {self._reads_in_words()}, each shown beside its document in every order"
+                f"it reads {self._reads_in_words()}, each with its document in every order"
             )
         if self.unseen:
             lines.append(f"not examined: {'; '.join(self.unseen)}")
@@ -331,7 +331,7 @@ def certificates(result: StudyResult) -> list[Certificate]:
         DataError: an earlier version stored the examination, with fewer orders.
     """
     if tuple(result.stored_measures) != MEASURES or "loss_lists" not in result.trials:
-        finding = "an earlier version stored it, which tried fewer orders"
+        finding = "an earlier version stored it, with fewer orders"
         raise DataError("this examination", finding, "Examine the rankers again.")
     return [_certificate(result, label) for label in dict.fromkeys(map(str, result.trials.ranker))]
 
@@ -466,7 +466,7 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     judged = Verdicts.of(block, facts)
     verdicts = np.select(
         [judged.moved, judged.near | judged.doubtful, judged.silent],
-        [NOT, INCONCLUSIVE, "says nothing"],
+        [NOT, INCONCLUSIVE, "no evidence"],
         INVARIANT,
     )
     frame = pd.DataFrame(

@@ -14,7 +14,7 @@ class Invariance(Question):
     """Invariance of rankers to the input order of the documents."""
 
     kind: ClassVar[str] = "invariance"
-    title: ClassVar[str] = "Does the order in which documents are shown change a ranker's answer?"
+    title: ClassVar[str] = "Does the input order change the ranking?"
     source: ClassVar[str] = "SetRank (SIGIR 2020), Proposition 1"
     summary: ClassVar[str] = "certificates by real permutations"
     doing: ClassVar[str] = "Shuffle lists for"

@@ -47,7 +47,7 @@ def headline(result: StudyResult, view: View) -> Headline:
             kind = card.verdict if card.verdict != NOT else f"{NOT} {tier_of(card)}"
             groups.setdefault(kind, []).append(card)
     if not groups:
-        return Headline("Nothing was examined.", INCONCLUSIVE, WHY)
+        return Headline("No ranker was examined.", INCONCLUSIVE, WHY)
     ordered = sorted(
         groups.values(),
         key=lambda group: (group[0].verdict != NOT, WORST.index(tier_of(group[0]))),
@@ -83,7 +83,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Finding(card.sentence())
     frame = pd.DataFrame([card.plain() for card in cards])[keys(SHOWN)]
     frame["failure_bound"] = frame["failure_bound"].map(rounded_up)
-    yield Table(frame, SHOWN, "Certificates: one row a ranker")
+    yield Table(frame, SHOWN, "Certificates by ranker")
     for card in cards:
         yield Details(f"Evidence for the verdict on {card.ranker}", card.details())
 

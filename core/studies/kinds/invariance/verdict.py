@@ -222,7 +222,7 @@ def _doubts(judged: Verdicts, facts: pd.DataFrame, query_ids: tuple[str, ...]) -
         f"{words} in {lists_in_words(mask)} ({_queries_in_words(mask, query_ids)})"
         for mask, words in (
             (judged.doubtful, f"another order makes {size}"),
-            (judged.near, "scores are closer to each other than rounding allows to tell apart"),
+            (judged.near, "score differences are within rounding"),
         )
         if mask.any()
     ]

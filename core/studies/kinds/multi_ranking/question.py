@@ -16,7 +16,7 @@ class MultiRanking(Question):
 
     kind = "initial-rankings"
     doing = "Vary the initial rankings of"
-    title = "What do several initial rankings add, and what if one of them is missing or wrong?"
+    title = "What do several initial rankings add, and what if one is missing or wrong?"
     source = "SetRank (SIGIR 2020), Table 4"
     summary = "Table 4: none, one or many of them"
     tested = True
@@ -29,7 +29,7 @@ class MultiRanking(Question):
         names="rankers",
     )
     swaps: tuple[str, ...] = parameter(
-        ("oracle", "anti-oracle", "random"), "put in the first one's place", names="swaps"
+        ("oracle", "anti-oracle", "random"), "rankings that replace the first one", names="swaps"
     )
     seeds: int = parameter(1, "seeds of each ranker", low=1)
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")

@@ -40,7 +40,7 @@ def inapplicable_rankers(
     >>> found["label-noise"]["feature:2"], found["cut"]
     ('learns from no label', {})
     >>> inapplicable_rankers(["bfloat16"], ["dlcm#0123", "feature:3"])["bfloat16"]
-    {'feature:3': 'no bfloat16 in it'}
+    {'feature:3': 'no bfloat16 arithmetic'}
     """
     return {family: _reasons(family, labels, rankings) for family in dict.fromkeys(families)}
 
@@ -61,7 +61,7 @@ def _reason(family: str, label: str) -> str:
         return f"cannot be trained again, {untrainable}"
     if "labels" in entry.changes:
         if label == INITIAL:
-            return "given, not trained again"
+            return "it is not trained"
         learns = registry.entry(RankerName.parse(label).base).learns
         return "" if learns else "learns from no label"
     return _reason_of_system(family, label) if "system" in entry.changes else ""
@@ -70,11 +70,11 @@ def _reason(family: str, label: str) -> str:
 def _reason_of_system(family: str, label: str) -> str:
     name = RankerName.parse(label).base
     if label == INITIAL:
-        return "given, not computed"
+        return "it is not computed"
     if family in NETWORKS and name not in FIXED:
-        return "no bfloat16 in it" if family == BFLOAT16 else "nothing added up in parallel"
+        return "no bfloat16 arithmetic" if family == BFLOAT16 else "no parallel sums"
     if family == SEED and seed_of(registry.spec(name)) is None:
-        return "nothing drawn in training"
+        return "no randomness in training"
     return "learns from no row" if family == ORDER and not registry.entry(name).learns else ""
 
 
@@ -82,7 +82,7 @@ def without_recipe(label: str) -> str:
     """Reason why a ranker has no recipe for training; empty if it has one.
 
     >>> [without_recipe(label) for label in ("dlcm@small", "dlcm#01", "scores:mine.txt")]
-    ['', 'named by its key, not by a recipe', 'from outside']
+    ['', 'named by its key, not by a recipe', 'imported']
     >>> [without_recipe(label) for label in ("scores#01", "mine:score", "rrf:dlcm+mart")]
     ['from outside', 'from outside', 'a combination']
     """
@@ -90,7 +90,7 @@ def without_recipe(label: str) -> str:
     if name.options is not None:
         return "a combination"
     if has_no_recipe(name):
-        return "from outside"
+        return "imported"
     return "named by its key, not by a recipe" if name.digits else ""
 
 
@@ -119,7 +119,7 @@ def in_words(reasons: Mapping[str, str]) -> str:
 
 def failure_reason(error: ShuffleproofError, *, trains: bool) -> str:
     """Reason of a family that failed for a ranker."""
-    verb = "cannot be trained on it" if trains else "cannot be asked"
+    verb = "cannot be trained on it" if trains else "cannot be scored"
     reason = error.finding if isinstance(error, DataError) else str(error).rstrip(".")
     return f"{verb}, {reason}"
 
@@ -133,6 +133,6 @@ def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None
     if not found or any(set(labels) - set(reasons) for reasons in found.values()):
         return
     sentences = [
-        f"{family} is left out for {in_words(reasons)}" for family, reasons in found.items()
+        f"{family} does not apply to {in_words(reasons)}" for family, reasons in found.items()
     ]
-    raise UsageError(f"nothing is left to study: {'. '.join(sentences)}; name others")
+    raise UsageError(f"no family applies: {'. '.join(sentences)}; name others")

@@ -42,12 +42,12 @@ class Perturbations(Question):
     """Losses of rankers under perturbations of any part of the input."""
 
     kind: ClassVar[str] = "perturbations"
-    title: ClassVar[str] = "What can go wrong with an input, and which rankers survive it?"
+    title: ClassVar[str] = "Which perturbations of the input hurt which ranker?"
     source: ClassVar[str] = (
         "presentation, ranking, set, features, labels, system; alone and chained"
     )
-    summary: ClassVar[str] = "anything that may happen to an input"
-    doing: ClassVar[str] = "Disturb the input of"
+    summary: ClassVar[str] = "all perturbations of order, ranking, set, features, labels and system"
+    doing: ClassVar[str] = "Perturb the input of"
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": CONTRAST,
         "perturbations": tuple(

@@ -34,8 +34,8 @@ from shuffleproof.core.studies.sections import (
 from shuffleproof.core.words import counted, listed, number
 
 UNLIKE = (
-    "Families that add or remove documents stand apart: they change the best value within reach, "
-    "for every ranker alike."
+    "Families that add or remove documents are listed separately: they also change the best "
+    "possible value."
 )
 
 
@@ -62,7 +62,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     answer = answers.headline(answers.losses(values))
     if not apart:
         return answer
-    return replace(answer, text=f"Same documents: {answer.text}", why=f"{answer.why}. {UNLIKE}")
+    return replace(answer, why=f"{answer.why}. {UNLIKE}")
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -129,11 +129,11 @@ def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
     """Sentences on inapplicable families, with their rankers and reasons.
 
     >>> omission_text({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
-    'threads is left out for mart (no network).'
+    'threads does not apply to mart (no network).'
     """
     left_out = facts.get("left_out", {}).items()
     return " ".join(
-        f"{family} is left out for {in_words(reasons)}."
+        f"{family} does not apply to {in_words(reasons)}."
         for family, reasons in left_out
         if family in families and reasons
     )
@@ -159,11 +159,11 @@ COLUMNS = (
     tables.RANKER,
     tables.Column("family", "Family"),
     tables.Column("level", "Level", tables.LEVEL),
-    tables.Column("tau", "τ to original", tables.TAU, "Of what was disturbed."),
-    tables.Column("as_is", "As it is", tables.VALUE),
-    tables.Column("mean", "Disturbed", tables.VALUE),
+    tables.Column("tau", "τ to original", tables.TAU, "Of the perturbed input."),
+    tables.Column("as_is", "Unchanged", tables.VALUE),
+    tables.Column("mean", "Perturbed", tables.VALUE),
     tables.Column("loss", "Loss", tables.CHANGE),
-    tables.Column("answer-tau", "τ of answers", tables.TAU, "Over documents in both lists."),
+    tables.Column("answer-tau", "τ of rankings", tables.TAU, "Over documents in both lists."),
     tables.Column("kept-top-1", "top 1 kept", tables.SHARE),
     tables.Column("kept-top-10", "top 10 kept", tables.SHARE),
     tables.Column("score-change", "score change", tables.P, "The largest one."),
@@ -175,12 +175,12 @@ GROUPS = {
     "features": "The features",
     "labels": "The training labels",
     "system": "Training and arithmetic",
-    "several": "Several at once",
+    "several": "Chains",
 }
 """Changed parts of the input as headings, from the least to the most relevant."""
 
 ATTACKS = "The features, by an attack on"
-HEADINGS = {"set": "The set and its best value"}
+HEADINGS = {"set": "Documents added or removed"}
 """Headings of a map that replace those of GROUPS."""
 
 
@@ -215,7 +215,7 @@ def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
     """Families as in `families_by_group`, under headings; attacks have a heading of their own.
 
     >>> list(families_by_heading(["label-noise", "cut", "gradient-sign@dlcm"]))
-    ['The set and its best value', 'The features, by an attack on', 'The training labels']
+    ['Documents added or removed', 'The features, by an attack on', 'The training labels']
     """
     headings: dict[str, list[str]] = {}
     for name, members in families_by_group(families).items():
@@ -353,7 +353,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
     nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
-        f"Query {query}, same documents: {worst['ranker']} loses most, {number(worst['loss'])} "
+        f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} "
         f"{measure} {_where(worst)} ({change})"
         f"{nothing if unharmed else ''}."
     )

@@ -20,7 +20,7 @@ class PreferenceAggregation(ListlessQuestion):
     stored_as: ClassVar[tuple[str, ...]] = ("preferences", "data")
     needed: ClassVar[tuple[str, ...]] = ("aggregators",)
     kind: ClassVar[str] = "preferences"
-    title: ClassVar[str] = "Which aggregator survives contradictions, noise and a budget of calls?"
+    title: ClassVar[str] = "Which aggregator is robust to contradictions, noise and few calls?"
     source: ClassVar[str] = (
         "Cohen, Schapire & Singer (JAIR 1999): the greedy order; Ailon & Mohri (Machine Learning "
         "2010): QuickSort; their bounds"
@@ -45,17 +45,19 @@ class PreferenceAggregation(ListlessQuestion):
         names="disturbances",
     )
     levels: tuple[float, ...] = parameter(
-        (), "levels of each disturbance, comma-separated; by default its own", low=0.0
+        (), "levels of each perturbation, comma-separated; default: its own", low=0.0
     )
     function: str = parameter(
-        "pair-trees@small", "of a ranking data set: the trained function that prefers, or any "
-        "ranker, whose scores contradict nothing",
+        "pair-trees@small", "for a ranking data set: a trained preference function, or any "
+                            "ranker (its scores have no cycles)",
     )  # fmt: skip
-    draws: int = parameter(2, "draws of each disturbance, and seeds of who draws", low=1, high=1000)
-    seed: int = parameter(0, "of these draws")
-    queries: int | None = parameter(None, "only the first so many queries", low=1)
+    draws: int = parameter(
+        2, "draws of each perturbation, and seeds of random aggregators", low=1, high=1000
+    )
+    seed: int = parameter(0, "of the draws")
+    queries: int | None = parameter(None, "number of queries, from the first", low=1)
     sizes: tuple[int, ...] = parameter(
-        (100, 300, 1000), "items of generated tournaments on which calls and seconds are counted",
+        (100, 300, 1000), "sizes of generated tournaments, for calls and seconds",
         low=2, high=5000,
     )  # fmt: skip
 

@@ -36,11 +36,11 @@ from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted, number, percent
 
 AGGREGATOR = Column("aggregator", "Aggregator")
-DISTURBANCE = Column("disturbance", "Disturbance")
+DISTURBANCE = Column("disturbance", "Perturbation")
 LEVEL = Column("level", "Level", tables.LEVEL)
 WORDS = {
     AGREEMENT: "agreement with the preferences", TAU: "τ to the best order", RELEVANCE: RELEVANCE,
-    CORRECT: "share of graded pairs put right",
+    CORRECT: "share of graded pairs in the right order",
 }  # fmt: skip
 """Measures in words."""
 
@@ -55,12 +55,17 @@ SUMMARY = (
 )
 AS_GIVEN = (
     AGGREGATOR,
-    Column(AGREEMENT, "Agreement", tables.VALUE, "Share of the preferences' weight agreed with."),
-    Column("short", "Below best", tables.VALUE, "What the best order agrees with more."),
-    Column(TAU, "τ to best", tables.TAU, "Kendall τ to the order that contradicts least."),
+    Column(
+        AGREEMENT,
+        "Agreement",
+        tables.VALUE,
+        "Weighted share of preferences that the order agrees with.",
+    ),
+    Column("short", "Below best", tables.VALUE, "Agreement of the best order minus this."),
+    Column(TAU, "τ to best", tables.TAU, "Kendall τ to the order with the fewest contradictions."),
     Column(RELEVANCE, RELEVANCE, tables.VALUE, "Of the items' grades."),
-    Column(CORRECT, "Pairs right", tables.VALUE, "Pairs of unequal grade put right."),
-    Column(CALLS, "Calls", tables.COUNT, "Pairs asked, all queries."),
+    Column(CORRECT, "Pairs right", tables.VALUE, "Pairs of unequal grade in the right order."),
+    Column(CALLS, "Calls", tables.COUNT, "Pairs compared, all queries."),
 )
 BOUNDS = (
     Column("bound", "Proven"),
@@ -74,7 +79,7 @@ BOUNDS = (
 SCALES = (
     AGGREGATOR,
     Column("items", "Items", tables.COUNT),
-    Column("calls", "Calls", tables.COUNT, "Pairs asked."),
+    Column("calls", "Calls", tables.COUNT, "Pairs compared."),
     Column("seconds", "Seconds", tables.SHORT, "Of one order, on this machine."),
 )
 
@@ -142,7 +147,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     text += f"; {label(least)} {percent(lost[least])}." if least != worst else "."
     greatest = float(lost[worst])
     tier = ROBUST if greatest < SMALL else DEGRADES if greatest < LARGE else FAILS
-    return Headline(text, tier, "by the mean share of agreement that the worst of them loses")
+    return Headline(text, tier, "by the largest mean loss of agreement")
 
 
 def _agreements(
@@ -174,13 +179,13 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     proven = bounds(result)
     if len(proven):
         yield Picture("bounds", (proven,))
-        yield Table(_with_titles(proven), BOUNDS, "Bounds that are proven, and what was measured")
+        yield Table(_with_titles(proven), BOUNDS, "Proven bounds and measured values")
     by_items = _with_titles(scale(result))
     if len(by_items):
         yield Picture("calls", (by_items,))
         yield Table(by_items, SCALES, "Calls and time on generated tournaments")
     yield Convention(convention_text(result))
-    yield Table(_with_titles(frame), SUMMARY, "Every number", folded=True)
+    yield Table(_with_titles(frame), SUMMARY, "All numbers", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -197,7 +202,7 @@ def convention_text(result: StudyResult) -> str:
     """Convention of the numbers."""
     facts = result.facts["consistency"]
     return (
-        f"Preferences as given: {counted(facts['pairs'], 'pair')} of "
+        f"Preferences: {counted(facts['pairs'], 'pair')} of "
         f"{counted(facts['items'], 'item')} in {counted(result.facts['queries'], 'query')}, "
         f"{percent(facts['cyclic_rate'], 1)} of {counted(facts['triads'], 'triad')} cyclic; the "
         f"best order is exact for {facts['exact_queries']:,}. Bounds are against what the "
@@ -245,7 +250,7 @@ def as_given(result: StudyResult) -> Table:
             {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
         )
     frame = pd.DataFrame(rows, columns=tables.keys(AS_GIVEN))
-    table = Table(frame, AS_GIVEN, "Undisturbed: agreement with preferences, best order, labels")
+    table = Table(frame, AS_GIVEN, "Unperturbed: agreement with preferences, best order, labels")
     lacking = [measure for measure in (RELEVANCE, CORRECT) if measure not in result.measures]
     return table.without(*lacking)
 

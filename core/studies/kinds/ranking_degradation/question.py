@@ -14,10 +14,10 @@ class RankingDegradation(Question):
     """Losses of rankers as the initial ranking gets worse."""
 
     kind = "initial-ranking"
-    title = "If the initial ranking gets worse, how fast does each ranker follow?"
+    title = "How much does a worse initial ranking cost each ranker?"
     source = "SetRank (SIGIR 2020), Figure 3"
     summary = "Figure 3: a worse initial ranking"
-    doing = "Disturb the initial ranking of"
+    doing = "Perturb the initial ranking of"
     tested = True
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": SHIPPED,

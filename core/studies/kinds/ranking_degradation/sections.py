@@ -157,9 +157,9 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Convention(Measure.parse(measure).convention())
         yield Finding(claim_text(claim(result, family, measure)))
         frame = marks(result, family, measure, baseline)
-        title = f"Is it more than chance? {measure} under {family}"
+        title = f"Significance: {measure} under {family}"
         yield tables.Table(frame, columns(baseline), title, [TESTED], folded=True)
-    yield tables.Table(summary, SUMMARY, "Every number", folded=True)
+    yield tables.Table(summary, SUMMARY, "All numbers", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
     """Columns of `marks`, compared with a baseline."""
     column = tables.Column
     compared = {
-        "change": ("− unchanged", "Mean minus its mean, undisturbed."),
+        "change": ("− unchanged", "Mean minus unperturbed mean."),
         "against": (f"− {baseline}", "Mean minus that ranker's, same level."),
     }
     return (

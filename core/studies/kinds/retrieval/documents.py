@@ -36,7 +36,7 @@ from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import percent
 
-WITH, BEFORE = "with them", "before"
+WITH, BEFORE = "trained with them", "before"
 """Training of a retriever: on all documents, or before the later ones were added."""
 
 SEEN, UNSEEN, NEW_WORDS = "seen", "unseen", "new words"
@@ -128,8 +128,8 @@ def recall_by_group(
 
 ALL = "all"
 COLUMNS = varied.columns_of(
-    "Documents", "Came later", "Relevant documents that were there, came later, or all.",
-    "Share of the documents that came after training; baseline: learnt with them.",
+    "Documents", "Came later", "Relevant documents: known in training, added later, or all.",
+    "Share of documents added after training; baseline: trained with them.",
 )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def headline(result: StudyResult, _view: View) -> Headline:
     at_largest = frame[(frame["level"] == max(_shares(result))) & (frame["condition"] != ALL)]
     return varied.headline(
         at_largest,
-        lambda row: f"for {row['condition']} documents where {percent(row['level'])} came later",
+        lambda row: f"for {row['condition']} documents with {percent(row['level'])} added later",
         "No retriever loses recall significantly (p ≤ .05, Holm).",
     )
 
@@ -191,8 +191,8 @@ def new_words(result: StudyResult) -> str:
     """Share of words of later documents that no earlier one has, by share of documents."""
     name = names(result)[0]
     shares = [
-        f"{percent(known_mean(result.per_query(name, BEFORE, share, NEW_WORDS)), 1)} where "
-        f"{percent(share)} came later"
+        f"{percent(known_mean(result.per_query(name, BEFORE, share, NEW_WORDS)), 1)} with "
+        f"{percent(share)} added later"
         for share in _shares(result)
     ]
     return f"Words of later documents that no earlier document has: {', '.join(shares)}."

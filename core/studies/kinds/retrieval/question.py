@@ -81,10 +81,8 @@ class RetrieverQuestion(CollectionQuestion):
     retrievers: tuple[str, ...] = parameter(
         ("ql", "bm25", "lsi", "sdm", "rm3"), RETRIEVER_NAMES, names=RETRIEVERS
     )
-    seeds: int = parameter(
-        4, "draws, splits of the queries, and seeds of what is learnt", low=1, high=100
-    )
-    queries: int | None = parameter(None, "only the first so many judged queries", low=2)
+    seeds: int = parameter(4, "seeds of draws, splits and trainings", low=1, high=100)
+    queries: int | None = parameter(None, "number of judged queries, from the first", low=2)
     measures: tuple[str, ...] = parameter(
         ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
     )
@@ -95,7 +93,7 @@ class Retrieval(RetrieverQuestion):
     """Effectiveness of retrievers, and the postings that they read."""
 
     kind = "retrieval"
-    title = "Which retriever finds what answers a query, and what does it read?"
+    title = "Which retriever is most effective, and what does it cost?"
     source = "SNRM (Zamani et al., CIKM 2018), table of effectiveness: two-fold cross-validation"
     summary = "retrievers of a text collection: effectiveness, sparsity, cost"
     doing = "Compare retrievers"
@@ -115,10 +113,10 @@ class Growth(RetrieverQuestion):
 
     kind = "growth"
     vary = "documents"
-    title = "Are documents found that came after training?"
+    title = "Are documents that were added after training found?"
     source = "Documents withheld from training and vocabulary, added to the index"
-    summary = "retrievers of a text collection that grows after training"
-    doing = "Let the collection grow"
+    summary = "retrievers of a text collection with later documents"
+    doing = "Add documents"
     tested = True
     printing = "changes(result)"
     sample: ClassVar[Mapping[str, Any]] = {
@@ -133,7 +131,7 @@ class Growth(RetrieverQuestion):
         (0.0, 0.01, 0.05, 0.1, 0.3), "shares of the documents that come after training, below 1",
         low=0.0, high=0.99,
     )  # fmt: skip
-    depth: int = parameter(100, "recall is told of so many documents", low=1, high=1000)
+    depth: int = parameter(100, "recall at this depth", low=1, high=1000)
 
     def refuse(self, scope: Scope, /) -> None:
         """Refuse also invalid shares, and rerankers."""
@@ -155,10 +153,10 @@ class QueryNoise(RetrieverQuestion):
 
     kind = "query-noise"
     vary = "queries"
-    title = "What do typing errors and lost, repeated or shuffled words cost?"
+    title = "What do typing errors and dropped, repeated or shuffled words cost?"
     source = "Retrievers under noisy queries, each paired with itself"
     summary = "retrievers of a text collection under noisy queries"
-    doing = "Disturb queries"
+    doing = "Perturb queries"
     tested = True
     printing = "changes(result)"
     sample: ClassVar[Mapping[str, Any]] = {
@@ -211,10 +209,8 @@ class Sparsity(CollectionQuestion):
         (20, 60, 200), "dimensions that pruning keeps of a document (of a query a third), after "
         "training without a penalty", low=1,
     )  # fmt: skip
-    seeds: int = parameter(
-        4, "draws, splits of the queries, and seeds of what is learnt", low=1, high=100
-    )
-    queries: int | None = parameter(None, "only the first so many judged queries", low=2)
+    seeds: int = parameter(4, "seeds of draws, splits and trainings", low=1, high=100)
+    queries: int | None = parameter(None, "number of judged queries, from the first", low=2)
     measures: tuple[str, ...] = parameter(
         ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
     )

@@ -70,7 +70,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     text = f"{label(best[0])} is best: {measure} {number(best[1])}"
     for name, mean in others:
         tested: Any = comparisons(result).set_index(["measure", "first", "second"])["p"]
-        chance = "" if tested[measure, best[0], name] <= ALPHA else ", which may be chance"
+        chance = "" if tested[measure, best[0], name] <= ALPHA else ", not significant"
         text += f", {label(name)} {number(mean)}{chance}"
     return Headline(f"{text}.")
 
@@ -79,7 +79,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     read, means = gates(result), with_display_names(summary(result))
     if len(read):
-        title = "What an index reads and matches"
+        title = "Sparsity of each index"
         yield Table(with_display_names(read), GATES, title)
         title = "Terms of documents and of queries"
         yield Table(with_display_names(terms(result)), TERM_COLUMNS, title)
@@ -87,7 +87,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     yield Picture("retrieval", (means, result.measures[0]))
     for measure in result.measures:
         yield Convention.of(measure, int(result.facts["queries"]))
-    yield Table(with_display_names(costs(result)), COST_COLUMNS, "What a query costs")
+    yield Table(with_display_names(costs(result)), COST_COLUMNS, "Cost of a query")
     spreads = frequencies(result)
     if len(spreads):
         yield Picture("postings", (with_display_names(spreads),))
@@ -96,10 +96,10 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
         yield Table(
             with_display_names(tested),
             COMPARISONS,
-            "Is it more than chance?",
+            "Significance",
             folded=True,
         )
-    yield Table(means, SUMMARY, "Every number", folded=True)
+    yield Table(means, SUMMARY, "All numbers", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def effectiveness(result: StudyResult) -> Table:
         rows.append(row)
     columns = (retrievers.RETRIEVER, *(Column(measure, measure) for measure in result.measures))
     notes = (
-        "* best; letters: better than these retrievers beyond chance (paired t, Holm over all "
+        "* best; letters: significantly better than these retrievers (paired t, Holm over all "
         "pairs of a column)."
     )
     frame = pd.DataFrame(rows, columns=tables.keys(columns))

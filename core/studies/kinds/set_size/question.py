@@ -19,7 +19,7 @@ class SetSize(Question):
 
     kind = "set-size"
     doing = "Vary the set size of"
-    title = "Does a ranker that was trained on short lists still work on long ones?"
+    title = "Does a ranker trained on short lists work on long ones?"
     source = "SetRank (SIGIR 2020), Table 3"
     summary = "Table 3: train on N0, test on N1"
     tested = True
@@ -34,14 +34,14 @@ class SetSize(Question):
         "candidates a list, comma-separated (default: the smallest of --sizes, and the next where "
         "it is no more than 100 and not the largest)",
         low=1,
-        label="Trained on lists of (N0)",
+        label="Training list length",
     )
     sizes: tuple[int, ...] | None = parameter(
         None,
         "candidates tested on (N1); default 40,240,500 as far as lists are that long, else steps "
         "up to the longest",
         low=1,
-        label="Tested on lists of (N1)",
+        label="Test list length",
     )
     seeds: int = parameter(1, "seeds of each ranker", low=1)
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")

@@ -118,7 +118,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     yield Finding(claim_text(claim(result, measure)))
     yield Convention("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
-    yield tables.Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
+    yield tables.Table(frame, CURVES, f"{measure} by ranker, training and test length")
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -206,14 +206,14 @@ def shorter(facts: Mapping[str, Any]) -> str:
     """Sentence on test lists with fewer documents than a size; empty without such lists.
 
     >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
-    'Lists left as they are: 1 of 3 below 240 documents'
+    'Shorter lists, unchanged: 1 of 3 below 240 documents'
     """
     counts = [
         f"{count} of {facts['queries']:,} below {size} documents"
         for size, count in facts["shorter"].items()
         if count
     ]
-    return f"Lists left as they are: {', '.join(counts)}" if counts else ""
+    return f"Shorter lists, unchanged: {', '.join(counts)}" if counts else ""
 
 
 def _is_without_ordinals(label: str, name: str) -> bool:

@@ -144,7 +144,7 @@ def plan_sizes(workbenches: Mapping[int, Workbench], question: SetSize) -> Plan:
     trained_on = question.trained_on or feasibility.train_sizes(tuple(workbenches))
     missing = [size for size in trained_on if size not in workbenches]
     if missing:
-        raise UsageError(f"lists of {missing[0]} are trained on and not tested on: add the size")
+        raise UsageError(f"{missing[0]} is a training length but no test length: add it to --sizes")
     smallest = next(iter(workbenches.values()))
     texts = tuple(str(Measure.parse(text)) for text in question.measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
@@ -227,7 +227,7 @@ def _compute(
 def _facts(workbenches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
     smallest = next(iter(workbenches.values()))
     left_out = dict.fromkeys(
-        f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
+        f"{row.label} reads ranks up to {row.largest} and is not tested beyond"
         for row in plan.rows
         if row.largest is not None and row.largest < max(workbenches)
     )

@@ -78,9 +78,9 @@ class WorstCase(Question):
     """Most harmful order for a ranker within a budget."""
 
     kind = "worst-case"
-    title = "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
+    title = "Which order within a budget costs a ranker most?"
     source = "greedy or beam search; certified 0 where a ranker is invariant"
-    summary = "the order that hurts most, searched"
+    summary = "search for the order with the largest loss"
     doing = "Search for the worst case of"
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": ("dlcm", "setrank-imsab-init", "setrank-imsab"),
@@ -92,20 +92,20 @@ class WorstCase(Question):
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(
         "ranking",
-        "what is rearranged: the initial ranking, or the input order alone",
+        "what is changed: the initial ranking, or only the input order",
         choices=("ranking", "shown"),
-        label="What is rearranged",
+        label="Changed input",
     )
     search: Mapping[str, Any] | None = parameter(
-        None, "fields of the search that differ from its default", flags=SearchField()
+        None, "changed fields of the search", flags=SearchField()
     )
     budgets: tuple[int, ...] = parameter((1, 2, 5, 10), "steps a list, comma-separated", low=1)
     measures: tuple[str, ...] = parameter(
-        ("NDCG@10",), "what is hurt", names="measures", flags=SingleFlag("measure")
+        ("NDCG@10",), "measure to minimise", names="measures", flags=SingleFlag("measure")
     )
     draws: int = parameter(10, "random orders per budget", low=1, label="Random orders per budget")
-    queries: int | None = parameter(None, "only the first so many test queries", low=1)
-    seed: int = parameter(0, "of everything drawn")
+    queries: int | None = parameter(None, "number of test queries, from the first", low=1)
+    seed: int = parameter(0, "of all draws")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:

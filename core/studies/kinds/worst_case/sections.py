@@ -65,7 +65,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
     return (
         tables.RANKER,
         tables.Column("budget", f"Budget ({unit})", tables.COUNT),
-        tables.Column("as_is", "As it is", tables.VALUE, "Mean on the lists as they are."),
+        tables.Column("as_is", "Unchanged", tables.VALUE, "Mean on the unchanged lists."),
         tables.Column("random", "Random", tables.VALUE, "Mean of random orders of the budget."),
         tables.Column("worst", "Worst found", tables.VALUE, "Mean at the worst order found."),
         tables.Column("random_damage", "lost at random", tables.CHANGE),
@@ -73,14 +73,14 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         *tables.bounds(spec=tables.CHANGE),
         tables.Column(
             "certified", "Certified 0", tables.FLAG,
-            "It reads nothing of what is rearranged, and it was tried.",
+            "It does not read the changed input (checked).",
         ),
     )  # fmt: skip
 
 
 def shown_table(frame: pd.DataFrame, unit: str) -> tables.Table:
     """`table` for display; the unit is that of the budgets."""
-    title = "Means as they are, over random orders and at the worst order found"
+    title = "Means: unchanged, random orders, worst order found"
     return tables.Table(frame, columns(unit), title)
 
 

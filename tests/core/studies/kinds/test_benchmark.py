@@ -315,7 +315,7 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, m
     assert "file-order" not in set(found.trials.ranker)
     told = sections.markdown(found, measures, ())
     assert "file-order failed and is left out of all comparisons. file-order: the training" in told
-    assert "failed: the same command tries them again" in told
+    assert "failed (the same command tries them again)" in told
     assert re.search(r"file-order +\| +failed", told), told
     names = query.write(artefact.path, [workbench.fold], store.root / "runs.zip")
     assert "feature-1.seed0.run" in names

@@ -139,7 +139,7 @@ def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
     np.testing.assert_array_equal(found.ql, [2, np.nan, 1, 3])  # equal scores by row
     np.testing.assert_array_equal(found["score of ql"], [1, np.nan, 9, 1])
     (tmp_path / benchmark_query.FILE).unlink()
-    with pytest.raises(DataError, match="stored without what they retrieved"):
+    with pytest.raises(DataError, match="stored without their documents"):
         benchmark_query.retrieved_documents(tmp_path, place, ("bm25", "ql"))
 
 
@@ -200,7 +200,7 @@ def test_export_writes_the_real_table_and_the_runs(artefact, store, tmp_path):
 
 def test_runs_need_the_data_that_they_were_made_on(artefact, store):
     facts = artefact.facts | {"fingerprints": ["gone"]}
-    with pytest.raises(DataError, match="not stored any more"):
+    with pytest.raises(DataError, match="no longer stored"):
         benchmark_query.made_on(facts, store)
     (fold,) = benchmark_query.made_on(artefact.facts, store)
     assert fold.fingerprint == artefact.facts["fingerprints"][0]

@@ -129,5 +129,5 @@ def test_a_callable_has_a_card_too(workbench):
 
 
 def test_families_that_change_documents_make_no_card(workbench):
-    with pytest.raises(UsageError, match="changes more than order and ranking"):
+    with pytest.raises(UsageError, match="changes more than the order"):
         next(Card(("no ranker is trained",), ("distractors",)).run(workbench))

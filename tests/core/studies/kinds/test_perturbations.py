@@ -259,7 +259,7 @@ def test_labels_are_learnt_anew(small, result):
         np.testing.assert_array_equal(values, expected)
     change = found.per_query("ranksvm", "label-noise", 0.4, "score-change")
     assert change.max() > 0
-    learnless = {INITIAL: "given, not trained again", "random": "learns from no label"}
+    learnless = {INITIAL: "it is not trained", "random": "learns from no label"}
     assert artefact.facts["left_out"]["label-noise"] == learnless
     assert artefact.facts["changes"]["label-noise"] == ["labels"]
 
@@ -306,7 +306,7 @@ def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypat
 
 
 def test_what_cannot_be_done_is_said(small):
-    with pytest.raises(UsageError, match=r"nothing is left to study.*cannot be trained again"):
+    with pytest.raises(UsageError, match=r"no family applies.*cannot be trained again"):
         next(Perturbations(("ranksvm#12ab",), (("label-noise", 0.2),)).run(small))
     with pytest.raises(UsageError, match="no network among the rankers"):
         run_to_end(Perturbations(("random",), (("gradient-sign", 0.2),)).run(small))
@@ -396,7 +396,7 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
     _, found, seeds = asked
     left = found.facts["left_out"]
     assert set(left["bfloat16"]) == set(left["threads"]) == {INITIAL, "random", "feature:2"}
-    assert left["batches"] == {INITIAL: "given, not computed"}
+    assert left["batches"] == {INITIAL: "it is not computed"}
     assert left["bfloat16"]["feature:2"] == "no bfloat16 in it"
     assert seeds.facts["left_out"]["train-seed"]["feature:2"] == "nothing drawn in training"
     for result in (found, seeds):

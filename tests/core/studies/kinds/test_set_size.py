@@ -185,7 +185,7 @@ def test_wrong_sizes_are_refused_and_one_twice_is_one(workbenches, store):
     assert list(run_to_end(set_size.open_cells((5, 5), scope(store)))) == [5]
     with pytest.raises(ParameterError):
         run_to_end(set_size.open_cells((0,), scope(store)))
-    with pytest.raises(UsageError, match="add the size"):
+    with pytest.raises(UsageError, match="add it to --sizes"):
         set_size.plan_sizes(workbenches, SetSize(("setrank-msab",), (7,)))
     with pytest.raises(ArtefactError):
         set_size.plan_sizes(workbenches, SetSize(("dlcm#1234",), (5,)))
