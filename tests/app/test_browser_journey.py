@@ -94,7 +94,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     page.get_by_role("button", name="Shuffle", exact=True).click()
     page.wait_for_url("**order=shuffled%3A2**")
     page.get_by_text("SetRank IMSAB + init small moved none").first.wait_for()
-    page.get_by_text("shown shuffled with seed 2").first.wait_for()
+    page.get_by_text("shuffled with seed 2").first.wait_for()
     visitor.drawn()
     page.wait_for_timeout(1000)  # the cards take .6 s to their places
     second = page.get_by_role("option", name="place 2 of")

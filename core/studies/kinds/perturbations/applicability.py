@@ -84,7 +84,7 @@ def without_recipe(label: str) -> str:
     >>> [without_recipe(label) for label in ("dlcm@small", "dlcm#01", "scores:mine.txt")]
     ['', 'named by its key, not by a recipe', 'imported']
     >>> [without_recipe(label) for label in ("scores#01", "mine:score", "rrf:dlcm+mart")]
-    ['from outside', 'from outside', 'a combination']
+    ['imported', 'imported', 'a combination']
     """
     name = RankerName.parse(label)
     if name.options is not None:

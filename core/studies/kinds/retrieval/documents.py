@@ -36,7 +36,7 @@ from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import percent
 
-WITH, BEFORE = "trained with them", "before"
+WITH, BEFORE = "with them", "before"
 """Training of a retriever: on all documents, or before the later ones were added."""
 
 SEEN, UNSEEN, NEW_WORDS = "seen", "unseen", "new words"

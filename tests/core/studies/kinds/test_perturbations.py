@@ -397,8 +397,8 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
     left = found.facts["left_out"]
     assert set(left["bfloat16"]) == set(left["threads"]) == {INITIAL, "random", "feature:2"}
     assert left["batches"] == {INITIAL: "it is not computed"}
-    assert left["bfloat16"]["feature:2"] == "no bfloat16 in it"
-    assert seeds.facts["left_out"]["train-seed"]["feature:2"] == "nothing drawn in training"
+    assert left["bfloat16"]["feature:2"] == "no bfloat16 arithmetic"
+    assert seeds.facts["left_out"]["train-seed"]["feature:2"] == "no randomness in training"
     for result in (found, seeds):
         told = result.facts["left_out"]
         rows = result.trials.groupby(["ranker", "family"]).groups
