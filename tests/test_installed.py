@@ -30,7 +30,7 @@ def run(command, cwd, home, site, status=0):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     place, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
-    for name in ("core", "app", "sample_data", ".streamlit"):
+    for name in ("core", "app", "docs", "sample_data", ".streamlit"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
