@@ -44,6 +44,7 @@ class Page:
         draw: function that draws the page.
         about: purpose, in words that a user would search for.
         pins: names that its address and link always hold, besides the data set.
+        docs: page of the documentation, without its ending.
     """
 
     title: str
@@ -51,41 +52,50 @@ class Page:
     draw: Callable[[], None]
     about: str
     pins: tuple[str, ...] = ()
+    docs: str = "studies"
 
 
 SECTIONS = {
     "Home": (
-        Page("Home", "", lambda: overview.page(TITLES), "the findings of the sample", ("order",)),
-        Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order")),
+        Page(
+            "Home", "", lambda: overview.page(TITLES), "the findings of the sample",
+            ("order",), "install",
+        ),
+        Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order"), "install"),
         Page(
             "Presentation", "present", lambda: presentation.page(TITLES), "findings on a projector",
             ("study",),
         ),
-        Page("Glossary", "glossary", glossary.page, "the terms of the field"),
+        Page("Glossary", "glossary", glossary.page, "the terms of the field", docs="measures"),
     ),
-    "Data": (Page("Data", "data", data.page, "upload, files, features, what is wrong with them"),),
+    "Data": (
+        Page(
+            "Data", "data", data.page, "upload, files, features, what is wrong with them",
+            docs="data-formats",
+        ),
+    ),
     "Rankers": (
-        Page("Train", "train", train.page, "train a ranker, learning curves, runs"),
-        Page("Tune", "tune", tune.page, "search for a recipe on validation data"),
+        Page("Train", "train", train.page, "train a ranker, learning curves, runs", docs="rankers"),
+        Page("Tune", "tune", tune.page, "search for a recipe on validation data", docs="rankers"),
         Page(
             "From outside", "outside", outside.page,
-            "your own rankers and runs, certificates, doctor",
+            "your own rankers and runs, certificates, doctor", docs="your-ranker",
         ),
     ),
     "Stress tests": (
         Page(
             "Perturbations", "perturbations", perturbations.page,
             "who loses what under which disturbance",
-            (*STUDY, "measure"),
+            (*STUDY, "measure"), "perturbations",
         ),
         Page(
             "Invariance", "invariance", invariance.page, "shuffle a list and watch the ranking",
-            ("query", "lists", "rankers", "before", "order"),
+            ("query", "lists", "rankers", "before", "order"), "certificates",
         ),
         Page(
             "One query", "query", one_query.page,
             "the worst query, what each disturbance does to it",
-            ("study", "query", "measure"),
+            ("study", "query", "measure"), "perturbations",
         ),
         Page(
             "Initial ranking", "initial-ranking", ranking_degradation.page,
@@ -104,7 +114,7 @@ SECTIONS = {
         ),
         Page(
             "Attention", "attention", attention.page, "which documents a ranker looks at",
-            ("query", "lists", "ranker", "change"),
+            ("query", "lists", "ranker", "change"), "papers",
         ),
         Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
         Page("Group shuffles", "group-shuffles", group_shuffles.page, "GSF and its groups", STUDY),
@@ -112,28 +122,28 @@ SECTIONS = {
     "Results": (
         Page(
             "Benchmark", "benchmark", benchmark.page, "which ranker is best, paired tests",
-            ("study", "measure", "ranker"),
+            ("study", "measure", "ranker"), "statistics",
         ),
         Page(
             "Ablation", "ablation", ablation.page, "the paper against the released code",
-            ("study", "measure"),
+            ("study", "measure"), "papers",
         ),
         Page(
             "Robustness card", "card", card.page, "a ranker's robustness on one page",
             (*STUDY, "measure"),
         ),
         Page("Library", "library", library.page, "everything stored: rankers, studies, data sets"),
-        Page("Jobs", "jobs", jobs.page, "what runs, waits, failed"),
+        Page("Jobs", "jobs", jobs.page, "what runs, waits, failed", docs="timings"),
     ),
     "Labs": (
         Page(
             "Preferences", "preferences", preferences.page,
             "rank aggregation from pairwise preferences",
-            ("preferences", "study", "family"),
+            ("preferences", "study", "family"), "preferences",
         ),
         Page(
             "Retrieval", "retrieval", retrieval.page, "text search: BM25, SNRM, inverted index",
-            ("collection", "study"),
+            ("collection", "study"), "retrieval",
         ),
     ),
 }  # fmt: skip

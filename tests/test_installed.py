@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import docs
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,8 +94,10 @@ def test_the_wheel_holds_every_module_of_the_source(wheel):
 
 
 def test_the_wheel_puts_one_name_into_site_packages(wheel):
-    names = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    paths = zipfile.ZipFile(wheel).namelist()
+    names = {name.partition("/")[0] for name in paths}
     assert {name for name in names if not name.endswith(".dist-info")} == {"shuffleproof"}
+    assert {f"shuffleproof/docs/{page.name}" for page in docs.PAGES} < set(paths)
 
 
 def test_a_folder_with_a_package_core_and_a_module_app_disturbs_nothing(users, home, site):
