@@ -109,9 +109,9 @@ def inputs_changed(
 class ScoreCache:
     """Carries a ranker's scores of the base lists to their variants, point after point.
 
-    The base is scored once, however many points a study has. For each kind of change the first
-    `PROOFS` variants that really are others are scored too, each on its own share of the lists,
-    so that every list is proven by one real variant.
+    The base is scored once, however many points a study has. For each kind of change, the first
+    `PROOFS` variants that really differ are scored too, each on its own share of the lists. So
+    every list is proven by one real variant.
 
     Args:
         ranker: the ranker.

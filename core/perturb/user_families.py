@@ -1,7 +1,7 @@
 """Users' perturbations: functions of one list, used like the families of the registry.
 
-A registered family has a letter for what it changes and the digits of its function in its name,
-`rotate#r3f2a91c4`, so that what is stored of it can be read where the function is not known.
+The name of a registered family, such as `rotate#r3f2a91c4`, has a letter for the changed input and
+digits of its function. So stored results can be read where the function is not known.
 """
 
 import re

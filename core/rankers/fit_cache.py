@@ -100,7 +100,7 @@ def fit_or_load(
         valid: lists to select on; the ranker's quality is measured on them.
         lists_recipe: how the lists were made from their data sets, as plain JSON:
             ALL_DOCUMENTS, or more.
-        store: where the ranker is kept.
+        store: the ranker's store.
 
     Raises:
         DataError: no training query has documents of different labels, or no validation query

@@ -85,7 +85,7 @@ def read_archive(
         check: looks at the artefacts, unpacked beside the store, before any of them enters it.
 
     Raises:
-        DataError: no such archive, or one that is damaged or made to harm; nothing was taken.
+        DataError: no such archive, or one that is damaged or made to harm; nothing was imported.
         ArtefactError: the disk is full or may not be written to.
     """
     with archive_fault(path), open_archive(path) as archive:

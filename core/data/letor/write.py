@@ -30,8 +30,8 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Rows have the order of the source. Every cell is written, zeros too, but those that the source
-    left out. Comments are kept; a document id that its comment does not name is written in front
-    of it.
+    left out. Comments are written too; a document id that its comment does not name goes in
+    front of it.
 
     Args:
         dataset: the data set.

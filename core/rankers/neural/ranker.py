@@ -1,7 +1,7 @@
 """Networks as rankers: normalise, batch, score; kept as safetensors and JSON.
 
 A ranker is its recipe, the normalisation fitted with it and the network's weights. Scores are
-exact float32 unless another precision is asked for.
+exact float32 by default.
 """
 
 import json

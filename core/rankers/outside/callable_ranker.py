@@ -128,7 +128,7 @@ def _groups(
 
 @dataclass(frozen=True)
 class CallableRanker:
-    """A function by name, in processes of its own; it is taken to read all that it takes.
+    """A function by name, in processes of its own; assumed to read all its inputs.
 
     It is given what its parameters name (`signature.INPUTS`), features f32[docs, features] and
     ranks i64[docs, rankings] above all, and returns f32[docs]. One that takes a mask bool[lists,

@@ -115,7 +115,7 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
     Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
     program's own `score(dataset, lists)`, torch modules, models of LightGBM and XGBoost, and what
     has `predict`. They are given what their parameters name (`signature.INPUTS`), one list at a
-    time, and score as they are.
+    time, and score without training.
 
     A class with `fit` is trained by studies on each fold, seed and size:
     `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
@@ -136,7 +136,7 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
         parameters: with which a class is made; of a model, `columns`: names, id, id-1 or order.
 
     Returns:
-        Its name, `python:NAME`; above a function or class, that as it is.
+        Its name, `python:NAME`; above a function or class, that object.
 
     Raises:
         UsageError: what cannot be a ranker, a name of the program's own, or one that cannot be
@@ -363,7 +363,7 @@ def _of_network(network: Any) -> Callable[..., Any]:
 
 @dataclass(frozen=True, eq=False)
 class UserRanker:
-    """A ranker of user code, ready to score; it is taken to read everything.
+    """A ranker of user code, ready to score; assumed to read all inputs.
 
     Attributes:
         name: `python:NAME`.
