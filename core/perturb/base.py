@@ -23,8 +23,7 @@ Change = Literal["order", "ranking", "set", "features", "labels", "system"]
 class Perturbation(Protocol):
     """One named change of a ranker's input, at one level.
 
-    It works on lists of 0 and 1 documents, too, and keeps the documents unless `changes` holds
-    "set".
+    It also works on lists of 0 and 1 documents, and keeps them unless `changes` holds "set".
 
     `family` is the registry's name, `level` its strength in the family's own unit, `changes`
     what of the input it touches: a ranking perturbation changes the ranks and with them the

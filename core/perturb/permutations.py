@@ -49,8 +49,7 @@ def inverted(
 
     A random walk from the original order: each step swaps one pair of neighbours that are still in
     their original order, drawn uniformly, and so adds exactly one inversion.
-    (Evenly among walks' steps, that is; not evenly among the permutations with that many
-    inversions.)
+    (Evenly among walks' steps, not among the permutations with that many inversions.)
     """
     places = np.arange(len(scores), dtype=np.int64)
     return _inverted_places(offsets, round(level), generator, places)

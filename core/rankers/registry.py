@@ -1,7 +1,6 @@
 """Every ranker by name: its recipe from a preset, and what was saved, opened again.
 
-Names load nothing; recipes load neither torch nor LightGBM; a ranker's module loads when it fits
-or opens.
+Names load nothing, recipes neither torch nor LightGBM; rankers load their module when needed.
 """
 
 import json

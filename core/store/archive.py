@@ -1,8 +1,7 @@
 """Artefacts as one file that another machine opens: a zip with their manifests and names.
 
-Nothing of an archive is believed: paths stay inside, sizes are bounded, every manifest must be
-one, and every file must have the SHA-256 that its manifest says. All of it enters the store, or
-nothing.
+Nothing of an archive is believed: paths stay inside, sizes are bounded, every manifest must be one,
+and every file must have the SHA-256 that its manifest says. The store gets all of it, or nothing.
 """
 
 import json

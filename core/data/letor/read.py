@@ -174,8 +174,7 @@ class LetorTable:
         A query id met in a file before is the same query.
 
         Args:
-            path: of LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or of a
-                table.
+            path: LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or a table.
             groups: LightGBM's group file: the number of rows of each query, one a line; the rows
                 then carry no `qid`, and queries are named 1, 2, ….
             name: what errors call the file; its path by default.

@@ -121,8 +121,7 @@ class NeuralRanker:
 
         Args:
             columns: for each ranking of its training, in order, the lists' ranking (0-based) that
-                it reads instead, or None: it is absent and contributes nothing. Those not named
-                are absent.
+                it reads instead, or None, as for those not named: it contributes nothing.
 
         Raises:
             ParameterError: more columns than rankings were trained, or a negative one.

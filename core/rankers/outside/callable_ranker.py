@@ -71,8 +71,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
 
     Raises:
-        DataError: the function failed, or returned something other than one score a document. −∞
-            means last.
+        DataError: the function failed, or did not return one score a document (−∞: last).
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
 

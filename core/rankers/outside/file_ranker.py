@@ -126,8 +126,7 @@ class FileScores:
 class OutsideModel:
     """A model file of another library, scored in a process of its own.
 
-    It reads documents alone: a part is scored as a whole, once, and lists take their share of the
-    scores. A process for each of a page's lists would take seconds each time.
+    It reads documents alone: a part is scored once, since a process for each list takes seconds.
 
     Attributes:
         name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.

@@ -139,8 +139,7 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
         Its name, `python:NAME`; above a function or class, that object.
 
     Raises:
-        UsageError: what cannot be a ranker, a name of the program's own, or one that cannot be
-            written.
+        UsageError: no ranker, a name of the program's own, or one that cannot be written.
 
     >>> ranker("first-feature", lambda features, ranks: features[:, 0])
     'python:first-feature'
@@ -369,8 +368,7 @@ class UserRanker:
         name: `python:NAME`.
         thing: what scores.
         known_by: digest of its source, version and values.
-        columns: of a model: the rule by which its columns are matched; empty: the only one that
-            fits.
+        columns: of a model: the rule for its columns; empty: the only one that fits.
         as_returned: scores stay in the type that it returns; else they are float32 with the same
             order and ties.
         untouched: a copy that has scored nothing yet; None: it cannot be copied.
@@ -409,8 +407,7 @@ class UserRanker:
         """Scores by one call a list; float64 keeps order and ties.
 
         Raises:
-            DataError: it failed, or returned something else than one score a document. −∞ means
-                last.
+            DataError: it failed, or did not return one score a document (−∞: last).
         """
         form = scoring_form(self.thing)
         if form is None:
