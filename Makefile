@@ -30,7 +30,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 test: setup-dev
 	$(PYTEST) -m "not slow"
 
-# Everything: processes that are killed, clusters, browsers, fuzzers, notebooks, long trainings. Shapes
+# Everything: processes that are killed, clusters, browsers, fuzzers, Python of docs/, long trainings. Shapes
 # and types of every call are checked where numbers are made.
 CHECKED := shuffleproof.core.losses,shuffleproof.core.metrics,shuffleproof.core.models,shuffleproof.core.perturb
 test-all: setup-dev

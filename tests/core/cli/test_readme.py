@@ -109,18 +109,8 @@ def key(folder):
     """Key of a stored study."""
     store = ["--store", str(folder / "store")]
     assert main(["ingest", str(folder / "MQ2008/Fold1"), "--name", "mq2008", *store]) == 0
-    asked = [
-        "study",
-        "initial-ranking",
-        "--rankers",
-        "feature:1",
-        "--levels",
-        "0,1",
-        "--draws",
-        "1",
-    ]
-    made = ["--data", "mq2008", "--initial", "file-order"]
-    assert main([*asked, *made, *store]) == 0
+    study = "study initial-ranking --rankers feature:1 --levels 0,1 --draws 1 --data mq2008"
+    assert main([*shlex.split(study), "--initial", "file-order", *store]) == 0
     assert main(["train", "lambdamart", "--data", "mq2008", "--preset", "small", *store]) == 0
     assert main(["ingest-collection", str(folder / "FOLDER"), "--name", "cranfield", *store]) == 0
     (study,) = (folder / "store" / "artefacts").glob("study-*")
