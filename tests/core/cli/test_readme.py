@@ -141,7 +141,24 @@ def test_a_block_of_python_runs(block, tmp_path):
     subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, check=True)
 
 
+QUOTED = re.findall(
+    r"^```\nshuffleproof ([^\n]+)\n(?:[^`]*\n)?```\n```text\n([^`]+)```", README, re.MULTILINE
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("line", "quoted"), QUOTED)
+def test_the_readme_quotes_the_answer(line, quoted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    function = re.search(r"```python\n(def score.*?)```", README, re.DOTALL)
+    (tmp_path / "mine.py").write_text(function[1])
+    assert main([*shlex.split(line), "--store", "store"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert [part for part in " ".join(quoted.split()).split(" … ") if part not in printed] == []
+
+
 def test_the_readme_is_short():
+    assert len(QUOTED) == 2
     assert len(README.split()) <= 900
 
 
