@@ -11,7 +11,7 @@ from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.certificate import certificates
-from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE
 from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking
 from shuffleproof.core.studies.kinds.set_size import sections as set_size
 from shuffleproof.core.studies.result import StudyResult
@@ -111,8 +111,8 @@ def _number(key: str, kind: str) -> str:
 def _steadfast(key: str) -> str:
     cards = compute(key, certificates)
     words = f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
-    untold = sum(card.verdict == UNTOLD for card in cards)
-    return words + (f", {untold} cannot be told" if untold else "")
+    untold = sum(card.verdict == INCONCLUSIVE for card in cards)
+    return words + (f", {untold} inconclusive" if untold else "")
 
 
 def _verdict(key: str, kind: str) -> str:
@@ -120,9 +120,9 @@ def _verdict(key: str, kind: str) -> str:
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     if kind == "set-size":
         word = compute(key, set_size.claim, measure).get("verdict", "")
-        return f"the claim of Table 3 {word}" if word else ""
+        return f"the claim of Table 3: {word}" if word else ""
     claim = compute(key, multi_ranking.claim, measure)
-    return f"the claim of Table 4 {claim.word}" if claim else ""
+    return f"the claim of Table 4: {claim.word}" if claim else ""
 
 
 def _fall(key: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-INVARIANT, NOT, UNTOLD = "invariant", "not invariant", "inconclusive"
+INVARIANT, NOT, INCONCLUSIVE = "invariant", "not invariant", "inconclusive"
 ALL = frozenset({"features", "order", "ranks", "neighbours"})
 
 
@@ -166,7 +166,7 @@ def remembered_but_for(x, wanted):
 
 
 def _zoo():
-    one, no, maybe = (INVARIANT,), (NOT,), (NOT, UNTOLD)
+    one, no, maybe = (INVARIANT,), (NOT,), (NOT, INCONCLUSIVE)
     rare = np.random.default_rng(11)
     codes = rare.integers(1, 2**31, 4096)
 
@@ -204,7 +204,7 @@ def _zoo():
         ),
         "saturated by place": (lambda x: sigmoid(60 + x.places), maybe),
         "nearly saturated by place": (lambda x: sigmoid(15 + 0.05 * x.places), maybe),
-        "a constant": (lambda x: np.full(len(x.rows), 0.5), (UNTOLD,)),
+        "a constant": (lambda x: np.full(len(x.rows), 0.5), (INCONCLUSIVE,)),
         "only beyond 30 documents": (
             lambda x: honest(x.features) + x.places * (len(x.rows) > 30), no,
         ),
@@ -268,12 +268,13 @@ def _zoo():
         "one list by place, all by chance": (
             lambda x: 1e-3 * noise(x) + (x.places if x.at == 1 else honest(x.features)), no,
         ),
-        "by chance": (lambda x: honest(x.features) + 1e-3 * noise(x), (UNTOLD,)),
+        "by chance": (lambda x: honest(x.features) + 1e-3 * noise(x), (INCONCLUSIVE,)),
         "by chance and place": (
             lambda x: honest(x.features) + 1e-3 * noise(x) + 0.1 * x.places, no,
         ),
         "now and then by chance": (
-            lambda x: honest(x.features) + 5 * x.places[::-1] * (noise(x)[0] < 3e-2), (UNTOLD,),
+            lambda x: honest(x.features) + 5 * x.places[::-1] * (noise(x)[0] < 3e-2),
+            (INCONCLUSIVE,),
         ),
         "by its batch mates": (lambda x: honest(x.features) * (1 + 0.1 * len(x.lists)), maybe),
         "by place when alone": (
@@ -413,11 +414,12 @@ def beside_first(features):
 
 
 FUNCTIONS = {
-    per_document_cache: (NOT,), padding_without_mask: (NOT, UNTOLD), sorted_ties: (NOT,),
+    per_document_cache: (NOT,), padding_without_mask: (NOT, INCONCLUSIVE), sorted_ties: (NOT,),
     ties_in_float32_steps: (NOT,), ties_in_float64: (NOT,), honest_float64: (INVARIANT,),
-    honest_with_infinity: (INVARIANT,), honest_in_bfloat16: (UNTOLD,),
-    by_place_in_bfloat16: (NOT,), file_cache: (NOT, UNTOLD), database_cache: (NOT, UNTOLD),
-    remote_cache: (UNTOLD,),
+    honest_with_infinity: (INVARIANT,), honest_in_bfloat16: (INCONCLUSIVE,),
+    by_place_in_bfloat16: (NOT,), file_cache: (NOT, INCONCLUSIVE),
+    database_cache: (NOT, INCONCLUSIVE),
+    remote_cache: (INCONCLUSIVE,),
 }  # fmt: skip
 """Functions of one list that fooled certificates once, and honest ones beside them."""
 
@@ -470,8 +472,8 @@ def _bounds(lists):
 def precise():
     """Rankers with float64 scores."""
     return [
-        Narrow("by place in float32", lambda x: honest(x.features) + x.places, (NOT, UNTOLD)),
+        Narrow("by place in float32", lambda x: honest(x.features) + x.places, (NOT, INCONCLUSIVE)),
         Narrow("a little by place in float32", lambda x: honest(x.features) + 0.01 * x.places,
-               (NOT, UNTOLD)),
-        Wide("by place in float64", lambda x: honest(x.features), (INVARIANT, UNTOLD)),
+               (NOT, INCONCLUSIVE)),
+        Wide("by place in float64", lambda x: honest(x.features), (INVARIANT, INCONCLUSIVE)),
     ]  # fmt: skip

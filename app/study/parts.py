@@ -16,7 +16,7 @@ from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.figure_size import WIDTHS
-from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVIVES, UNTOLD
+from shuffleproof.core.studies.headline import BEST, DEGRADES, FAILS, INCONCLUSIVE, ROBUST, TIE
 from shuffleproof.core.studies.sections import Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
@@ -90,11 +90,11 @@ def finding(text: str) -> None:
 
 
 CHIPS: Mapping[str, tuple[str, str]] = {
-    SURVIVES: ("green", "check_circle"),
-    BENDS: ("orange", "trending_down"),
-    BREAKS: ("red", "error"),
-    NOISE: ("blue", "blur_on"),
-    UNTOLD: ("gray", "help"),
+    ROBUST: ("green", "check_circle"),
+    DEGRADES: ("orange", "trending_down"),
+    FAILS: ("red", "error"),
+    TIE: ("blue", "blur_on"),
+    INCONCLUSIVE: ("gray", "help"),
     BEST: ("green", "emoji_events"),
 }
 """Badges by tier: colour, and icon of Material Symbols."""

@@ -14,7 +14,8 @@ from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.aligned_text import aligned
 from shuffleproof.core.words import MISSING, number
 
-VERSION = 2
+MORE = "(--verbose prints the details)"
+VERSION = 3
 """Of the answers' form: counted up where a key goes or changes its meaning, not where one comes."""
 
 
@@ -24,21 +25,25 @@ class Answer:
 
     Attributes:
         json: plain values by key, or rows; printed with --json, as `document` wraps them.
-        text: what is printed without it; by default a table of `json`.
+        text: printed without it; by default a table of `json`.
         exit_code: 0 done, 1 the work failed.
+        details: printed below the text with --verbose.
     """
 
     json: Any
     text: str = ""
     exit_code: int = 0
+    details: str = ""
 
 
-def show(answer: Answer, command: str | None) -> None:
-    """Print an answer on stdout: as JSON where the command is named, else as text."""
+def show(answer: Answer, command: str | None, *, verbose: bool = False) -> None:
+    """Print an answer on stdout: as JSON if the command is named, else as text."""
     if command is not None:
         print(json.dumps(finite(document(command, answer.json)), indent=None, allow_nan=False))
-    else:
-        print(answer.text or table(answer.json))
+        return
+    print(answer.text or table(answer.json))
+    if answer.details:
+        print(f"\n{answer.details}" if verbose else MORE)
 
 
 def document(command: str, answer: Any) -> dict[str, Any]:

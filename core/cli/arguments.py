@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         if "first" in chosen:
             function_at(chosen.first)(chosen)
         answer: Answer = function_at(chosen.answer)(chosen)
-        _show(answer, chosen.command if chosen.json else None)
+        _show(answer, chosen.command if chosen.json else None, verbose=chosen.verbose)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
         return error.exit_code
@@ -80,10 +80,10 @@ def _tell_unexpected(error: Exception) -> None:
     warn(f"shuffleproof: {missing or 'this is a defect of ours; please report the lines above.'}")
 
 
-def _show(answer: Answer, command: str | None) -> None:
+def _show(answer: Answer, command: str | None, *, verbose: bool) -> None:
     """Print an answer; its exit status stays where `| head` reads no further."""
     try:
-        show(answer, command)
+        show(answer, command, verbose=verbose)
         sys.stdout.flush()
     except BrokenPipeError:  # what is left goes nowhere, also at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

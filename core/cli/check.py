@@ -70,8 +70,9 @@ def check(arguments: argparse.Namespace) -> Answer:
         "comparisons": [row.plain() for row in gate.rows],
         "notes": list(gate.notes),
     }
-    text = "" if arguments.json else reports.text(gate)
-    return Answer(answer, text, reports.status(gate, arguments.fail_on))
+    details = "" if arguments.json else reports.details(gate)
+    status = reports.status(gate, arguments.fail_on)
+    return Answer(answer, reports.finding(gate), status, details)
 
 
 def _write(out: Path, text: str) -> None:

@@ -161,6 +161,7 @@ def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentPa
     status = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE)
     added.epilog = f"{status}\n\n{lines}" if status else lines
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
+    added.add_argument("--verbose", "-v", action="store_true", help="print all details")
     store = "folder of the store (default: your own)"
     added.add_argument("--store", type=_place, metavar="FOLDER", help=store)
     _add_lines(added, command.lines)

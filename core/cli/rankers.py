@@ -181,7 +181,9 @@ def certify(arguments: argparse.Namespace) -> Answer:
     scope = scope_of(arguments)
     scope = replace(scope, data=folds_of(scope.data, scope.store)[0])
 
-    dry = dry_runner(question, scope)
+    dry = dry_runner(
+        question, replace(scope, lists={**(scope.lists or {}), "queries": arguments.queries})
+    )
     seconds = arguments.max_seconds
     work = certificate_of(
         workbench_of(arguments, dry),
@@ -195,8 +197,8 @@ def certify(arguments: argparse.Namespace) -> Answer:
     card = run_shown(
         arguments.ranker, work if seconds is None else limit_seconds(seconds, work), dry
     )
-    text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
-    return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
+    text = "\n".join([card.sentence(), *card.witness_lines()])
+    return Answer(card.plain(), text, EXIT_CODES[card.verdict], "\n".join(card.details()))
 
 
 def recipe_rows(name: RankerName) -> list[dict[str, Any]]:

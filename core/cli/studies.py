@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import run
 from typing import Any
 
-from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.answer import MORE, Answer
 from shuffleproof.core.cli.flags import DIGITS, question_of
 from shuffleproof.core.cli.open import (
     answer_question,
@@ -103,11 +103,13 @@ def print_study(
     """
     if arguments.json:
         return Answer(answer_of(artefact, view) | dict(more or {}))
-    text = [text_of(artefact, getattr(arguments, "digits", DIGITS), view), *lines]
+    verbose = arguments.verbose
+    digits = getattr(arguments, "digits", DIGITS)
+    text = [text_of(artefact, digits, view, verbose=verbose), *lines]
     stored = (
         "finished trials are stored" if STOPPED in artefact.facts else f"stored as {artefact.key}"
     )
-    return Answer({}, "\n".join([*text, stored]))
+    return Answer({}, "\n".join([*text, stored if verbose else f"{stored} {MORE}"]))
 
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
@@ -121,11 +123,13 @@ def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     return {"result": key, "stopped": stopped, "headline": head, "summary": summary} | answer
 
 
-def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) -> str:
-    """The sections of a stored study for the terminal."""
+def text_of(
+    artefact: Artefact, digits: int = DIGITS, view: View | None = None, *, verbose: bool = False
+) -> str:
+    """Sections of a stored study for the terminal."""
     telling = study_kind(artefact.recipe).telling()
     sections = sections_of(telling, StudyResult.open(artefact.path), view or View(digits=digits))
-    return terminal_text(sections, digits) + "\n"
+    return terminal_text(sections, digits, verbose=verbose) + "\n"
 
 
 FIGURE_REMEDY = "Mend what it names, or export .html, which needs no browser."

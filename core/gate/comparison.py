@@ -36,19 +36,18 @@ class Tier(StrEnum):
     UNRELIABLE = "unreliable baseline"
     SOFT = "soft"
     IMPROVEMENT = "improvement"
-    NOISE = "within noise"
+    TIE = "tie"
 
 
 MEANINGS = {
-    Tier.REGRESSION: "a loss of at least the stated size, beyond chance and beyond own noise",
+    Tier.REGRESSION: "a significant loss of at least --least, larger than the ranker's own noise",
     Tier.INCOMPARABLE: "other data, lists, draws or conventions, or nothing to compare with",
-    Tier.UNRELIABLE: f"fewer than {FEWEST} queries, or own noise as large as the stated size",
-    Tier.SOFT: "a loss beyond own noise that is either smaller than the stated size though beyond "
-    "chance, or of that size though not told from chance",
-    Tier.IMPROVEMENT: "a gain beyond chance and beyond own noise",
-    Tier.NOISE: "none of these",
+    Tier.UNRELIABLE: f"fewer than {FEWEST} queries, or own noise as large as --least",
+    Tier.SOFT: "a significant loss below --least, or a loss of that size that is not significant",
+    Tier.IMPROVEMENT: "a significant gain, larger than the ranker's own noise",
+    Tier.TIE: "none of these",
 }
-"""Meanings of the tiers; chance is max-T at 5 % over all comparisons of a build."""
+"""Meanings of the tiers; significant: max-T at 5 % over all comparisons of a build."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +197,7 @@ def _tier(mean: float, p: float, floor: float, least: float, steady: bool) -> tu
     significant, size = p <= ALPHA, f"{signed(mean)} ({p_value(p)})"
     if abs(mean) <= floor:
         cause = "rounding" if steady else "its own noise"
-        return Tier.NOISE, "unchanged" if mean == 0 else f"{size}: no more than {cause}"
+        return Tier.TIE, "unchanged" if mean == 0 else f"{size}: no more than {cause}"
     if significant and mean > 0:
         return Tier.IMPROVEMENT, size
     if significant and -mean >= least:
@@ -206,5 +205,5 @@ def _tier(mean: float, p: float, floor: float, least: float, steady: bool) -> tu
     if significant:
         return Tier.SOFT, f"{size}: real, but less than {least:g}"
     if -mean >= least:
-        return Tier.SOFT, f"{size}: {least:g} or more, but not told from chance"
-    return Tier.NOISE, f"{size}: not told from chance"
+        return Tier.SOFT, f"{size}: {least:g} or more, but not significant"
+    return Tier.TIE, f"{size}: not significant"

@@ -12,10 +12,10 @@ from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, number, one_line, signed
 
-STATUS_FAILED, STATUS_UNTOLD = 3, 4
-"""Exit statuses: what fails was found; it cannot be told."""
+STATUS_FAILED, STATUS_INCONCLUSIVE = 3, 4
+"""Exit statuses of a failing tier, and of an inconclusive check."""
 
-UNTOLD = frozenset({Tier.INCOMPARABLE, Tier.UNRELIABLE})
+INCONCLUSIVE = frozenset({Tier.INCOMPARABLE, Tier.UNRELIABLE})
 FAILING = {
     "regression": frozenset({Tier.REGRESSION}),
     "soft": frozenset({Tier.REGRESSION, Tier.SOFT}),
@@ -45,13 +45,13 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def status(gate: Gate, fail_on: str = "regression") -> int:
     """Exit status: 3 for a tier of `--fail-on`, 4 for an inconclusive result, else 0.
 
-    Nothing compared is nothing told; with `nothing` the status is always 0.
+    A check that compared nothing is inconclusive; with `nothing` the status is always 0.
     """
     if fail_on == "nothing":
         return 0
     if FAILING[fail_on] & set(gate.tiers):
         return STATUS_FAILED
-    return STATUS_UNTOLD if UNTOLD & set(gate.tiers) or not gate.rows else 0
+    return STATUS_INCONCLUSIVE if INCONCLUSIVE & set(gate.tiers) or not gate.rows else 0
 
 
 def verdict(gate: Gate) -> Tier:
@@ -60,11 +60,15 @@ def verdict(gate: Gate) -> Tier:
 
 
 def finding(gate: Gate) -> str:
-    """The verdict with its numbers, in a sentence or two."""
-    count = counted(len(gate.rows), "comparison")
+    """Verdict with its numbers, in a sentence or two."""
+    worst, count = verdict(gate), counted(len(gate.rows), "comparison")
+    if worst == Tier.TIE:
+        loss = max(-row.comparison.difference for row in gate.rows)
+        return f"No regression in {count}: largest loss {number(loss)} (limit {gate.least:g})."
+    if not gate.rows:
+        return "Not comparable: nothing was compared."
     tiers = ", ".join(f"{tier} {times}" for tier, times in gate.tiers.items())
-    worst = f" The first: {row_text(gate.rows[0])}." if verdict(gate) != Tier.NOISE else ""
-    return f"{verdict(gate).capitalize()}. Of {count}: {tiers or 'none'}.{worst}"
+    return f"{worst.capitalize()}. Of {count}: {tiers}. Worst: {row_text(gate.rows[0])}."
 
 
 def row_text(row: Row) -> str:
@@ -86,9 +90,9 @@ def table(gate: Gate, most: int | None = None) -> Table:
     return full if len({row.measure for row in gate.rows}) > 1 else full.without("measure")
 
 
-def text(gate: Gate, digits: int = tables.DIGITS) -> str:
-    """For the terminal."""
-    return f"{finding(gate)}\n\n{table_text.terminal(table(gate), digits)}"
+def details(gate: Gate, digits: int = tables.DIGITS) -> str:
+    """All rows and notes, for the terminal."""
+    return table_text.terminal(table(gate), digits)
 
 
 def markdown(gate: Gate, digits: int = tables.DIGITS) -> str:
@@ -114,7 +118,9 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
     case's output.
     """
     failing, tiers = FAILING[fail_on], gate.tiers
-    failures, errors = (sum(tiers.get(tier, 0) for tier in chosen) for chosen in (failing, UNTOLD))
+    failures, errors = (
+        sum(tiers.get(tier, 0) for tier in chosen) for chosen in (failing, INCONCLUSIVE)
+    )
     counts = {
         "name": "shuffleproof check",
         "tests": str(len(gate.rows)),
@@ -126,11 +132,11 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
     for row in gate.rows:
         names = {"classname": _xml(row.ranker), "name": _xml(condition(row)), "time": "0"}
         case = ET.SubElement(suite, "testcase", names)
-        kind = "failure" if row.tier in failing else "error" if row.tier in UNTOLD else ""
+        kind = "failure" if row.tier in failing else "error" if row.tier in INCONCLUSIVE else ""
         if kind:
             message = _xml(f"{row.tier}: {row_text(row)}")
             ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _told(row)
-        elif row.tier != Tier.NOISE:
+        elif row.tier != Tier.TIE:
             ET.SubElement(case, "system-out").text = _told(row)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -139,9 +145,9 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
 def _notes(gate: Gate) -> list[str]:
     """Meaning of the tiers that occur, and the gate's own notes."""
     meant = [
-        f"{tier}: {MEANINGS[tier]}." for tier in gate.tiers if tier not in UNTOLD | {Tier.NOISE}
+        f"{tier}: {MEANINGS[tier]}." for tier in gate.tiers if tier not in INCONCLUSIVE | {Tier.TIE}
     ]
-    size = f"Stated size: {gate.least:g}. Chance: max-T at 5 % over all rows together."
+    size = f"--least: {gate.least:g}. Significant: max-T at 5 % over all rows."
     floors = {(row.ranker, row.measure): row.comparison.noise for row in gate.rows}
     noises = ", ".join(
         f"{who} {number(floor, '.2g')} {measure}"

@@ -110,8 +110,8 @@ def max_t(
         resamples: number of draws, without the observed one.
 
     >>> rows = np.array([[1.0, 2.0, 1.5, 2.5, 1.2, 0.9], [0.1, -0.2, 0.1, 0.0, -0.1, 0.2]])
-    >>> max_t(rows, np.random.default_rng(0)).p.round(2).tolist()
-    [0.03, 1.0]
+    >>> max_t(np.vstack([rows, np.zeros(6)]), np.random.default_rng(0)).p.round(2).tolist()
+    [0.03, 1.0, 1.0]
     """
     is_known = ~np.isnan(differences)
     counts = is_known.sum(axis=1)

@@ -4,71 +4,19 @@ Pang et al., SIGIR 2020, Eq. 3 to 5. Tensors are [lists, docs, …]; mask True =
 """
 
 import math
-from functools import partial
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from shuffleproof.core.models.attend import attend_projected
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.dense import (
     added_norm,
     dense_added_norm,
     dense_and_input,
     dense_parts,
-    in_float32,
-    lacks_bfloat16,
-    lowers_on_gpu,
 )
-
-# Logits a head from which PyTorch's fused attention wins on a CPU, scoring or training, measured:
-FUSED_FROM = 96**2
-FUSED_FROM_LOW = 600**2  # in bfloat16, whose fused kernels are slow there; here memory decides
-
-
-def attend(
-    query: Float[Tensor, "lists heads queries width"],
-    key: Float[Tensor, "lists heads keys width"],
-    value: Float[Tensor, "lists heads keys width"],
-    mask: Bool[Tensor, "lists keys"] | None,
-    scale: float,
-) -> Float[Tensor, "lists heads queries width"]:
-    """softmax(scale · Q Kᵀ) V over the keys that are real; the faster of the two ways.
-
-    >>> ones = torch.ones(1, 1, 2, 3)
-    >>> attend(ones, ones, ones, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
-    [1.0, 1.0, 1.0]
-    """
-    if lacks_bfloat16(query):
-        return in_float32(partial(attend, mask=mask, scale=scale), query, key, value)
-    if _prefers_fused(query, key):
-        real = None if mask is None else mask[:, None, None, :]
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=real, scale=scale)
-    return attention_weights(query, key, mask, scale) @ value
-
-
-def attention_weights(
-    query: Float[Tensor, "lists heads queries width"],
-    key: Float[Tensor, "lists heads keys width"],
-    mask: Bool[Tensor, "lists keys"] | None,
-    scale: float,
-) -> Float[Tensor, "lists heads queries keys"]:
-    """softmax(scale · Q Kᵀ); exactly 0 at pads. Pang et al., SIGIR 2020, Eq. 3."""
-    logits = (query * scale) @ key.transpose(-1, -2)
-    if mask is not None:
-        logits = logits.masked_fill(~mask[:, None, None, :], -torch.inf)
-    if not logits.requires_grad and not torch.is_autocast_enabled(logits.device.type):
-        return torch.softmax(logits, -1, out=logits)
-    return logits.softmax(-1)
-
-
-def _prefers_fused(query: Tensor, key: Tensor) -> bool:
-    if query.device.type != "cpu":
-        return True
-    logits = query.shape[-2] * key.shape[-2]
-    low = query.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
-    return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)
 
 
 class MultiHeadAttention(nn.Module):
@@ -121,30 +69,8 @@ class MultiHeadAttention(nn.Module):
             relu=self.relu,
         )  # fmt: skip
         projected_keys = rest[0] if rest else None
-        if record is None and lowers_on_gpu(projected):
-            from shuffleproof.core.models.gpu import layers  # noqa: PLC0415 (Triton)
-
-            if queries.shape[-1] // self.heads in layers.HEAD_WIDTHS:
-                return layers.attention(
-                    projected, projected_keys, mask, self.heads, self.scale
-                ), queries
-        if projected_keys is None:
-            query, key, value = self._heads(projected, 3)
-        else:
-            (query,) = self._heads(projected, 1)
-            query = query.expand(len(keys), -1, -1, -1)
-            key, value = self._heads(projected_keys, 2)
-        if record is None:
-            gathered = attend(query, key, value, mask, self.scale)
-        else:
-            record.append(attention_weights(query, key, mask, self.scale))
-            gathered = record[-1] @ value
-        return gathered.transpose(1, 2).flatten(2), queries
-
-    def _heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
-        lists, rows, _ = projected.shape
-        split = projected.view(lists, rows, parts, self.heads, -1)
-        return tuple(part.transpose(1, 2) for part in split.unbind(2))
+        attended = attend_projected(projected, projected_keys, mask, self.heads, self.scale, record)
+        return attended, queries
 
 
 class FeedForward(nn.Module):

@@ -163,8 +163,8 @@ def lowers_on_gpu(x: Tensor) -> bool:
     return lowers and compiles_for(x.device)
 
 
-def lowered_on_gpu(module: nn.Module, x: Tensor) -> AbstractContextManager[None]:
-    """Within, the layers of `gpu/layers.py` find a module's parameters lowered, all at once."""
+def parameters_cast_once(module: nn.Module, x: Tensor) -> AbstractContextManager[None]:
+    """Context in which a module's parameters are cast once for all layers, where a GPU needs it."""
     if not lowers_on_gpu(x):
         return nullcontext()
     from shuffleproof.core.models.gpu import layers  # noqa: PLC0415 (Triton, where it is used)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from shuffleproof.core.models.attention import AttentionBlock
 from shuffleproof.core.models.config import SetRankConfig
-from shuffleproof.core.models.dense import dense, lowered_on_gpu, needed
+from shuffleproof.core.models.dense import dense, needed, parameters_cast_once
 from shuffleproof.core.models.ordinal import OrdinalEmbedding, RankFacts
 
 
@@ -80,7 +80,7 @@ class SetRank(nn.Module):
         every_block = self.config.ordinal_place == "every-block"
         if ordinal is not None and not every_block:
             x = x + ordinal
-        with lowered_on_gpu(self.blocks, x):
+        with parameters_cast_once(self.blocks, x):
             for block in self.blocks:
                 x = block(x + ordinal if ordinal is not None and every_block else x, keys, record)
         scores = dense(x, self.output.weight, self.output.bias).squeeze(-1)

@@ -148,7 +148,7 @@ class DryRun:
         for name, count in self.calls.items():
             each = self.call_seconds[name]
             lines.append(
-                f"calls     {count:,} of {name}: "
+                f"calls     about {count:,} of {name}: "
                 + time_of([each and each * count])
                 + (f" ({each:.3g} s for one)" if each is not None else "")
             )
@@ -180,8 +180,8 @@ class DryRun:
             return "This study is stored"
         missing = trainings_in_words(self.missing_seconds)
         parts = [f"{missing} first" if self.missing_seconds else missing.capitalize()]
-        parts += [f"{self.trials - self.stored_trials:,} trials"] if self.trials else []
-        parts += [f"{counted(count, 'call')} of {name}" for name, count in self.calls.items()]
+        calls = [f"about {counted(count, 'call')} of {name}" for name, count in self.calls.items()]
+        parts += calls or ([f"{self.trials - self.stored_trials:,} trials"] if self.trials else [])
         return ", then ".join(parts)
 
 

@@ -18,8 +18,8 @@ from shuffleproof.core.words import number, percent
 
 Queries = Float[np.ndarray, " queries"]
 
-SURVIVES, BENDS, BREAKS = "survives", "bends", "breaks"
-NOISE, UNTOLD = "within noise", "cannot be told"
+ROBUST, DEGRADES, FAILS = "robust", "degrades", "fails"
+TIE, INCONCLUSIVE = "tie", "inconclusive"
 BEST = "best"
 
 SMALL, LARGE = 0.02, 0.10
@@ -30,12 +30,12 @@ LEAST_PRINTED = 0.001
 """Smallest loss that is printed as a number."""
 
 TIERS: Mapping[str, str] = {
-    SURVIVES: "surely less than 2 % of its mean is lost",
-    BENDS: "it loses, more than chance, less than 10 % of its mean",
-    BREAKS: "it loses, more than chance, 10 % of its mean or more",
-    NOISE: "what it loses is not told apart from its own noise",
-    BEST: "its mean is the highest",
-    UNTOLD: "2 % of its mean or nothing may be lost: too few queries to tell",
+    ROBUST: "the loss is below 2 % of the mean (95 % CI)",
+    DEGRADES: "the loss is significant (p ≤ .05, Holm) and below 10 % of the mean",
+    FAILS: "the loss is significant (p ≤ .05, Holm) and at least 10 % of the mean",
+    TIE: "the loss is within the ranker's own noise",
+    BEST: "the highest mean",
+    INCONCLUSIVE: "too few queries: the loss may be 0 or above 2 % of the mean",
 }
 """Tiers of a ranker, by a paired t test and its interval (95 %, both after Holm's adjustment for
 all rankers and perturbations of the study)."""
@@ -80,7 +80,7 @@ def losses(
     >>> before, some = np.linspace(0.4, 0.6, 50), np.linspace(0.0, 0.02, 50)
     >>> lost = losses({("a", "x"): (before, before - 0.2), ("b", "x"): (before, before - some)})
     >>> [(loss.ranker, round(loss.share, 3), loss.tier) for loss in lost]
-    [('a', 0.4, 'breaks'), ('b', 0.02, 'bends')]
+    [('a', 0.4, 'fails'), ('b', 0.02, 'degrades')]
     """
     lost = {point: np.subtract(*both).astype(np.float64) for point, both in values.items()}
     lost = {point: loss for point, loss in lost.items() if not np.isnan(loss).all()}
@@ -90,13 +90,13 @@ def losses(
     losses_of_points = []
     for (point, loss), test in zip(lost.items(), tests, strict=True):
         start = float(np.nanmean(values[point][0]))
-        tier = NOISE if point in noisy else _tier(test, start)
+        tier = TIE if point in noisy else _tier(test, start)
         share, low, high = (
             value / start if start else 0.0 for value in (test.mean, test.low, test.high)
         )
-        # Without any change there is no variance to test: the ranker surely survives
+        # Without any change there is no variance to test: the ranker is robust
         is_still = not np.nan_to_num(loss).any()
-        tier = SURVIVES if is_still else tier
+        tier = ROBUST if is_still else tier
         losses_of_points.append(Loss(*point, share, tier, low, high, int(test.n)))
     return sorted(losses_of_points, key=lambda loss: -loss.share)
 
@@ -104,16 +104,16 @@ def losses(
 def _tier(loss: Any, start: float) -> str:
     """Tier of a ranker, from its tested mean loss and its unperturbed mean."""
     if loss.high < SMALL * start:
-        return SURVIVES
+        return ROBUST
     if not loss.low > 0:
-        return UNTOLD
-    return BREAKS if loss.mean >= LARGE * start else BENDS
+        return INCONCLUSIVE
+    return FAILS if loss.mean >= LARGE * start else DEGRADES
 
 
 def worst_of_each(losses: Sequence[Loss]) -> list[Loss]:
     """Largest loss of each ranker, for losses in falling order; the result keeps that order.
 
-    >>> losses = [Loss("a", "x", 0.2, BREAKS), Loss("b", "x", 0.1, BENDS), Loss("a", "y", 0.0, "")]
+    >>> losses = [Loss("a", "x", 0.2, FAILS), Loss("b", "x", 0.1, FAILS), Loss("a", "y", 0.0, "")]
     >>> [(loss.ranker, loss.how) for loss in worst_of_each(losses)]
     [('a', 'x'), ('b', 'x')]
     """
@@ -126,23 +126,23 @@ def worst_of_each(losses: Sequence[Loss]) -> list[Loss]:
 def headline(losses: Sequence[Loss]) -> Headline:
     """Headline: the ranker that loses most, its loss, and the ranker that loses least.
 
-    >>> swaps = [Loss("dlcm", "by 20", 0.137, BREAKS), Loss("gsf", "by 20", 0.004, SURVIVES)]
+    >>> swaps = [Loss("dlcm", "by 20", 0.137, FAILS), Loss("gsf", "by 20", 0.004, ROBUST)]
     >>> headline(swaps).text
     'DLCM loses 13.7 % by 20; GSF loses least: 0.4 %.'
-    >>> headline([Loss("dlcm", "by 20", 0.137, BREAKS), Loss("gsf", "by 5", 0.1, BREAKS)]).text
+    >>> headline([Loss("dlcm", "by 20", 0.137, FAILS), Loss("gsf", "by 5", 0.1, FAILS)]).text
     'DLCM loses 13.7 % by 20; GSF at worst 10.0 %.'
-    >>> headline([Loss("dlcm", "by 20", 0.0071, BENDS), Loss("gsf", "by 20", 0.0069, BENDS)]).text
+    >>> headline([Loss("dlcm", "by 20", 0.0071, FAILS), Loss("gsf", "by 20", 0.0069, FAILS)]).text
     'DLCM loses 0.7 % by 20; GSF loses as much.'
     """
     each = worst_of_each(losses)
     if not each:
-        return Headline("There is nothing to compare.", UNTOLD)
+        return Headline("There is nothing to compare.", INCONCLUSIVE)
     first, last = each[0], each[-1]
     if all(loss.share == 0 for loss in each):
         who = _named(first) if len(each) == 1 else f"None of {len(each)} rankers"
         verb = "loses nothing" if len(each) == 1 else "loses anything"
-        return Headline(f"{who} {verb} {first.how}.", SURVIVES, TIERS[SURVIVES])
-    chance = ", which may be chance" if first.tier == UNTOLD else ""
+        return Headline(f"{who} {verb} {first.how}.", ROBUST, TIERS[ROBUST])
+    chance = ", not significant" if first.tier == INCONCLUSIVE else ""
     text = f"{_named(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
     if last is not first:
         text += f"; {_named(last)} {_least(last, first)}"
@@ -158,20 +158,20 @@ def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tupl
 
     >>> tier, _, words = of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)
     >>> tier, words
-    ('breaks', 'loses 22.2 % of NDCG@10')
+    ('fails', 'loses 22.2 % of NDCG@10')
     >>> of_one_list([(0.8, 0.8)], changed=True)[2]
     'reorders, loses nothing'
     """
     shares = (1 - after / before for before, after in values if before > 0 and after >= 0)
     lost = max(shares, default=0.0)
     words = f"{_loses(lost)} of NDCG@10" if lost > 0 else "reorders, loses nothing"
-    tier = BREAKS if lost >= LARGE else BENDS if changed else SURVIVES
+    tier = FAILS if lost >= LARGE else DEGRADES if changed else ROBUST
     return tier, ONE_LIST, words if changed else ""
 
 
 ONE_LIST = (
-    "on this list alone: survives, the answer is the same; breaks, a tenth of the measure or more "
-    "is lost; bends, what lies between"
+    "this list alone: robust, the ranking is unchanged; fails, at least 10 % of the measure is "
+    "lost; degrades, anything between"
 )
 
 
@@ -188,13 +188,14 @@ def _least(last: Loss, first: Loss) -> str:
 def _interval(loss: Loss) -> str:
     """Interval of a share, and the number of queries; empty without them.
 
-    >>> _interval(Loss("dlcm", "by 20", 0.137, BREAKS, 0.1, 0.174, 150))
-    ' (95 % CI [10.0, 17.4] %, n=150)'
+    >>> _interval(Loss("dlcm", "by 20", 0.137, FAILS, 0.1, 0.174, 150))
+    ' (95 % CI 10.0–17.4 %, n = 150)'
     """
     if not loss.n or loss.share == 0:
         return ""
     low, high = sorted(100 * np.sign(loss.share) * end for end in (loss.low, loss.high))
-    return f" (95 % CI [{number(low, '.1f')}, {number(high, '.1f')}] %, n={loss.n:,})"
+    to = "–" if low >= 0 else " to "
+    return f" (95 % CI {number(low, '.1f')}{to}{number(high, '.1f')} %, n = {loss.n:,})"
 
 
 def _named(loss: Loss) -> str:

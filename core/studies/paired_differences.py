@@ -23,7 +23,7 @@ Queries = Float[np.ndarray, " queries"]
 PAPER_FAMILY = "transpositions"
 """Perturbation of the initial ranking in SetRank's Figure 3."""
 
-HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
+HOLDS, NOT, INCONCLUSIVE = "holds", "does not hold", "inconclusive"
 ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 
 STEPS = (
@@ -116,7 +116,8 @@ class Verdict:
         ]
         count = counted(len(pairs), "comparison")
         how = f"paired t and 95 % intervals after Holm's adjustment for {count}"
-        return f"{self.word} here ({how}): {'; '.join(pairs)}."
+        word = f"is {self.word}" if self.word == INCONCLUSIVE else self.word
+        return f"{word} here ({how}): {'; '.join(pairs)}."
 
 
 def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
@@ -141,7 +142,7 @@ def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]
     significant, means = steps["p"] <= ALPHA, steps["difference"]
     if np.all(significant & (means > 0)):
         return Verdict(HOLDS, steps)
-    return Verdict(NOT if np.any(significant & (means < 0)) else UNTOLD, steps)
+    return Verdict(NOT if np.any(significant & (means < 0)) else INCONCLUSIVE, steps)
 
 
 def claim_text(found: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 from shuffleproof.core.data.csv_text import csv
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.aligned_text import aligned, width
-from shuffleproof.core.studies.sections import Details, Picture, Section
+from shuffleproof.core.studies.sections import Details, Finding, Picture, Section
 from shuffleproof.core.studies.tables import (
     DIGITS,
     FLAG,
@@ -197,15 +197,29 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [finite(row) for row in frame.to_dict("records")]
 
 
-def terminal_text(sections: Iterable[Section], digits: int = DIGITS) -> str:
-    """Sections of a result as text for the terminal; tables replace pictures."""
+def terminal_text(
+    sections: Iterable[Section], digits: int = DIGITS, *, verbose: bool = True
+) -> str:
+    """Sections of a result as text for the terminal; tables replace pictures.
+
+    Args:
+        sections: in display order.
+        digits: number of decimals.
+        verbose: False for the headline, the main columns of the tables, and the conventions.
+    """
     parts: list[str] = []
     for section in sections:
         if isinstance(section, Table | Picture):
             tables = section.tables if isinstance(section, Picture) else [section]
-            parts += [f"{_with_title(table, digits)}\n" for table in tables if not table.folded]
-        elif not isinstance(section, Details):
-            parts += [section.text] if section.text else []
+            parts += [
+                f"{_with_title(table if verbose else table.brief, digits)}\n"
+                for table in tables
+                if verbose or not (table.folded or table.detail)
+            ]
+        elif isinstance(section, Details):
+            parts += [section.title, *section.lines] if verbose else []
+        elif section.text and (verbose or not isinstance(section, Finding)):
+            parts.append(section.text)
     return "\n".join(parts).rstrip()
 
 

@@ -39,12 +39,14 @@ class Column:
         format: VALUE, CHANGE, TEXT, FLAG, NAME (labels of rankers), or a format specification of
             Python for its numbers.
         help: description.
+        detail: True if terminals show it with --verbose only.
     """
 
     key: str
     label: str
     format: str = TEXT
     help: str = ""
+    detail: bool = False
 
     def spec(self, digits: int = DIGITS) -> str:
         """Format specification of its numbers.
@@ -64,10 +66,15 @@ QUERIES = Column("n", "N", COUNT, "Queries that count.")
 
 
 def bounds(
-    low: str = "low", high: str = "high", spec: str = VALUE, words: str = BOOTSTRAP
+    low: str = "low",
+    high: str = "high",
+    spec: str = VALUE,
+    words: str = BOOTSTRAP,
+    *,
+    detail: bool = False,
 ) -> tuple[Column, Column]:
     """Columns of an interval."""
-    return Column(low, "from", spec, words), Column(high, "to", spec, words)
+    return Column(low, "from", spec, words, detail), Column(high, "to", spec, words, detail)
 
 
 def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
@@ -138,6 +145,7 @@ class Table:
         notes: lines below the table.
         groups: heading of each row; empty: no headings.
         folded: True if it is only shown on demand.
+        detail: True if terminals show it with --verbose only.
     """
 
     frame: pd.DataFrame
@@ -146,6 +154,7 @@ class Table:
     notes: Sequence[str] = ()
     groups: Sequence[str] = ()
     folded: bool = False
+    detail: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a frame with other columns than the declared ones.
@@ -159,6 +168,12 @@ class Table:
                 f"table {self.title!r}: columns {sorted(declared ^ present)} are either in its "
                 "frame or declared, not both"
             )
+
+    @property
+    def brief(self) -> "Table":
+        """Table without its detail columns and without columns that have no value."""
+        detail = [column.key for column in self.columns if column.detail]
+        return self.without(*detail, *self.frame.columns[self.frame.isna().all()])
 
     def without(self, *names: str) -> "Table":
         """Table without some columns; names that it lacks are ignored."""

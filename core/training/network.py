@@ -19,7 +19,7 @@ from shuffleproof.core.models.architectures import Architecture
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
-from shuffleproof.core.models.dense import lowered_on_gpu
+from shuffleproof.core.models.dense import parameters_cast_once
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.gsf import GSF
 from shuffleproof.core.models.mlp import UnivariateNet
@@ -139,7 +139,7 @@ def held_scores(
             device=device,
             dtype=torch.float64 if lists.features.dtype == torch.float64 else torch.float32,
         )
-        with arithmetic(precision, device.type), lowered_on_gpu(network, scores):
+        with arithmetic(precision, device.type), parameters_cast_once(network, scores):
             for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
                 found = (
                     embedded_scores(network, batch.features, batch)

@@ -29,7 +29,7 @@ GENERAL = (
     "tests/test_golden.py", "tests/core/rankers/test_registry.py", "tests/core/cli",
     "tests/core/perturb/test_perturb_registry.py", "tests/core/studies",
 )  # fmt: skip
-LIMIT = 900
+LIMIT = 1800
 """Seconds after which a run counts as noticed: the fault made it hang."""
 
 
@@ -116,7 +116,18 @@ def is_noticed(fault: Fault, root: Path) -> bool:
 def passes(tests: list[str] | tuple[str, ...], root: Path) -> bool:
     """Whether these tests pass in the copy."""
     environment = os.environ | {"PYTHONPATH": str(root / ".types")}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        *tests,
+    ]
     try:
         ended = subprocess.run(
             command, cwd=root, env=environment, capture_output=True, timeout=LIMIT, check=False

@@ -8,7 +8,7 @@ from shuffleproof.core.answers.list_edit import WORDS, ListEdit
 from shuffleproof.core.answers.one_list import amount
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.headline import BREAKS, SURVIVES
+from shuffleproof.core.studies.headline import FAILS, ROBUST
 from shuffleproof.core.studies.sections import Headline
 from shuffleproof.core.words import counted
 
@@ -18,7 +18,7 @@ MAIN = ("documents", "through", "paths")
 ROUNDING = 1e-5
 """Largest difference of weights in [0, 1] that float32 rounding explains."""
 
-WEIGHTS = f"survives: no weight changes by more than rounding ({ROUNDING:g}); breaks: some do"
+WEIGHTS = f"robust: no weight changes by more than rounding ({ROUNDING:g}); fails: some do"
 READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
 """Input that a ranker reads, by the part that a change touches."""
 
@@ -68,7 +68,7 @@ def verdict(
     >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
     ...                [("documents", 0, 3e-8)])
     >>> said.text.partition(": ")[2], said.tier
-    ('the order shown plays no part in SetRank MSAB.', 'survives')
+    ('the order shown plays no part in SetRank MSAB.', 'robust')
     """
     weights = [change_of for change_of in changes if KINDS[change_of[0]].distribution]
     kind, block, largest = max(weights, key=lambda change_of: change_of[2])
@@ -79,7 +79,7 @@ def verdict(
     if largest < ROUNDING:
         part = "change nothing here for" if many else "changes nothing here for"
         text = f"{finding}: the {what} {part if reads_it else 'plays no part in'} {name}."
-        return Headline(text, SURVIVES, WEIGHTS)
+        return Headline(text, ROBUST, WEIGHTS)
     several = {at for name, at, _ in changes if name == kind} != {0}
     place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
     if reads_it:
@@ -90,4 +90,4 @@ def verdict(
             f"{finding}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to "
             f"read the {what}: the declaration or the code is wrong."
         )
-    return Headline(text, BREAKS, WEIGHTS)
+    return Headline(text, FAILS, WEIGHTS)

@@ -330,7 +330,7 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("shuffleproof 0.")
 
-    def interrupted(_answer, _command):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shuffleproof.core.cli.arguments.show", interrupted)

@@ -87,7 +87,7 @@ def test_export_writes_all_parts_or_the_one_named(exported, tmp_path):
     told = exported(tmp_path / "all.csv")
     assert told == {
         "schema": "shuffleproof export",
-        "version": 2,
+        "version": 3,
         "out": str(tmp_path / "all.csv"),
         "bytes": (tmp_path / "all.csv").stat().st_size,
         "part": "all",

@@ -17,7 +17,13 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.gate.check import check_card, gate, names_of, noise_floor
 from shuffleproof.core.gate.comparison import Tier
-from shuffleproof.core.gate.reports import STATUS_FAILED, STATUS_UNTOLD, junit, markdown, status
+from shuffleproof.core.gate.reports import (
+    STATUS_FAILED,
+    STATUS_INCONCLUSIVE,
+    junit,
+    markdown,
+    status,
+)
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from tests.core.gate.test_card_file import QUERIES, VALUES, card
@@ -41,7 +47,7 @@ LOSS, LARGE = card(VALUES - 0.1 + 0.1 * WAVE), {"NDCG@10": 0.02}
         (LOSS, "regression", 3, "−0.1"),
         (card(VALUES - 0.005 + 0.01 * WAVE), "soft", 0, "less than 0.01"),
         (card(VALUES + 0.1 + 0.1 * WAVE), "improvement", 0, "+0.1"),
-        (card(VALUES), "within noise", 0, "unchanged"),
+        (card(VALUES), "tie", 0, "unchanged"),
         (noisy(LOSS, noise=LARGE), "unreliable baseline", 4, "rounding alone"),
         (noisy(LOSS, noise=LARGE, steady=False), "unreliable baseline", 4, "not deterministic"),
         (noisy(LOSS, noise={"NDCG@10": 0.009}), "regression", 3, "−0.1"),
@@ -62,7 +68,7 @@ def test_two_cards_make_a_tier_and_a_status(today, tier, ends, said):
 
 
 def test_a_card_without_rankers_to_compare_is_not_green():
-    assert status(gate(card(), card(), {})) == STATUS_UNTOLD
+    assert status(gate(card(), card(), {})) == STATUS_INCONCLUSIVE
 
 
 def mixed():
@@ -231,7 +237,7 @@ def test_five_lines_make_a_build_that_is_red_where_the_ranker_got_worse(folder, 
     build = [word.replace("$GITHUB_STEP_SUMMARY", "summary.md") for word in words_of(check)]
     for words in (*map(words_of, once), build):
         assert main(words) == 0, capfd.readouterr().err
-    assert (folder / "summary.md").read_text().startswith("### Shuffleproof: within noise")
+    assert (folder / "summary.md").read_text().startswith("### Shuffleproof: tie")
 
     (folder / "rankers.py").write_text(PLANTED)
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(folder / "runner"))  # a build begins with nothing
@@ -252,5 +258,5 @@ def test_five_lines_make_a_build_that_is_red_where_the_ranker_got_worse(folder, 
     document = json.loads((folder / "card.json").read_text())
     document["data"]["fingerprint"] = "0" * 64
     (folder / "card.json").write_text(json.dumps(document))
-    assert main(build) == STATUS_UNTOLD
+    assert main(build) == STATUS_INCONCLUSIVE
     assert "other data" in capfd.readouterr().out

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from shuffleproof.core.models import attention
+from shuffleproof.core.models import attend as attend_module
 from shuffleproof.core.models import dense as dense_layers
-from shuffleproof.core.models.attention import MultiHeadAttention, attend, attention_weights
+from shuffleproof.core.models.attend import attend, attention_weights
+from shuffleproof.core.models.attention import MultiHeadAttention
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.dense import dense, dense_added_norm
 
@@ -83,7 +84,7 @@ def test_both_ways_give_the_same(monkeypatch, masked, grad):
     mask = torch.arange(30) < torch.tensor([[30], [11]]) if masked else None
     found = {}
     for way, threshold in (("fused", 1), ("explicit", 10**9)):
-        monkeypatch.setattr(attention, "FUSED_FROM", threshold)
+        monkeypatch.setattr(attend_module, "FUSED_FROM", threshold)
         out = attend(*parts, mask, 0.3)
         grads = torch.autograd.grad(out.square().sum(), parts) if grad else ()
         found[way] = (out, *grads)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from shuffleproof.core.kernels.triton_here import compiles_for
-from shuffleproof.core.models import attention, dense
+from shuffleproof.core.models import attend, dense
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.models.setrank import SetRank
 
@@ -26,7 +26,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 @pytest.fixture
 def on_these_layers(monkeypatch):
-    for module in (dense, attention):
+    for module in (dense, attend):
         monkeypatch.setattr(module, "lowers_on_gpu", lambda x: x.numel() > 0)
     monkeypatch.setattr(dense, "_low", lambda x: x)
     monkeypatch.setattr(torch, "get_autocast_dtype", lambda _: torch.float32)
@@ -108,7 +108,7 @@ def test_bfloat16_on_a_gpu_is_as_close_to_float32_as_that_of_torch(monkeypatch, 
         return scores.detach().float(), torch.cat([part.flatten() for part in parts])
 
     exact, ours = scores_and_gradient(lowered=False), scores_and_gradient(lowered=True)
-    for module in (dense, attention):
+    for module in (dense, attend):
         monkeypatch.setattr(module, "lowers_on_gpu", lambda _: False)
     usual = scores_and_gradient(lowered=True)
     for due, found, by_torch in zip(exact, ours, usual, strict=True):

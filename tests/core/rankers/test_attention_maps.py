@@ -14,7 +14,7 @@ from scipy.stats import entropy as scipy_entropy
 from shuffleproof.core.data.features import fit as fit_normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
-from shuffleproof.core.models import attention
+from shuffleproof.core.models import attend
 from shuffleproof.core.rankers.attention import kinds as attention_kinds
 from shuffleproof.core.rankers.attention import measures
 from shuffleproof.core.rankers.attention import order as attention_order
@@ -57,7 +57,7 @@ def shuffled(judged, seed=1):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("threshold", [1, 10**9])
 def test_recorded_scores_are_those_of_the_fast_path(monkeypatch, name, threshold):
-    monkeypatch.setattr(attention, "FUSED_FROM", threshold)  # torch's fused attention, or ours
+    monkeypatch.setattr(attend, "FUSED_FROM", threshold)  # torch's fused attention, or ours
     ranker, judged = ranker_of(name), one_list()
     record = record_maps(ranker, judged)
     fast = ranker.score(judged.dataset, judged.lists)

@@ -25,7 +25,7 @@ from shuffleproof.core.rankers.outside.signature import call_signature
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.examination import kinds_of
 from shuffleproof.core.studies.kinds.invariance.study import certify
-from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE, INVARIANT
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 MINE = """import ctypes
@@ -318,7 +318,7 @@ def test_padding_is_looked_at_where_a_function_takes_a_mask(test, plain_card):
     broken, honest, picky = (
         card_of(judged, name) for name in ("by_padding", "in_any_padding", "of_several")
     )
-    assert (broken.verdict, honest.verdict) == (UNTOLD, INVARIANT)
+    assert (broken.verdict, honest.verdict) == (INCONCLUSIVE, INVARIANT)
     assert "its scores depend on the padding behind them in 8 lists" in broken.sentence()
     assert not any("padded" in one for one in honest.unseen)
     for card in (picky, plain_card):

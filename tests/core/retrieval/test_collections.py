@@ -147,6 +147,12 @@ def test_malformed_files_are_named_with_the_line(tmp_path, case):
     assert not list(Store(tmp_path / ".store").artefacts())
 
 
+def test_a_folder_with_neither_documents_nor_queries_is_refused_as_a_whole(tmp_path):
+    (tmp_path / "notes.txt").write_text("some words\n")
+    with pytest.raises(DataError, match="no text collection"):
+        find(str(tmp_path), Store(tmp_path / ".store"))
+
+
 def test_the_first_document_of_a_table_may_be_empty(tmp_path):
     tables(tmp_path)
     (tmp_path / "documents.tsv").write_text("1\t\n2\tflow\n")
@@ -298,7 +304,7 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     names = ",".join(by)
     question = ("search", "mine", "word7 never", "--by", names, "-k", "2")
     code, found = told(capsys, *question, *store)
-    assert (code, found["version"], found["unknown"]) == (0, 2, 1)
+    assert (code, found["version"], found["unknown"]) == (0, 3, 1)
     first = {row["retriever"]: row["document"] for row in found["rows"] if row["rank"] == 1}
     assert set(first) == set(by)
     assert all(document.startswith("d-7-") for document in first.values())

@@ -1,6 +1,7 @@
 """A dry run names the trainings, trials and calls that the work then makes, and writes nothing."""
 
 import json
+import re
 from argparse import Namespace
 from dataclasses import replace
 
@@ -125,6 +126,12 @@ def test_calls_of_a_function_are_counted_and_one_is_timed(
     told = json.loads(capsys.readouterr().out)
     assert told["calls"] == {"mine:score": 5 * 40}
     assert (tmp_path / "calls.txt").read_text() == "xx", "one call a dry run"
+    (tmp_path / "calls.txt").unlink()
+    certified = ["certify", "mine:score", "--store", str(store.root), "--data", tables.DATA]
+    assert main([*certified, "--initial", "feature:3", "--queries", "6"]) == 0
+    announced = int(re.search(r"about ([\d,]+) calls", capsys.readouterr().err)[1].replace(",", ""))
+    made = len((tmp_path / "calls.txt").read_text())
+    assert made == pytest.approx(announced, rel=0.05), "all that the examination scores"
 
 
 def test_train_names_the_lists_that_it_reads(tmp_path, capsys):

@@ -19,7 +19,7 @@ from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import noise, run
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
-from shuffleproof.core.studies.kinds.invariance.verdict import NOT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE, NOT
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import run_to_end
@@ -240,7 +240,7 @@ def test_a_near_tie_that_rounding_turns_round_has_not_moved(judged):
     floor, _ = score_floor.measure_floor(Rounder(), judged, scores)
     assert 1.9e-6 < floor.doubt.min() <= floor.doubt.max() < 4e-6  # twice what float32 is off
     card = run_to_end(invariance.certify(Rounder(), judged, 10, 0))
-    assert (card.verdict, card.positions_moved) == (UNTOLD, 0)
+    assert (card.verdict, card.positions_moved) == (INCONCLUSIVE, 0)
 
     class Unmeasured(Rounder):
         exact_scores = None
@@ -251,7 +251,7 @@ def test_a_near_tie_that_rounding_turns_round_has_not_moved(judged):
             return (pairs + np.where(place % 2, 1e-6, -1e-6)).astype(np.float32)
 
     unmeasured = run_to_end(invariance.certify(Unmeasured(), judged, 10, 0))
-    assert unmeasured.verdict == UNTOLD, "rounding or an effect: nothing says which"
+    assert unmeasured.verdict == INCONCLUSIVE, "rounding or an effect: nothing says which"
 
 
 def test_poor_arithmetic_hides_nothing_behind_its_floor(judged):

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import BENDS, UNTOLD
+from shuffleproof.core.studies.headline import DEGRADES, INCONCLUSIVE
 from shuffleproof.core.studies.kinds.ablation.sources import BASE, step_of
 from shuffleproof.core.studies.kinds.ablation.study import MEASURE
 from shuffleproof.core.studies.paired_differences import ADJUSTED, PAPER_FAMILY, mean_differences
@@ -111,7 +111,7 @@ def headline(result: StudyResult, _view: View) -> Headline:
     """Effect on quality of all differences together, or of the single one that changes most."""
     frame = table(result)
     if len(frame) < 2:
-        return Headline("No difference has been measured yet.", UNTOLD)
+        return Headline("No difference has been measured yet.", INCONCLUSIVE)
     whole = frame[~_is_single(frame)].iloc[1:]
     row = (whole if len(whole) else frame[frame["variant"] == most_changed(frame)]).iloc[0]
     name = (
@@ -121,8 +121,8 @@ def headline(result: StudyResult, _view: View) -> Headline:
     text = f"{name} scores {number(abs(row['change']))} {MEASURE} {side} the {BASE}'s"
     tested = f"{p_value(row['change_p'])}, Holm, n = {result.facts['queries']:,}"
     if row["change_p"] <= ALPHA:
-        return Headline(f"{text} ({tested}).", BENDS, OVER_VARIANTS)
-    return Headline(f"{text}, not significant ({tested}).", UNTOLD, OVER_VARIANTS)
+        return Headline(f"{text} ({tested}).", DEGRADES, OVER_VARIANTS)
+    return Headline(f"{text}, not significant ({tested}).", INCONCLUSIVE, OVER_VARIANTS)
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

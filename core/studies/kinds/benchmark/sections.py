@@ -14,7 +14,7 @@ from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import table_text, tables
-from shuffleproof.core.studies.headline import BEST, UNTOLD
+from shuffleproof.core.studies.headline import BEST, INCONCLUSIVE
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
@@ -45,10 +45,10 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = main_measure(tuple(view.measures) or result.measures)
     ranked = _ranked_means(result, measure)
     if ranked.isna().any():
-        return Headline(UNDEFINED, UNTOLD)
+        return Headline(UNDEFINED, INCONCLUSIVE)
     ranked = ranked[view.compared_labels(ranked.index)]
     if ranked.empty:
-        return Headline("No ranker has been measured yet.", UNTOLD)
+        return Headline("No ranker has been measured yet.", INCONCLUSIVE)
     best = str(ranked.idxmax())
     text = f"{RankerName.of(best).display} ranks first: {heads([measure])[0]} {ranked[best]:.3f}"
     differences = against_baseline(result, measure, best, view.test)

@@ -22,8 +22,8 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.headline import ROBUST, TIERS, losses
 from shuffleproof.core.studies.headline import headline as of_losses
-from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.result import (
@@ -35,6 +35,7 @@ from shuffleproof.core.studies.result import (
 )
 from shuffleproof.core.studies.sections import (
     Convention,
+    Details,
     Finding,
     Headline,
     Picture,
@@ -42,9 +43,15 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, percent
+from shuffleproof.core.words import counted, listed, percent
 
 RISK = 0.05
+
+UNREAD = (
+    "neither the input order nor the initial ranking. Try `study perturbations` with "
+    "feature-noise or missing-mean."
+)
+"""Headline of rankers that no perturbation of a card can change, after their names."""
 
 CERTIFIED, NO_WORST = "none (certified)", "none"
 """No query lost anything; `certified`: none can (`kinds.invariance.certificate`)."""
@@ -54,15 +61,21 @@ INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
 
 def headline(result: StudyResult, view: View) -> Headline:
     """Largest and smallest loss of the rankers, at the last level of any family."""
-    measure, values, noisy = view.measure(result), {}, []
+    measure, values = view.measure(result), {}
+    noisy, certified = list[tuple[str, str]](), list[str]()
     for family, level in _last_levels(result).items():
         if view.family not in {"", family}:
             continue
         points = _Points(result, family, measure)
         for label in view.compared_labels(points.curves):
-            point = (label, f"by {family} at {level:g}")
+            point = (label, f"under {family} at {level:g}")
             values[point] = (points.values[label][0], points.values[label][-1])
             noisy += [point] if within_noise(result, label, family, level) else []
+            certified += [label] if points.is_certified(label) else []
+    if values and len(certified) == len(values):
+        names = listed([RankerName.of(label).display for label in dict.fromkeys(certified)])
+        verb = "reads" if len(set(certified)) == 1 else "read"
+        return Headline(f"{names} {verb} {UNREAD}", ROBUST, TIERS[ROBUST])
     return of_losses(losses(values, noisy))
 
 
@@ -76,8 +89,10 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
         if not view.family:  # with one family the headline already has this sentence
             yield Finding(headline(result, replace(view, family=family)).text)
-        yield shown_cards(frame, family)
-    yield Convention(convention(result, measure))
+        unread = frame["worst"].isin([CERTIFIED]) | (frame["ranker"] == INITIAL)
+        yield replace(shown_cards(frame, family), detail=bool(unread.all()))
+    yield Convention.of(measure, len(result.query_ids), _draws(result))
+    yield Details("Conventions", _conventions())
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -141,7 +156,7 @@ def percentiles(values: pd.Series) -> tuple[float, float]:
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
     """Columns of `cards`; the unit is that of the family's levels."""
-    column, value = tables.Column, tables.VALUE
+    column, value, detail = tables.Column, tables.VALUE, True
     below = f"Breakdown point: the first level ({unit}) below the unchanged initial ranking."
     return (
         tables.RANKER,
@@ -149,21 +164,22 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         column("end", "End", value, "Mean at the last level."),
         column("kept", "Kept", tables.SHARE, "End as a share of start."),
         *tables.bounds("kept_low", "kept_high", tables.SHARE, INTERVAL),
-        column("area", "Area", value, "Under the curve; 1: unharmed at every level."),
-        *tables.bounds("area_low", "area_high", words=INTERVAL),
+        column("area", "Area", value, "Under the curve; 1: unharmed at every level.", detail),
+        *tables.bounds("area_low", "area_high", words=INTERVAL, detail=detail),
         column("below_initial", "Below initial", tables.LEVEL, below),
-        column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 % of queries."),
+        column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 %.", detail),
         column("worst", "Worst query"),
-        column("worst_change", "its change", tables.CHANGE),
+        column("worst_change", "its change", tables.CHANGE, "", detail),
         *(
             column(
                 name, f"top {depth} flips", tables.SHARE,
                 f"Share of the first {depth} documents of the answer that are others.",
+                depth == 1,
             )
             for name, depth in FLIPS.items()
         ),
-        column("milliseconds_a_list", "ms per list", tables.SHORT, "Scoring, in batches."),
-        column("noise", "Own noise", help="Of rankers that are not deterministic."),
+        column("milliseconds_a_list", "ms per list", tables.SHORT, "Scoring, in batches.", detail),
+        column("noise", "Noise", tables.TEXT, "Of nondeterministic rankers.", detail),
     )  # fmt: skip
 
 
@@ -190,14 +206,20 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
 
 def convention(result: StudyResult, measure: str) -> str:
     """Convention of the cards' numbers."""
-    return Convention.of(
-        measure,
-        len(result.query_ids),
-        f"{counted(result.recipe['draws'], 'draw')} per level",
+    return Convention.of(measure, len(result.query_ids), _draws(result), *_conventions()).text
+
+
+def _draws(result: StudyResult) -> str:
+    return f"{counted(result.recipe['draws'], 'draw')} per level"
+
+
+def _conventions() -> list[str]:
+    """Conventions of single columns."""
+    return [
         f"CVaR {percent(RISK)}, worst query and flips at the last level",
         f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
         f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
-    ).text
+    ]
 
 
 @dataclass(frozen=True)

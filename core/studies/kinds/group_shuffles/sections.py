@@ -11,7 +11,7 @@ from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import BENDS, BREAKS, UNTOLD
+from shuffleproof.core.studies.headline import DEGRADES, FAILS, INCONCLUSIVE
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.study import MEASURES, REFERENCE, SAMPLED
 from shuffleproof.core.studies.result import StudyResult, known_mean
@@ -27,7 +27,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     sampled = frame[(frame["grouping"] == SAMPLED) & frame["tau"].notna()]
     sampled = sampled[sampled["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
     if sampled.empty:
-        return Headline("No list has scores that differ.", UNTOLD)
+        return Headline("No list has scores that differ.", INCONCLUSIVE)
     few, many = (sampled["shuffles"].agg(end) for end in ("min", "max"))
     worst = sampled.loc[sampled.loc[sampled["shuffles"] == few, "tau"].idxmin()]
     name = RankerName.of(str(worst["ranker"])).display
@@ -36,11 +36,11 @@ def headline(result: StudyResult, view: View) -> Headline:
     text += counted(int(few), "shuffle")
     if many > few:
         text += f", {of_ranker['tau'].iloc[0]:.2f} with {int(many)}"
-    return Headline(f"{text}.", BENDS if worst["tau"] >= ALIKE else BREAKS, TIER)
+    return Headline(f"{text}.", DEGRADES if worst["tau"] >= ALIKE else FAILS, TIER)
 
 
 ALIKE = 0.9
-TIER = f"another order shown changes rankings: bends from τ = {ALIKE} on, breaks below (our choice)"
+TIER = f"rankings of two input orders: degrades from τ = {ALIKE} on, fails below (our choice)"
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

@@ -12,14 +12,13 @@ import scipy
 from shuffleproof.core import words
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
-from shuffleproof.core.studies.headline import UNTOLD as UNCLEAR
+from shuffleproof.core.studies.headline import DEGRADES, FAILS, LARGE, ROBUST, SMALL
 from shuffleproof.core.studies.kinds.invariance.examination import LARGEST, MEASURES
 from shuffleproof.core.studies.kinds.invariance.scoring import NAMES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
+    INCONCLUSIVE,
     INVARIANT,
     NOT,
-    UNTOLD,
     Verdict,
     Verdicts,
     checked_theorem,
@@ -29,11 +28,12 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     systematic_of,
     text_fact,
     verdict_with_reasons,
+    witness_of,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, number
 
-EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
+EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, INCONCLUSIVE: 4}
 """Exit codes of the command `certify`, by verdict."""
 
 CONFIDENCE = 0.95
@@ -89,6 +89,9 @@ class Certificate:
         loss: loss of NDCG@10 under random orders: `before`, `mean`, `low` and `high` (95 %); None
             if it was not measured.
         deterministic: True if the same order always gave the same scores.
+        witness: two input orders of one list that it ranks differently, if it is not invariant:
+            `query`, `moved` (documents that passed another), and for `own` and `other` the first
+            documents of the `order` and of the `ranking`.
         noise_p: for other rankers, the p value that other orders change no more than the same
             order does (paired t over lists); else NaN.
     """
@@ -125,6 +128,7 @@ class Certificate:
     notes: tuple[str, ...] = ()
     precision: str = ""
     loss: Mapping[str, float] | None = None
+    witness: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         """Verdict in words."""
@@ -157,29 +161,38 @@ class Certificate:
         if self.verdict == NOT:
             yield f"{self.ranker} is not invariant to the input order: {'; '.join(self.reasons)}."
             return
-        if self.verdict == UNTOLD:
+        if self.verdict == INCONCLUSIVE:
             yield f"{self.ranker} is inconclusive: {'; '.join(self.reasons)}."
             return
         beyond = " by more than rounding" if self.max_score_deviation else ""
+        orders = self.distinct_orders + self._other_orders()
+        proof = ", as its architecture implies" if self.theorem is not None else ""
         yield (
-            f"{self.ranker} is invariant to the input order: none of "
-            f"{counted(self.distinct_orders, 'distinct random order')} of "
-            f"{counted(self.informative, 'list')} changed the ranking{beyond}."
+            f"{self.ranker} is invariant to the input order{proof}: none of "
+            f"{counted(orders, 'order')} of {counted(self.informative, 'list')} changed the "
+            f"ranking{beyond}. At most {percent(self.failure_bound)} of random orders do (95 %)."
         )
-        if self.systematic:
-            yield f"Neither did {self._systematic()}."
-        yield (
-            f"With 95 % confidence each, at most {percent(self.failure_bound)} of input orders, "
-            f"and at most {percent(self.list_bound)} of similar lists, change the ranking."
-        )
-        if self.theorem is not None:
-            yield f"The architecture implies it ({self.theorem['name']}; conditions checked)."
+
+    def _other_orders(self) -> int:
+        """Number of systematic orders, over all lists."""
+        return sum(counts["shown"] for counts in self.systematic.values())
 
     def _systematic(self) -> str:
         """Counts of the systematic orders, in words."""
         names = [f"{name} {counts['shown']:,}" for name, counts in self.systematic.items()]
-        total = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
-        return f"{total} ({', '.join(names)})"
+        return f"{counted(self._other_orders(), 'other order')} ({', '.join(names)})"
+
+    def witness_lines(self) -> list[str]:
+        """Two orders of one list that the ranker ranks differently; empty if it is invariant."""
+        if self.witness is None:
+            return []
+        sides = [self.witness["own"], self.witness["other"]]
+        orders = [" ".join(side["order"]) for side in sides]
+        width = max(map(len, orders))
+        return [f"Query {self.witness['query']}, shown in two orders:"] + [
+            f"  input {order:{width}} …  ranked {' '.join(side['ranking'])} …"
+            for order, side in zip(orders, sides, strict=True)
+        ]
 
     @property
     def loss_tier(self) -> str:
@@ -190,29 +203,29 @@ class Certificate:
             self.loss[name] / self.loss["before"] for name in ("low", "high", "mean")
         )
         if high < SMALL:
-            return SURVIVES
+            return ROBUST
         if low <= 0:
-            return UNCLEAR
-        return BREAKS if mean >= LARGE else BENDS
+            return INCONCLUSIVE
+        return FAILS if mean >= LARGE else DEGRADES
 
     def movement(self) -> str:
         """Changes of the ranking under random orders, and their loss, in a few words."""
         if self.verdict == INVARIANT:
             return "is invariant"
-        if self.verdict == UNTOLD:
+        if self.verdict == INCONCLUSIVE:
             return "is inconclusive"
         share = 0.0 if self.loss is None else self.loss["mean"] / (self.loss["before"] or 1.0)
-        if self.loss_tier == SURVIVES:
+        if self.loss_tier == ROBUST:
             slight = abs(share) < NOTHING
             if self.loss is not None and self.loss["high"] < 0 and not slight:
                 return f"reorders, gains {words.percent(-share, 1)} of NDCG@10"
             return "reorders, loses " + (
                 "nothing" if slight else f"under {words.percent(SMALL)} of NDCG@10"
             )
-        if self.loss_tier in {BENDS, BREAKS}:
+        if self.loss_tier in {DEGRADES, FAILS}:
             return f"loses {words.percent(share, 0 if share >= LARGE else 1)} of NDCG@10"
         unclear = "loss of NDCG@10 is inconclusive"
-        return f"reorders, {unclear if self.loss_tier == UNCLEAR else 'loss was not measured'}"
+        return f"reorders, {unclear if self.loss_tier == INCONCLUSIVE else 'loss was not measured'}"
 
     def loss_in_words(self) -> str:
         """Mean NDCG@10 and its loss under random orders, with interval; empty: not measured."""
@@ -258,6 +271,11 @@ class Certificate:
         change += f"lowest Kendall τ of two rankings {number(self.lowest_tau)}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
         lines = [change, f"{lists}{self.queries_untold:,} inconclusive", self.coverage()]
+        if self.invariant:
+            lines.append(
+                f"with 95 % confidence, at most {percent(self.list_bound)} of similar lists have "
+                "such an order"
+            )
         if self.loss is not None:
             lines.append(self.loss_in_words())
         if self.precision == "float64":
@@ -372,6 +390,7 @@ def _certificate(result: StudyResult, label: str) -> Certificate:
         notes=notes(facts, verdict),
         precision=text_fact(facts, "precision"),
         loss=_loss(facts),
+        witness=witness_of(facts) if verdict == NOT else None,
         **counts,
     )
 
@@ -416,11 +435,11 @@ SHOWN = (
     tables.Column("verdict", "Verdict"),
     tables.Column("queries", "Lists", tables.COUNT),
     tables.Column("queries_moved", "not invariant", tables.COUNT, "Lists of them."),
-    tables.Column("queries_untold", "inconclusive", tables.COUNT, "Lists of them."),
-    tables.Column("positions_moved", "Documents moved", tables.COUNT, "Over lists and orders."),
+    tables.Column("queries_untold", "inconclusive", tables.COUNT, "Lists of them.", detail=True),
+    tables.Column("positions_moved", "Documents moved", tables.COUNT, "Of all lists.", detail=True),
     tables.Column("lowest_tau", "Lowest τ", tables.VALUE, "Of two rankings."),
-    tables.Column("max_score_deviation", "Largest score difference", tables.SHORT),
-    tables.Column("numeric_floor", "Rounding explains", tables.SHORT),
+    tables.Column("max_score_deviation", "Largest score difference", tables.SHORT, detail=True),
+    tables.Column("numeric_floor", "Rounding explains", tables.SHORT, detail=True),
     tables.Column("distinct_orders", "Orders", tables.COUNT, "Distinct random ones."),
     tables.Column(
         "failure_bound", "at most", ".2g", "Share of orders that change the ranking (95 %)."
@@ -447,7 +466,7 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     judged = Verdicts.of(block, facts)
     verdicts = np.select(
         [judged.moved, judged.near | judged.doubtful, judged.silent],
-        [NOT, UNTOLD, "says nothing"],
+        [NOT, INCONCLUSIVE, "says nothing"],
         INVARIANT,
     )
     frame = pd.DataFrame(

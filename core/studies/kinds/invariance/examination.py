@@ -44,6 +44,7 @@ from shuffleproof.core.studies.kinds.invariance.scoring import (
     ScoringRequest,
     as_in,
     systematic,
+    systematic_orders,
 )
 
 MEASURES = (
@@ -68,11 +69,25 @@ CLEARLY = 10.0
 CONFIRMED = 3
 """Number of orders with changes that are scored once more."""
 
+WITNESSED = 5
+"""Number of documents of each order that a witness names."""
+
 ALONE = 4
 """Number of lists that are scored alone in another order."""
 
 EXACT_LISTS, EXACT_SAMPLE = 64, 8
 LARGEST = float(np.finfo(np.float32).max)
+
+
+def orders_scored(permutations: int) -> int:
+    """Number of orders of each list that an examination with fresh processes scores.
+
+    Changes are confirmed by a few more, and orders that equal the input order are left out.
+    """
+    here = 1 + REPEATS + permutations
+    afresh = 1 + min(FRESH, permutations)
+    floor = 1
+    return here + afresh + floor + systematic_orders(-(-permutations // 2))
 
 
 @dataclass(frozen=True)
@@ -119,7 +134,7 @@ def examine(
         `fresh_processes`, `systematic` (see `order_facts`).
         Ranker: `ours`, `no_memory` (reason why memory between calls was not examined; else empty),
         `places` (by `outside.audit.KINDS`; None without processes), `training_mode` (a torch module
-        was in it). Then those of `_place_signs`, `_loss` and `_coverage`.
+        was in it), `witness`. Then those of `_place_signs`, `_loss` and `_coverage`.
 
     Raises:
         DataError: a score is NaN.
@@ -162,6 +177,7 @@ def examine(
     noise = _noise(lists, floor, repeat_changes, changed) if unstable.any() else {}
     company &= not unstable.any()
     kinds = kinds_of(base, ranker.reads)
+    random_values, systematic_values = random_orders.values(), systematic_orders.values()
     ranker_rounding = np.maximum(random_orders.own, systematic_orders.own)
     facts = {
         "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
@@ -178,7 +194,7 @@ def examine(
         "own_rounding": int((segments.maxima(lists.offsets, ranker_rounding) > 0).sum()),
         "systematic": order_facts(
             lists, [*zip(names, (order.shown for order in rare), strict=True)],
-            systematic_orders.values(),
+            systematic_values,
         ),
         "scorings": 1 + REPEATS + len(variants),
         "lists_scored": asking.scored + len(lists),
@@ -189,11 +205,55 @@ def examine(
         "training_mode": bool(getattr(asking.ranker, "training_mode", False)),
         "precision": _precision(before.scores),
         "half_steps": random_orders.half_steps(),
+        "witness": _witness(
+            base, before.scores, [*compared, *rare], [*random_values, *systematic_values]
+        ),
     }  # fmt: skip
     facts |= _place_signs(lists, [before, *compared])
     facts |= _loss(base, before.scores, compared)
     covered = _coverage(lists, kinds, before.scores)
-    return Examination(random_orders.values(), facts | noise | covered)
+    return Examination(random_values, facts | noise | covered)
+
+
+def _witness(
+    base: JudgedLists,
+    before: np.ndarray,
+    orders: Sequence[ScoredOrder],
+    values: Sequence[Float64[np.ndarray, "measures lists"]],
+) -> dict[str, Any] | None:
+    """Two input orders of one list that the ranker ranks most differently; None: no such list.
+
+    `query`, `moved` (documents that passed another), and for the list's `own` order and the
+    `other` one the first WITNESSED documents of the `order` and of the `ranking`.
+    """
+    moved = np.array([block[MEASURES.index("documents-moved")] for block in values])
+    if not moved.any():
+        return None
+    at, place = divmod(int(moved.argmax()), moved.shape[1])
+    lists, dataset = base.lists, base.dataset
+    inside = slice(lists.offsets[place], lists.offsets[place + 1])
+    rows = lists.rows[inside]
+    start = dataset.offsets[lists.queries[place]]
+
+    def first(shown: np.ndarray) -> list[str]:
+        """Ids, or 1-based places in the query where the data set has none."""
+        ids = dataset.doc_ids
+        rows = shown[:WITNESSED].tolist()
+        return [str(row - start + 1) if ids is None else ids[row] for row in rows]
+
+    return {
+        "query": dataset.query_ids[lists.queries[place]],
+        "moved": int(moved[at, place]),
+        **{
+            side: {
+                "order": first(shown.rows[inside]),
+                "ranking": first(rows[np.lexsort((rows, -scores[inside]))]),
+            }
+            for side, shown, scores in (
+                ("own", lists, before), ("other", orders[at].shown, orders[at].scores),
+            )
+        },
+    }  # fmt: skip
 
 
 def _rare(

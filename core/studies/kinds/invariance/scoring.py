@@ -194,6 +194,12 @@ NEIGHBOURS, SORTED = "1 to 3 neighbours swapped", "sorted by a feature"
 NAMES = (REVERSED, ROTATED, BACK, SWAPPED, FALLING, RISING, ROWS, NEIGHBOURS, SORTED)
 """Names of the systematic orders; `best` is by the ranker's own scores of the base list."""
 
+
+def systematic_orders(several: int) -> int:
+    """Largest number of orders that `systematic` returns."""
+    return len(NAMES) - 2 + 2 * several
+
+
 Orders = list[tuple[str, Int64[np.ndarray, " candidates"]]]
 
 

@@ -7,8 +7,7 @@ import pandas as pd
 
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.headline import BENDS, BREAKS, SURVIVES
-from shuffleproof.core.studies.headline import UNTOLD as CANNOT
+from shuffleproof.core.studies.headline import DEGRADES, FAILS, ROBUST
 from shuffleproof.core.studies.kinds.invariance.certificate import (
     SHOWN,
     UNKNOWN,
@@ -16,12 +15,12 @@ from shuffleproof.core.studies.kinds.invariance.certificate import (
     certificates,
     rounded_up,
 )
-from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE, INVARIANT, NOT
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Details, Finding, Headline, Section, View
 from shuffleproof.core.studies.tables import Table, keys
 
-WORST = (BREAKS, BENDS, CANNOT, SURVIVES)
+WORST = (FAILS, DEGRADES, INCONCLUSIVE, ROBUST)
 """Tiers, worst first."""
 
 WHY = "by certificates: the model scored real permutations of real lists"
@@ -30,8 +29,12 @@ WHY = "by certificates: the model scored real permutations of real lists"
 def tier_of(card: Certificate) -> str:
     """Tier of `headline.TIERS`, by the loss of NDCG@10 if the ranker is not invariant."""
     if card.verdict == INVARIANT:
-        return SURVIVES
-    return CANNOT if card.verdict == UNTOLD or card.loss_tier == UNKNOWN else card.loss_tier
+        return ROBUST
+    return (
+        INCONCLUSIVE
+        if card.verdict == INCONCLUSIVE or card.loss_tier == UNKNOWN
+        else card.loss_tier
+    )
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -44,7 +47,7 @@ def headline(result: StudyResult, view: View) -> Headline:
             kind = card.verdict if card.verdict != NOT else f"{NOT} {tier_of(card)}"
             groups.setdefault(kind, []).append(card)
     if not groups:
-        return Headline("Nothing was examined.", CANNOT, WHY)
+        return Headline("Nothing was examined.", INCONCLUSIVE, WHY)
     ordered = sorted(
         groups.values(),
         key=lambda group: (group[0].verdict != NOT, WORST.index(tier_of(group[0]))),
@@ -62,7 +65,7 @@ def _in_words(group: list[Certificate]) -> str:
         return f"{name} {words}"
     if first.verdict != NOT:
         return f"{len(group)} rankers {words.replace('is ', 'are ', 1)}"
-    most = words if first.loss_tier in {BENDS, BREAKS} else ""
+    most = words if first.loss_tier in {DEGRADES, FAILS} else ""
     plural = words.replace("reorders", "reorder").replace("loses", "lose").replace("gains", "gain")
     return f"{len(group)} rankers {f'lose NDCG@10 (most: {name} {most})' if most else plural}"
 

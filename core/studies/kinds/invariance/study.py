@@ -6,8 +6,9 @@ ranker that is invariant by a theorem is measured like any other.
 """
 
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     largest_fact,
     places_of,
     systematic_of,
+    witness_of,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -155,11 +157,21 @@ def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
     ]
 
 
+@dataclass(frozen=True)
+class CertificatePlan(Study):
+    """Plan of a certificate."""
+
+    @property
+    def orders_per_list(self) -> int:
+        """Number of orders of one list that a user's function scores."""
+        return examination.orders_scored(self.draws)
+
+
 def plan_certificate(
     rankers: tuple[tuple[str, str], ...], permutations: int, seed: int, lists: str = ""
-) -> Study:
+) -> CertificatePlan:
     """Plan of a certificate."""
-    return Study(
+    return CertificatePlan(
         kind=Invariance.kind, rankers=rankers, lists=lists, initial=(),
         perturbations=((FAMILY, 1.0),), measures=MEASURES, stored=STORED,
         draws=permutations, seed=seed,
@@ -192,6 +204,9 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
         [(systematic_of(result.trials), len(result.query_ids)) for result in results]
     )
     trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
+    witnesses = [witness for result in results if (witness := witness_of(result.trials))]
+    worst = max(witnesses, key=itemgetter("moved"), default=None)
+    trials["witness"] = pd.Series([worst] * len(trials), dtype=object)
     p_values = pd.Series([result.trials["noise_p"].astype(float).min() for result in results])
     trials["noise_p"] = np.minimum(1.0, p_values.min() * p_values.notna().sum())  # Bonferroni
     return StudyResult(

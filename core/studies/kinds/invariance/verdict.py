@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.invariance.examination import (
 from shuffleproof.core.words import counted, listed, number, p_value, percent
 
 Verdict = Literal["invariant", "not invariant", "inconclusive"]
-INVARIANT, NOT, UNTOLD = Verdict.__args__  # type: ignore[attr-defined]
+INVARIANT, NOT, INCONCLUSIVE = Verdict.__args__  # type: ignore[attr-defined]
 
 NEAR = 0.05
 """Share of a list's pairs closer than the floor from which the list is inconclusive."""
@@ -113,7 +113,7 @@ def verdict_with_reasons(
     state = _instabilities(facts)
     lists, unstable = len(judged.moved), bool(facts["unstable"].any())
     if not lists or judged.silent.all():
-        return UNTOLD, ("no list has two documents with different scores",)
+        return INCONCLUSIVE, ("no list has two documents with different scores",)
     if unstable:
         return _noise_verdict(facts, state)
     if judged.moved.any():
@@ -125,7 +125,7 @@ def verdict_with_reasons(
         return NOT, (text, *_place_in_words(facts, judged), *state)
     reasons = [*state, *_kept(facts), *_doubts(judged, facts, query_ids)]
     proven = theorem is not None and not state
-    return (INVARIANT, ()) if proven or not reasons else (UNTOLD, tuple(reasons))
+    return (INVARIANT, ()) if proven or not reasons else (INCONCLUSIVE, tuple(reasons))
 
 
 def place_test(facts: pd.DataFrame) -> tuple[float, float]:
@@ -244,7 +244,7 @@ def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict
     chance = f" (paired t over lists, {p_value(p)})" if larger else ""
     if larger and p <= SIGNIFICANT:
         return NOT, (*state, f"other orders change scores by more than that{chance}")
-    return UNTOLD, (*state, f"other orders change scores no more than that{chance}")
+    return INCONCLUSIVE, (*state, f"other orders change scores no more than that{chance}")
 
 
 def checked_theorem(
@@ -294,6 +294,11 @@ def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any]:
     """Results of the systematic orders: counts by order, and the lists whose answers changed."""
     summary: Mapping[str, Any] = facts["systematic"].iloc[0]
     return summary
+
+
+def witness_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
+    """Two orders of one list with different rankings (`examination._witness`); None: none."""
+    return next((one for one in facts.get("witness", ()) if isinstance(one, Mapping)), None)
 
 
 def lists_in_words(mask: np.ndarray) -> str:

@@ -339,7 +339,9 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
     """
     compared = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
     if compared.empty:
-        return Headline(f"Query {query}: no value of {measure} is known here.", answers.UNTOLD)
+        return Headline(
+            f"Query {query}: no value of {measure} is known here.", answers.INCONCLUSIVE
+        )
     alike = compared[_of_same_documents(compared["family"])]
     worst: Any = alike.iloc[int(alike["loss"].argmax())]
     values = [(worst["as_is"], worst["value"])]

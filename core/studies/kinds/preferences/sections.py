@@ -9,7 +9,7 @@ import pandas as pd
 from shuffleproof.core.aggregate.disturbances import AS_IS, DISTURBANCES
 from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
+from shuffleproof.core.studies.headline import DEGRADES, FAILS, LARGE, ROBUST, SMALL
 from shuffleproof.core.studies.kinds.preferences.study import (
     AGREEMENT,
     BEST,
@@ -141,7 +141,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     text += f"{DISTURBANCES[family].title.lower()} at {level:g}"
     text += f"; {label(least)} {percent(lost[least])}." if least != worst else "."
     greatest = float(lost[worst])
-    tier = SURVIVES if greatest < SMALL else BENDS if greatest < LARGE else BREAKS
+    tier = ROBUST if greatest < SMALL else DEGRADES if greatest < LARGE else FAILS
     return Headline(text, tier, "by the mean share of agreement that the worst of them loses")
 
 

@@ -48,7 +48,8 @@ NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
 
 def _level_in_words(family: str, level: float) -> str:
     """Level of a family, worded as the end of a sentence."""
-    return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
+    words = f"{level:g} {family}" if entry_of(family).whole else f"{family} at {level:g}"
+    return f"under {words}"
 
 
 def _levels(result: StudyResult, family: str) -> list[float]:

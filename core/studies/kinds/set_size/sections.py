@@ -41,17 +41,17 @@ ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"),
 
 CURVES = (
     tables.RANKER,
-    tables.Column("trained_on", "N0"),
-    tables.Column("size", "N1", tables.COUNT),
-    tables.Column("mean_length", "Length", ".1f", "Mean of the lists really tested."),
+    tables.Column("trained_on", "Training length", help="N0: documents of each training list."),
+    tables.Column("size", "Test length", tables.COUNT, "N1: most documents of each test list."),
+    tables.Column("mean_length", "Mean length", ".1f", "Of the test lists.", detail=True),
     tables.Column("mean", "Mean", tables.VALUE),
     *tables.bounds(),
     tables.QUERIES,
-    tables.Column("reaching", "Reaching", tables.COUNT, "Lists of N1 documents or more."),
-    tables.Column("home", "Trained on N1", tables.VALUE, "Mean of the ranker trained on N1."),
-    tables.Column("shift", "− trained on N1", tables.CHANGE),
-    tables.Column("order_stability", "τ of shared", tables.TAU, "Orders of the shared documents."),
-    tables.Column("score_shift", "scores shifted", tables.TAU, "In standard deviations."),
+    tables.Column("reaching", "Full lists", tables.COUNT, "Of N1 documents or more.", detail=True),
+    tables.Column("home", "Matched", tables.VALUE, "Mean of the ranker trained on N1 documents."),
+    tables.Column("shift", "Difference", tables.CHANGE, "Mean minus matched."),
+    tables.Column("order_stability", "τ", tables.TAU, "Of the shared documents.", detail=True),
+    tables.Column("score_shift", "Score shift", tables.TAU, "In standard deviations.", detail=True),
 )
 
 

@@ -20,7 +20,7 @@ from shuffleproof.core.progress import limit_seconds, run_to_end
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.studies.kinds.invariance import certificate, examination, scoring, sections
 from shuffleproof.core.studies.kinds.invariance import study as invariance
-from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE, INVARIANT, NOT
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from tests.core.rankers.test_invariance_real import judged as strung
@@ -61,8 +61,8 @@ def test_every_animal_of_the_zoo_gets_its_verdict(ranker):
 @pytest.mark.parametrize(
     ("function", "verdict"),
     [
-        (lambda x: cancelling(x.features), UNTOLD),
-        (lambda x: varying(x.features), UNTOLD),
+        (lambda x: cancelling(x.features), INCONCLUSIVE),
+        (lambda x: varying(x.features), INCONCLUSIVE),
         (lambda x: cancelling(x.features) + 3 * x.places, NOT),
         (lambda x: x.features[:, 1] + 0.5 * x.places, NOT),
     ],
@@ -73,7 +73,7 @@ def test_a_functions_own_rounding_is_no_effect_and_no_assurance(function, verdic
     dataset = replace(BASE.dataset, features=far, fingerprint="")
     card = certified(Adversary("poor", function, ()), JudgedLists(dataset, BASE.lists))
     assert card.verdict == verdict, card.sentence()
-    if verdict == UNTOLD:
+    if verdict == INCONCLUSIVE:
         assert "changes of the features' last bits have effects of that size" in card.sentence()
 
 
@@ -173,7 +173,7 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
     assert card.permutations == 800
     assert card.distinct_orders < 40 * 20
     assert "reversed 36, rotated by one 36" in card.coverage()
-    assert "reversed 36" in card.sentence()
+    assert card.witness is None
     assert card.plain()["systematic"]["reversed"]["shown"] == 36
     by_file = Adversary(
         "file", lambda x: honest(x.features) + x.places * shown_as(x, np.sort(x.rows)), ()
@@ -184,10 +184,22 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
     assert card.systematic["as in the data set"]["changed"] == 20
 
 
+def test_the_witness_is_a_list_that_two_orders_rank_differently():
+    last_first = Adversary("last first", lambda x: x.places.astype(np.float64), ())
+    witness = certified(last_first).witness
+    place = BASE.dataset.query_ids.index(witness["query"])
+    length = int(np.diff(BASE.dataset.offsets)[place])
+    assert witness["own"]["order"] == [str(at + 1) for at in range(5)]
+    assert witness["own"]["ranking"] == [str(length - at) for at in range(5)]
+    assert witness["other"]["order"][0] != "1"
+    assert witness["other"]["ranking"] != witness["own"]["ranking"]
+    assert 0 < witness["moved"] <= length
+
+
 def test_a_bound_over_lists_stands_beside_that_over_orders():
     card = certified(Adversary("honest", lambda x: honest(x.features), ()))
     assert card.list_bound == certificate.failure_bound(0, 36) > card.failure_bound
-    assert "at most 8 % of similar lists" in card.sentence()
+    assert "at most 8 % of similar lists" in " ".join(card.details())
     more = {" (all)": lists_of([50, 60])}
     work = invariance.certify(
         Adversary("honest", lambda x: honest(x.features), ()), lists_of([12, 40]), 5, 0, more=more
@@ -225,7 +237,7 @@ def test_a_score_that_is_no_number_is_an_error():
 def test_lists_of_one_and_no_lists_certify_nothing():
     for lengths in ([1, 1, 1], [0, 0], []):
         card = certified(Adversary("x", lambda x: honest(x.features), ()), lists_of(lengths))
-        assert (card.verdict, card.distinct_orders, card.failure_bound) == (UNTOLD, 0, 1.0)
+        assert (card.verdict, card.distinct_orders, card.failure_bound) == (INCONCLUSIVE, 0, 1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
@@ -284,7 +296,7 @@ def test_lists_that_say_nothing_enter_no_bound():
     assert (card.verdict, card.queries_silent, card.distinct_orders) == (INVARIANT, 13, 17 * 20)
     mute = Adversary("tied", lambda x: np.zeros(len(x.rows)), ())
     card = certified(mute, lists_of([9] * 13), 20)
-    assert (card.verdict, card.distinct_orders, card.failure_bound) == (UNTOLD, 0, 1.0)
+    assert (card.verdict, card.distinct_orders, card.failure_bound) == (INCONCLUSIVE, 0, 1.0)
 
 
 def test_rare_chance_is_not_called_an_effect_of_the_order():
@@ -376,7 +388,7 @@ def test_rounding_is_not_taken_for_ties_by_place():
         card = certified(
             Adversary("poor", lambda x: cancelling(x.features), ()), JudgedLists(far, base.lists), 6
         )
-        assert card.verdict == UNTOLD, card.sentence()
+        assert card.verdict == INCONCLUSIVE, card.sentence()
 
 
 def test_a_network_in_training_mode_is_a_finding_in_certificate_and_doctor():

@@ -29,7 +29,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     order_in,
 )
 from shuffleproof.core.studies.names import swap_named
-from shuffleproof.core.studies.paired_differences import HOLDS, NOT, UNTOLD, rising_verdict
+from shuffleproof.core.studies.paired_differences import HOLDS, INCONCLUSIVE, NOT, rising_verdict
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
@@ -230,7 +230,7 @@ def test_a_verdict_needs_every_step_to_be_more_than_chance():
     noise -= noise.mean()
     assert rising_verdict([("a", low), ("b", low + 0.1 + noise), ("c", low + 0.2)]).word == HOLDS
     assert rising_verdict([("a", low), ("b", low + 0.1 + noise), ("c", low)]).word == NOT
-    assert rising_verdict([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == UNTOLD
+    assert rising_verdict([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == INCONCLUSIVE
     (step,) = rising_verdict([("a", low), ("b", low + 0.1 + noise)]).steps.itertuples()
     assert step.difference == pytest.approx(0.1)
     assert step.low < 0.1 < step.high
@@ -245,7 +245,7 @@ def test_a_step_among_two_counts_after_holms_adjustment():
     assert stats.ttest_rel(down, start).pvalue == pytest.approx(0.037, abs=0.001)
     assert rising_verdict([("a", start), ("b", down)]).word == NOT
     told = rising_verdict([("a", start), ("b", down), ("c", down + 0.01 * noise)])
-    assert told.word == UNTOLD
+    assert told.word == INCONCLUSIVE
     step, _ = told.steps.itertuples()
     assert step.p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
     assert step.low < 0 < step.high
