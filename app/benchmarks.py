@@ -139,7 +139,7 @@ def fold_of(fingerprint: str, name: str) -> Fold:
     for artefact in services.store().artefacts(DATA):
         if artefact.facts.get("fingerprint") == fingerprint:
             return services.fold(str(artefact.key))
-    raise DataError(name, "this data set is not stored any more", "Import its files again.")
+    raise DataError(name, "this data set is no longer stored", "Import its files again.")
 
 
 def runs(key: str) -> bytes:

@@ -93,7 +93,7 @@ class Door:
         # Without a size an upload could fill the disk before the limit is known.
         length = Headers(scope=scope).get("content-length", "")
         if scope["method"] == "PUT" and not (length.isascii() and length.isdigit()):
-            return PlainTextResponse("The size must be said first", 411)
+            return PlainTextResponse("The request has no Content-Length", 411)
         return None
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -51,7 +51,7 @@ class Filter:
     parts: bool = False
 
 
-@services.until_stored(st.cache_resource, show_spinner="Looking through the store …")
+@services.until_stored(st.cache_resource, show_spinner="Reading the library …")
 def entries() -> tuple[Entry, ...]:
     """All entries of the store that users see, newest first."""
     return tuple(library.entries(services.store()))

@@ -70,31 +70,33 @@ SECTIONS = {
     ),
     "Data": (
         Page(
-            "Data", "data", data.page, "upload, files, features, what is wrong with them",
-            docs="data-formats",
+            "Data", "data", data.page, "upload, files, features, problems", docs="data-formats"
         ),
     ),
     "Rankers": (
         Page("Train", "train", train.page, "train a ranker, learning curves, runs", docs="rankers"),
-        Page("Tune", "tune", tune.page, "search for a recipe on validation data", docs="rankers"),
         Page(
-            "From outside", "outside", outside.page,
-            "your own rankers and runs, certificates, doctor", docs="your-ranker",
+            "Tune", "tune", tune.page, "hyperparameter search on validation data", docs="rankers"
+        ),
+        Page(
+            "Your ranker", "outside", outside.page,
+            "test your own ranker: function, model file, scores, runs", docs="your-ranker",
         ),
     ),
     "Stress tests": (
         Page(
             "Perturbations", "perturbations", perturbations.page,
-            "who loses what under which disturbance",
+            "loss of each ranker under each perturbation",
             (*STUDY, "measure"), "perturbations",
         ),
         Page(
-            "Invariance", "invariance", invariance.page, "shuffle a list and watch the ranking",
+            "Invariance", "invariance", invariance.page,
+            "shuffle a list and see which rankings change",
             ("query", "lists", "rankers", "before", "order"), "certificates",
         ),
         Page(
             "One query", "query", one_query.page,
-            "the worst query, what each disturbance does to it",
+            "one query under every perturbation",
             ("study", "query", "measure"), "perturbations",
         ),
         Page(
@@ -109,7 +111,7 @@ SECTIONS = {
         ),
         Page(
             "Several rankings", "initial-rankings", multi_ranking.page,
-            "one or many rankings read, Table 4 of SetRank",
+            "several initial rankings, Table 4 of SetRank",
             (*STUDY, "measure"),
         ),
         Page(
@@ -117,7 +119,10 @@ SECTIONS = {
             ("query", "lists", "ranker", "change"), "papers",
         ),
         Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
-        Page("Group shuffles", "group-shuffles", group_shuffles.page, "GSF and its groups", STUDY),
+        Page(
+            "Group shuffles", "group-shuffles", group_shuffles.page,
+            "GSF, its groups and shuffles", STUDY,
+        ),
     ),
     "Results": (
         Page(
@@ -133,7 +138,7 @@ SECTIONS = {
             (*STUDY, "measure"),
         ),
         Page("Library", "library", library.page, "everything stored: rankers, studies, data sets"),
-        Page("Jobs", "jobs", jobs.page, "what runs, waits, failed", docs="timings"),
+        Page("Jobs", "jobs", jobs.page, "running, waiting and failed jobs", docs="timings"),
     ),
     "Labs": (
         Page(

@@ -34,7 +34,7 @@ LOOKS = """<style>
 .stApp button[data-selected=true] p { color: #a01f33; }
 .stApp .js-plotly-plot :is([class*=tick], .infolayer [class*=title]) text,
 .stApp .js-plotly-plot text:is([class*=title]) { fill: currentColor !important; }
-/* Streamlit's grey of what stands in pictures, 3.7 : 1 on white. */
+/* Streamlit's grey in pictures: contrast 3.7 : 1 on white. */
 .stApp .js-plotly-plot text[style*="rgb(128, 132, 149)"] { fill: currentColor !important; }
 
 /* What is still to come has its place: the sidebar, the list that moves. */
@@ -74,7 +74,7 @@ html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
 .stApp [data-testid=stButtonGroup], .stApp [data-testid=stButtonGroup] > div {
   flex-wrap: wrap; max-width: 100%; }
-/* Files that arrived stand in the list below; only those on their way or refused stand here. */
+/* The list below shows finished uploads; here are only those under way or refused. */
 .stApp [class*=st-key-uploader] [data-testid=stFileChips] > div >
   div:not(:has([data-testid=stFileChipIconSpinner], [aria-invalid=true])) { display: none; }
 .stApp [class*=st-key-uploader] [aria-label="Add files"] { width: auto; white-space: nowrap; }

@@ -78,7 +78,7 @@ def ranker_of(trials: pd.DataFrame, seed: int) -> str:
     if not row["artefacts"]:
         raise UsageError(
             f"{row['ranker']} was named by a file or function and is not stored, so it cannot be "
-            "asked again here; import it on the page From outside, then run the study with it"
+            "rescored here; import it on the page Your ranker, then run the study with it"
         )
     return str(row["artefacts"])
 

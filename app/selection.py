@@ -50,14 +50,13 @@ def choose() -> None:
     with st.sidebar.popover(words, icon=":material/checklist:"):
         st.multiselect(
             "Rankers", **several, wrap=True, format_func=shown.__getitem__,
-            on_change=_follow, placeholder="all that a page has",
-            help="What every form begins with and every result shows, unless an address names "
-            "rankers of its own.",
+            on_change=_follow, placeholder="all rankers of the page",
+            help="Default of every form and result, unless the address names rankers.",
         )  # fmt: skip
         st.selectbox(
             "Compared with", **baseline, format_func=shown.__getitem__,
-            on_change=_follow, placeholder="as each page has it",
-            help="The baseline of every page, where its study has this ranker.",
+            on_change=_follow, placeholder="default of each page",
+            help="Baseline of every page whose study has this ranker.",
         )  # fmt: skip
     drawn = [*chosen, *([pinned] if pinned and pinned not in chosen else [])]
     if drawn:

@@ -193,7 +193,7 @@ def on_script_error(error: Exception) -> bool:
     error_id = secrets.token_hex(4)
     log.error("page failed: %s", error, exc_info=error, extra={"error_id": error_id})
     st.error(
-        f"Something went wrong on this page. What you chose is kept; the log has the details "
+        f"Something went wrong on this page. Your choices are saved; the log has the details "
         f"under id {error_id}."
     )
     return True

@@ -101,6 +101,6 @@ def instead(what: str, missing: Collection[str], *shown: str) -> None:
         shown: replacements.
     """
     if missing:
-        words = f"Not found here: {what} {', '.join(missing)}, which the address asks for. "
+        words = f"Not found here: {what} {', '.join(missing)} (named in the address). "
         words += f"Shown instead: {', '.join(shown)}." if shown else "Choose another."
         st.warning(escaped(words), icon=":material/link_off:")

@@ -271,7 +271,9 @@ def check_name(name: str, store: Store) -> None:
         DataError: another data set has it, or its folds would.
     """
     if name in names.RESERVED or name in store.names():
-        raise DataError(name, "the name is taken", "Choose another, or delete that data set first.")
+        raise DataError(
+            name, "the name exists already", "Choose another, or delete that data set first."
+        )
     names.check(name)
 
 
@@ -328,7 +330,7 @@ def is_group(name: str) -> bool:
 def _check_files(chosen: Sequence[DraftFile], *, of_parts: bool) -> None:
     data = [file for file in chosen if not is_group(file.name)]
     if not data:
-        raise DataError("files", "none chosen", "Choose them above; they are kept until you leave.")
+        raise DataError("files", "none chosen", "Choose them above; they stay until you leave.")
     for part in ("train", "test") if of_parts else ():
         if not any(file.part == part for file in data):
             remedy = "A part each for training and test is needed; validation can be split off."

@@ -40,7 +40,7 @@ TERMS = (
         "puts in order.", "", ("candidate list", "candidate lists"),
     ),
     Term(
-        "Certificate", "A statement that no order shown changes a ranker's answer: by proof where "
+        "Certificate", "A statement that no input order changes a ranker's answer: by proof where "
         "the network allows one, else by the orders that were tried.",
     ),
     Term(
@@ -78,7 +78,7 @@ TERMS = (
     ),
     Term(
         "Initial ranking", "The order in which the first stage delivers the candidates. Some "
-        "rankers read it, as the order shown or as ranks.", "",
+        "rankers read it, as the input order or as ranks.", "",
         ("initial rankings", "initial ranker", "initial rankers"),
     ),
     Term(
@@ -128,7 +128,7 @@ TERMS = (
     Term("RankSVM", "A linear ranker that learns from pairs of documents.", "Joachims 2002"),
     Term("Seed", "The number from which all random choices of a run follow."),
     Term(
-        "SetRank", "A network of self-attention over the set of documents; the order shown plays "
+        "SetRank", "A network of self-attention over the set of documents; the input order plays "
         "no part in it.", "Pang et al., SIGIR 2020",
     ),
     Term(

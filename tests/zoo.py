@@ -117,7 +117,7 @@ def sigmoid(values):
 
 
 def _mean32(features, order):
-    """An honest float32 mean over the set, summed in the order shown."""
+    """An honest float32 mean over the set, summed in the input order."""
     total = np.zeros(features.shape[1], dtype=np.float32)
     for row in features[order]:
         total += row.astype(np.float32)
@@ -182,7 +182,7 @@ def _zoo():
         "honest net × 1e-8": (lambda x: np.float32(1e-8) * context32(x.features, x.rows), one),
         "honest net × 1e30": (lambda x: np.float32(1e30) * context32(x.features, x.rows), one),
         "steps": (lambda x: np.round(honest(x.features) / 4) * 4, one),
-        # by the order shown, at every scale
+        # by the input order, at every scale
         "1e-9 × place": (lambda x: 1e-9 * x.places, no),
         "exp(−20 − .01 place)": (lambda x: np.exp(-20 - 0.01 * x.places), no),
         "rare event and place": (
@@ -357,7 +357,7 @@ def honest_with_infinity(features):
 
 
 def honest_in_bfloat16(features):
-    """A network over the set whose arithmetic is bfloat16: sums are rounded in the order shown."""
+    """A network over the set whose arithmetic is bfloat16: sums are rounded in the input order."""
     total = np.zeros(SETS, dtype=np.float32)
     for row in bfloat16(features[:, :SETS]):
         total = bfloat16(total + row)

@@ -46,7 +46,7 @@ def equivariance(frame: pd.DataFrame) -> go.Figure:
     curves(figure, drawn)
     _all_pairs(figure, frame)
     log_ticks(figure, "shuffles S", sorted(set(sampled["shuffles"].tolist())))
-    yaxes(figure, title="change of score, in deviations", type="log", tickvals=TICKS)
+    yaxes(figure, title="score change (standard deviations)", type="log", tickvals=TICKS)
     return laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
 
 

@@ -128,7 +128,7 @@ def _dashes(
         y=[at[family] for _, family in pairs],
         mode="text", text=["–"] * len(pairs),
         customdata=pairs,
-        hovertemplate="<b>%{customdata[0]}</b>: %{customdata[1]} means nothing<extra></extra>",
+        hovertemplate="<b>%{customdata[0]}</b>: %{customdata[1]} does not apply<extra></extra>",
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
         ]
     add_curves(figure, drawn)
     sizes = sorted(set(frame["size"]))
-    log_ticks(figure, "candidates in a list (N1)", sizes)
+    log_ticks(figure, "test list length (documents)", sizes)
     xaxes(figure, range=[math.log10(sizes[0]) - 0.04, math.log10(sizes[-1]) + 0.04])
     low, high = float(frame["low"].min()), float(frame["high"].max())
     scale = bounds(low, high) if math.isfinite(low + high) else (0.0, 1.0)

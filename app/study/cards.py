@@ -163,7 +163,7 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     return (
         f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "
         f"shown {words}. Stars: grades. "
-        "▲ ▼: places up or down from the answer to the initial order; a coloured edge: it moved."
+        "▲ ▼: places gained or lost; coloured edge: it moved."
     )
 
 

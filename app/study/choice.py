@@ -105,7 +105,7 @@ def draw_top_row(
         state.instead("study", missing, label(artefact))
         if known := {*offered_measures(artefact.recipe), *artefact.recipe.get("measures", ())}:
             unknown = state.missing_option("measure", known)
-            state.instead("measure", unknown, "the study's own measure")
+            state.instead("measure", unknown, "measure of the study")
     return TopRow(artefact, notices, answer, picture, controls, notes)
 
 
@@ -146,7 +146,7 @@ def newer_results(words: str, *keys: str) -> None:
     st.button(
         escaped_sentence(f"Newer results: {words}"), key="newer results", type="tertiary",
         icon=":material/update:", on_click=address.pin, args=("study", *keys),
-        help="What this address shows stays as it is until you ask for another study.",
+        help="This page keeps its study until you open another one.",
     )  # fmt: skip
 
 
@@ -283,8 +283,8 @@ def under_conventions(
         for name, measure in by_name.items()
     }
     if any(str(measure) != name for name, measure in as_studied.items()) and st.toggle(
-        "As the study was asked", value=True, key="asked", bind="query-params",
-        help="Off: under conventions chosen here, as far as stored values give them.",
+        "Conventions of the study", value=True, key="asked", bind="query-params",
+        help="Off: choose other conventions here, if the stored values allow it.",
     ):  # fmt: skip
         return as_studied
     stored, switched = list(recipe.get("stored", recipe["measures"])), conventions(SWITCHED)

@@ -304,8 +304,8 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
         "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
         default=list(usual.initial), accept_new_options=True, key="new.initial", wrap=True,
         format_func=with_display_names,
-        help="The first one cuts and orders the lists; a ranker that reads one reads the first. "
-        "feature:<id> takes any feature.",
+        help="The first selects and orders the candidates; a ranker with one initial ranking "
+             "reads it. feature:<id>: any feature.",
     )  # fmt: skip
     return chosen
 
@@ -353,8 +353,8 @@ def family_levels(declared: Parameter, families: Sequence[str]) -> Any:
         families: chosen families; none: no pairs.
     """
     text = st.text_input(
-        "Levels", key="new.levels", placeholder="each family's own",
-        help="Comma-separated, taken for every family chosen; empty: each family's own.",
+        "Levels", key="new.levels", placeholder="default of each family",
+        help="Comma-separated, for all chosen families; empty: defaults of each family.",
     )  # fmt: skip
     if not families:
         return ()

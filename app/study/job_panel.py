@@ -158,5 +158,5 @@ def _failure(job: Job) -> None:
     with st.container(horizontal=True):
         st.button("Try again", key="retry", on_click=act, args=("retry", job.id))
         st.button("Dismiss", key="forget", on_click=act, args=("forget", job.id))
-    with st.expander("What it printed"):
+    with st.expander("Output"):
         st.code(table().log(job.id) or "nothing", language=None)

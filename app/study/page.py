@@ -173,7 +173,7 @@ class StudyPage:
         every = [one for one in shown.sections if isinstance(one, Picture)]
         titled = {one.title: one for one in every if one.title}
         if not every:
-            top.picture.info("Nothing can be drawn of this study yet.")
+            top.picture.info("This study has no picture yet.")
             return None
         picture = every[0]
         if len(titled) > 1:
@@ -183,7 +183,7 @@ class StudyPage:
         takes = chooses(**self.clicks) if self.clicks else None
         with top.picture:
             chart(figure, "picture", takes)
-            click = "Click a mark for its per-query results." if self.per_query and takes else ""
+            click = "Click a mark for per-query results." if self.per_query and takes else ""
             if words := " ".join(filter(None, (self.caption, click))):
                 parts.note(words)
         return figure

@@ -29,7 +29,7 @@ PLAY = ":material/play_arrow:"
 SEVERITIES = {
     "problem": ":material/error: :red[problem]",
     "warning": ":material/warning: :orange[warning]",
-    "info": ":material/info: :gray[remark]",
+    "info": ":material/info: :gray[note]",
 }
 """Markdown before a finding, by severity."""
 

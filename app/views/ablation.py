@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import BASE, PAPER
 from shuffleproof.core.studies.kinds.benchmark.query import positions_of
 from shuffleproof.core.studies.result import StudyResult
 
-OWN = "each its own"
+OWN = "of each variant"
 RANKERS = tuple(
     name for name in FIXED if {BASE, *Ablation.towards} <= set(registry.RANKERS[name].presets)
 )
@@ -48,7 +48,7 @@ def replay(
     known = {ranker.digest: ranker for ranker in scoring.rankers_of(data)}
     pair = (point[0], BASE)
     if not {digests[label] for label in pair} <= known.keys():
-        raise UsageError("one of the two is not stored any more: run the ablation again")
+        raise UsageError("one of the two is no longer stored: run the ablation again")
     rankers = tuple(known[digests[label]] for label in dict.fromkeys(pair))
     lists: dict[str, Any] = dict(artefact.facts["lists"])
     recipe = ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))
@@ -85,8 +85,8 @@ def sizes(_declared: Parameter, now: str | None) -> str | None:
     chosen = st.selectbox(
         "Sizes", presets, index=presets.index(now) if now in presets else len(presets) - 1,
         key="new.sizes",
-        help="Widths, depth, batches and epochs of this preset for all variants, so that the "
-        "differences can be seen on a small machine; all else stays each variant's own.",
+        help="All variants use the widths, depth, batches and epochs of this preset, to be "
+             "fast. Other fields stay as in each variant.",
     )  # fmt: skip
     return None if chosen == OWN else str(chosen)
 

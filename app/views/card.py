@@ -41,7 +41,7 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
 @st.fragment
 def printed_card(shown: StudyView) -> str:
     """Draw the card of one ranker: verdict, numbers, curve, worst queries, conditions."""
-    st.subheader("The card of one ranker", anchor=False)
+    st.subheader("Card of one ranker", anchor=False)
     ranker = choice.ranker("Ranker of the card", shown.view.rankers, "card", shown.view.rankers[-1])
     key, family, measure = shown.key, shown.view.family, shown.measure
     cards = study_access.compute(key, sections.cards, family, measure)
@@ -57,9 +57,9 @@ def printed_card(shown: StudyView) -> str:
         parts.headline(study_access.compute(key, sections.headline, view))
         card = own.iloc[0]
         numbers = {
-            "Quality: mean on the lists as they are": number(card["start"]),
-            "Kept: share of that at the last level": _share(card, "kept"),
-            "Area under the curve of what is kept; 1: unharmed": _share(card, "area"),
+            "Mean on the unchanged lists": number(card["start"]),
+            "Share kept at the last level": _share(card, "kept"),
+            "Area under the curve (1: no loss)": _share(card, "area"),
             "Mean change of the worst 5 % of queries": number(card["cvar"]),
         }
         st.table(pd.Series(numbers, name=measure).to_frame())
@@ -105,11 +105,11 @@ def _worst(shown: StudyView, ranker: str) -> None:
     if lost.empty:
         st.markdown(f"No query loses anything at level {level:g}.")
         return
-    st.markdown(f"**The queries that lose most, at level {level:g}**")
+    st.markdown(f"**Queries with the largest loss at level {level:g}**")
     texts = [(str(query), captions.text_of(str(query))) for query in lost["query"]]
     rows = {
         "Query": [escaped_sentence(": ".join(filter(None, pair))) for pair in texts],
-        "As it is": [number(value) for value in lost["unchanged"]],
+        "Unchanged": [number(value) for value in lost["unchanged"]],
         "Perturbed": [number(value) for value in lost["disturbed"]],
         "Change": [signed(value) for value in lost["change"]],
     }

@@ -97,7 +97,7 @@ def _asked(
     ]
 
 
-QUESTION = "Does the order in which documents are shown change a ranker's answer?"
+QUESTION = "Does the input order change the ranking?"
 
 
 def page() -> None:
@@ -121,8 +121,9 @@ def _answered() -> None:
 def _nothing_trained(data: str) -> None:
     with sample_result.draw_sample("invariance", cards.demonstration):
         parts.not_yet(
-            f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
-            "Train two of them, say DLCM and SetRank, and this page compares them. By command:",
+            f"No ranker of whole lists is trained on {data} yet.",
+            "Train two of them, for example DLCM and SetRank. This page then compares them. As "
+            "commands:",
             f"shuffleproof train dlcm --data {data}\n"
             f"shuffleproof train setrank-imsab-init --data {data}",
         )
@@ -182,9 +183,8 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
         who = f"{RankerName.of(label).display}: " if len(fallen) > 1 else ""
         text += f"{who}{words} "
     parts.note(
-        f"{text}Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
-        "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
-        "line: the document moved."
+        f"{text}Query {query}, input order: {shown.words}; before: {shown.words_before}. "
+        "Stars: relevance labels. ▲ ▼: ranks gained or lost; coloured: the document moved."
     )
 
 
@@ -217,8 +217,8 @@ def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
         return
     st.info(
         escaped_sentence(
-            "Without a choice this page compares a DLCM with a SetRank that were trained on the "
-            f"same lists; {data} does not have both yet. Train what is missing, or choose rankers."
+            "By default this page compares a DLCM and a SetRank trained on the same lists; "
+            f"{data} does not have both yet. Train the missing one, or choose rankers."
         )
     )
     _door("Show", [ranker for ranker in as_they_came(rankers) if ranker.lists][: len(CONTRAST)])
@@ -351,7 +351,7 @@ PANEL = job_panel.Panel("invariance")
 
 def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the most affected queries."""
-    st.subheader("Over the test queries")
+    st.subheader("All test queries")
     digests = {ranker.digest for ranker in rankers}
     every = services.studies("invariance", data.data)
     stored = {
@@ -403,7 +403,7 @@ def _offer(
 def _by_damage(key: str, labels: Sequence[str]) -> None:
     """Draw the queries that other orders change most; a click on a row opens its query."""
     st.subheader("Most affected queries")
-    label = str(choice.ranker("Of ranker", labels, "damage", labels[0]))
+    label = str(choice.ranker("Ranker", labels, "damage", labels[0]))
     table = study_access.compute(key, per_query, label)
 
     def open_query() -> None:
@@ -413,7 +413,7 @@ def _by_damage(key: str, labels: Sequence[str]) -> None:
             st.toast(escaped_sentence(f"Query {query} is shown above."))
 
     st.caption("Click a row to open its query above.")
-    title = f"Queries by how much reordering changed {label}'s answer"
+    title = f"Queries by the change of {label}'s ranking"
     data_frame(
         Table(table, BY_QUERY, title), "queries", on_select=open_query,
         selection_mode="single-row", height=280,

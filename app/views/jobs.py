@@ -16,7 +16,7 @@ from shuffleproof.core.execution.executor import configured, executor
 from shuffleproof.core.execution.jobs import STATES, Job
 from shuffleproof.core.words import counted
 
-QUESTION = "What is running, what is queued, and how did the rest end?"
+QUESTION = "Which jobs are running, waiting or finished?"
 SHOWN = 20
 LOG_LINES, LOG_HEIGHT = 12, 300
 HEADINGS = {
@@ -49,8 +49,7 @@ def page() -> None:
     )
     every = st.toggle(
         "Of every data set", key="every", bind="query-params",
-        help="Else those of the data set in use; what runs or waits, and what belongs to no data "
-        "set that is here, is shown in any case.",
+        help="Off: jobs of the current data set. Running and waiting jobs are always shown.",
     )  # fmt: skip
     _where()
     data = None if every else state.data()
@@ -63,7 +62,7 @@ def _where() -> None:
     place = configured()
     if place:
         count = counted(executor(place).at_once, "worker")
-        parts.note(f"Trainings, searches and studies are made by {count} of {place}.")
+        parts.note(f"Trainings, searches and studies run on {count} of {place}.")
 
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:
@@ -74,8 +73,7 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
         listed = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
-                "Nothing was started yet. Trainings, studies and uploads appear here while they "
-                "run and after they have ended.",
+                "No jobs yet. Trainings, studies and uploads appear here.",
                 icon=":material/inbox:",
             )
         for heading in HEADINGS:
@@ -130,7 +128,7 @@ def _card(job: Job) -> None:
         if job.state == "failed":
             st.error(refusal(job.reason.partition("\n")[0] or "It gave no reason."))
         if _lost(job):
-            st.caption("Its files are not kept any more: upload them again on the page Data.")
+            st.caption("Its files are no longer stored: upload them again on the page Data.")
         more = st.expander(
             "Details and log",
             type="compact",
@@ -175,7 +173,7 @@ def _details(job: Job) -> None:
             facts[what] = clock.replace("+00:00", " UTC")
     facts |= {"result": job.result.get("artefact")} if isinstance(job.result, dict) else {}
     shown = pd.DataFrame({"what": list(facts), "value": [str(value) for value in facts.values()]})
-    st.dataframe(shown, hide_index=True, alt="What the job was given", key=f"facts {job.id[:16]}")
+    st.dataframe(shown, hide_index=True, alt="Parameters", key=f"facts {job.id[:16]}")
     if job.state == "failed" and "\n" in job.reason:
         st.code(job.reason, language=None, wrap_lines=True)
     log = jobs.table().log(job.id)

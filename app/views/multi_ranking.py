@@ -23,8 +23,8 @@ from shuffleproof.core.studies.result import StudyResult
 
 GIVEN = {registry.FEATURE, "random", "ideal", "file-order"}
 SAID = {
-    "oracle": "the judgments themselves",
-    "anti-oracle": "the judgments upside down",
+    "oracle": "by relevance label, best first",
+    "anti-oracle": "by relevance label, worst first",
     "random": "chance",
 }
 
@@ -41,7 +41,7 @@ def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
 def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw the choice of replacements for the first initial ranking."""
     chosen = st.multiselect(
-        "Exchanged at test time for", list(dict.fromkeys([*now, *MultiRanking.swaps])),
+        "Exchanged at test time with", list(dict.fromkeys([*now, *MultiRanking.swaps])),
         default=list(now), accept_new_options=True, key="new.swaps", wrap=True,
         format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
         help=f"{declared.help}, once the ranker is trained; any initial ranker can be named.",
@@ -88,8 +88,8 @@ FORM = Form(
     trains=True,
     widgets={"swaps": swaps},
     offered=lambda name: name not in GIVEN,
-    note="Those that read no initial ranking are measured once; DLCM is fed in the order of "
-    "what stands in its place.",
+    note="Rankers that read no initial ranking are measured once. DLCM reads the list in the "
+    "order of the exchanged ranking.",
     list_fields=("depth", "scores", "folds", "seed"),
 )
 PAGE = StudyPage(

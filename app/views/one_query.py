@@ -21,7 +21,7 @@ QUERIES = PerQuery(per_query.unchanged_lists, rescoring.perturbed)
 
 def page() -> None:
     """Draw one query of a stored study of perturbations."""
-    parts.header("One query", "What does each perturbation do to this query, ranker by ranker?")
+    parts.header("One query", "How does each perturbation change this query?")
     data = state.data()
     stored = study_access.stored_studies(Perturbations.kind, data)
     if stored:
@@ -30,7 +30,7 @@ def page() -> None:
     with sample_result.draw_sample(Perturbations.kind):
         parts.not_yet(
             f"No study of perturbations is stored for {data} yet.",
-            "Run one: it keeps the value of every query under every perturbation.",
+            "Run one to see every query under every perturbation.",
         )
         parts.link(Perturbations.kind, "Perturbations")
 
@@ -47,8 +47,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         steps = max(map(len, rescoring.families(artefact.recipe).values())) - 1
         step = st.slider(
             "Level",
-            help="0: unchanged. Each perturbation goes through levels of its own, which count "
-            "different things; the last step is the last level of each.",
+            help="0: unchanged. Levels differ by perturbation; the last step is the highest "
+                 "level of each.",
             **address.slider("step", max(steps, 1), max(steps, 1), of=key),
         )  # fmt: skip
     with top.notes:
@@ -80,8 +80,7 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
     usual = study_access.compute(key, sections.most_changed)
     query = parts.select(
         "Query", "query", ids, usual,
-        help="A query of the test part; type to search. At first the one that loses most in a "
-        "draw of any perturbation.",
+        help="Test queries; type to search. Default: the query with the largest loss.",
     )  # fmt: skip
     captions.draw_query_text(query)
     with notices:
@@ -92,7 +91,7 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
 @st.fragment
 def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> None:
     """Draw the list of one cell: the ranking without and with the perturbation."""
-    st.subheader("The list behind a cell", anchor=False)
+    st.subheader("List of a cell", anchor=False)
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]
     chosen = parts.select("Perturbation", "family", families, families[0], place=left)

@@ -36,16 +36,16 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.words import counted, number
 
-QUESTION = "You have a ranker of your own: how good is it, and does it survive?"
-KEPT = "The files above are kept: take the one that is named out, or put another in."
+QUESTION = "How robust is your own ranker?"
+KEPT = "Your other files are still here: remove or replace the file named above."
 OF_RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
 
 
 def page() -> None:
     """Draw the choice of a ranker's format, then the form for it."""
-    parts.header("From outside", QUESTION)
+    parts.header("Your ranker", QUESTION)
     ways = {OF_RUNS: _runs, SCORED: _ranker, FUNCTION: _function}
-    ways[parts.segments("What you have", "have", {way: way for way in ways})]()
+    ways[parts.segments("Kind", "have", {way: way for way in ways})]()
 
 
 RUNS_DRAFT, RUNS_JOB = "runs chosen", "runs handed in"
@@ -62,8 +62,8 @@ def _runs() -> None:
     """Draw the uploaders, the running job and the stored comparisons."""
     _forget_read(RUNS_JOB, RUNS_DRAFT)
     st.markdown(
-        "First the judgments (qrels), then any number of runs over the same topics. They are "
-        "measured topic by topic and compared like trained rankers: table, tests, every topic."
+        "Upload the judgments (qrels), then any number of runs over the same topics. They are "
+        "measured and compared like trained rankers."
     )
     left, right = st.columns(2, gap="medium")
     with left:
@@ -74,8 +74,8 @@ def _runs() -> None:
     with right:
         received_files.uploader(
             RUNS_DRAFT, RUNS, "Runs (one file each)", "all",
-            "Lines of: topic Q0 document rank score tag. Plain or .gz. The scores decide, "
-            "not the ranks; a run is called by its tag, or by its file where tags repeat.",
+            "Lines of: topic Q0 document rank score tag. Plain or .gz. Documents are "
+            "sorted by score. A run is named by its tag, or by its file if tags repeat.",
         )  # fmt: skip
     received_files.errors(RUNS_DRAFT)
     _compare_button(_measures())
@@ -107,11 +107,11 @@ def _measures() -> list[str]:
 def _compare_button(measures: list[str]) -> None:
     lacking = ""
     if not received_files.files_of_parts(RUNS_DRAFT, QRELS):
-        lacking = "Judgments come first."
+        lacking = "Choose the judgments."
     elif not received_files.files_of_parts(RUNS_DRAFT, RUNS):
-        lacking = "Now the runs."
+        lacking = "Choose the runs."
     elif not measures:
-        lacking = "At least one measure is needed."
+        lacking = "Choose at least one measure."
     pressed = st.button(
         "Compare the runs", type="primary", disabled=bool(lacking), help=lacking or None,
         key="compare runs",
@@ -185,9 +185,8 @@ def score_many(features, mask, ranks):
 def _function() -> None:
     data = state.data()
     st.markdown(
-        "A function is code, and this page runs none that comes over the web. Name it on the "
-        "command line, in the folder that holds its file; results appear on the pages as they are "
-        "found."
+        "This page does not run uploaded code. Run your function on the command line, in the "
+        "folder of its file. Its results appear on the pages."
     )
     st.code(EXAMPLE, language="python")
     flag = "" if data == "sample" else f" --data '{data}'"
@@ -198,8 +197,8 @@ def _function() -> None:
         f"shuffleproof study card --rankers mine:score{flag}"
     )
     st.caption(
-        "Nothing is known of what a function reads, so everything is scored for real: edit its "
-        "file and its trials run anew."
+        "Every perturbed list is scored by the function. If you edit its file, its trials run "
+        "again."
     )
 
 
@@ -221,15 +220,13 @@ CAN = {
 """Pages whose studies accept a ranker from a file."""
 
 FROZEN = (
-    "Scores in a file are known for the documents of the test part as they are: the benchmark "
-    "takes them, and so do lists that nothing disturbs. A study that changes order, initial "
-    "ranking, set or features needs the ranker itself: it refuses them or says that it leaves "
-    "them out, and shows the others."
+    "A score file holds scores of the unchanged test lists: it works in benchmarks. Studies that "
+    "change order, initial ranking, set or features need the ranker itself; they leave score "
+    "files out and say so."
 )
 ALIVE = (
-    "A model is asked anew for whatever a study does to features, documents and orders. It is "
-    "loaded in a process of its own, which ends after each answer. Training on other labels and "
-    "attention are beyond it; a study says so."
+    "A model scores every changed list again, in a separate process. Studies that train on other "
+    "labels, and attention, do not apply to it."
 )
 
 
@@ -237,14 +234,14 @@ def _ranker() -> None:
     """Draw the form, the running job, and the rankers imported before."""
     _forget_read(MINE, DRAFT)
     data = state.data()
-    kind = parts.segments("What it is", "brought", KINDS)
+    kind = parts.segments("File type", "brought", KINDS)
     st.markdown(_due(data, kind))
     received_files.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
     received_files.errors(DRAFT)
     rule = "" if kind == SCORES else _column_rule()
     ready = bool(received_files.files_of_parts(DRAFT, FILE))
     pressed = st.button(
-        f"Bring it to {escaped(data)}", type="primary", disabled=not ready, key="bring ranker",
+        f"Add it to {escaped(data)}", type="primary", disabled=not ready, key="bring ranker",
         help=None if ready else "Choose its file first.",
     )  # fmt: skip
     draft = received_files.draft(DRAFT)
@@ -257,11 +254,11 @@ def _ranker() -> None:
 
 def _column_rule() -> str:
     """Draw the choice of a rule for a model's columns; empty: the only rule that fits."""
-    words = {"": "The only rule that fits"}
+    words = {"": "Automatic"}
     words |= {rule: text[0].upper() + text[1:] for rule, text in RULES.items()}
     chosen = st.selectbox(
         "Columns of the model", [*words], format_func=words.__getitem__, key="bring columns",
-        help="Which feature each column of the model is. Where several rules fit, choose one.",
+        help="Feature of each model column. Choose a rule if several fit.",
     )  # fmt: skip
     return chosen or ""
 
@@ -319,7 +316,7 @@ def _brought(data: str) -> None:
     rankers = [ranker for ranker in proposals.trained_rankers(data) if ranker.name in FILES]
     if not rankers:
         return
-    st.subheader("Brought to this data set")
+    st.subheader("Added to this data set")
     names = [proposals.as_asked(ranker) for ranker in rankers]
     valid = [ranker.valid.get("NDCG@10") for ranker in rankers]
     st.table(
@@ -341,7 +338,7 @@ DOCTOR = "ranker examined"
 
 def _doctor(data: str, names: list[str]) -> None:
     """Draw the choice of a ranker to examine, the running job, and its findings."""
-    st.subheader("What the doctor finds")
+    st.subheader("Doctor")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ranker = st.selectbox(
             "Ranker",
@@ -352,9 +349,8 @@ def _doctor(data: str, names: list[str]) -> None:
         )
         pressed = st.button("Examine it", key="examine ranker")
     st.caption(
-        "Input passed on, constant, saturated or rounded scores, ties by order, NaN, the wrong "
-        "direction, other answers when asked again, slowness. Whether the order matters is for "
-        "certificates: Invariance."
+        "Checks for copied input, constant or rounded scores, ties, NaN, wrong direction, "
+        "nondeterminism and slowness. For the input order, see Invariance."
     )
     if pressed and ranker:
         _hand_in(DOCTOR, lambda: jobs.submit("doctor", {"data": data, "ranker": ranker}))
@@ -368,7 +364,7 @@ def _findings(job: Job) -> None:
     values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
     parts.sentence(f"{result['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
     if not result["findings"]:
-        st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
+        st.success("No problems found.", icon=":material/check_circle:")
     for finding in result["findings"]:
         where = f" ({escaped(finding['where'])})" if finding["where"] else ""
         st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")

@@ -11,12 +11,10 @@ from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
 
-QUESTION = "Will my ranker survive when its input changes?"
+QUESTION = "What happens to my ranker when its input changes?"
 WHAT = (
-    "A ranker puts the documents of a query in order, and often looks at all of them at once. "
-    "Shuffleproof changes what such a ranker is given (the order in which documents are shown, "
-    "the initial ranking, the size of the set, its content) and measures how far the answer "
-    "follows, query by query. Every number comes from scoring the changed input for real."
+    "Shuffleproof shuffles, truncates and corrupts the lists your ranker sees, and reports how "
+    "much NDCG that costs, query by query. Every number comes from re-running the model."
 )
 RECENT = 6
 SHOWN = (
@@ -48,10 +46,10 @@ def page(titles: Mapping[str, str]) -> None:
 
 
 def _own_data() -> None:
-    st.subheader("Bring your own data")
+    st.subheader("Your data")
     st.markdown(
-        "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`), plain or compressed: one file, or a "
-        "folder with train, validation and test."
+        "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`) or tables: one file, or a folder with "
+        "train, validation and test."
     )
     parts.link("data", "Upload files on the Data page", "upload_file", {"view": "Add data"})
     st.caption("Or on the command line:")
@@ -63,7 +61,7 @@ def _gallery(titles: Mapping[str, str]) -> None:
     shipped = ((kind, sample_result.shipped_study(kind)) for kind in SHOWN)
     studies = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
     if studies:
-        st.subheader("What else the sample shows")
+        st.subheader("More results on the sample")
     for row in range(0, len(studies), ACROSS):
         places = st.columns(ACROSS)
         for place, (kind, artefact) in zip(places, studies[row : row + ACROSS], strict=False):

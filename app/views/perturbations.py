@@ -78,7 +78,7 @@ def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
 
 def catalogue() -> None:
     """Draw all perturbations of the registry, grouped by the changed part, one line each."""
-    with st.expander("Everything that can happen to an input", icon=":material/menu_book:"):
+    with st.expander("All perturbations", icon=":material/menu_book:"):
         for heading, names in sections.families_by_heading(PERTURBATIONS).items():
             entries = [PERTURBATIONS[name] for name in names]
             levels = [entry.default_levels for entry in entries]
@@ -91,7 +91,7 @@ def catalogue() -> None:
                 }
             )
             st.markdown(f"**{heading}**")
-            table = infer_columns(frame, f"Perturbations that change: {heading}")
+            table = infer_columns(frame, f"Perturbations of: {heading}")
             data_frame(table, f"catalogue {heading}")
         st.caption(form.CHAINS)
 

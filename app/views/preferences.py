@@ -33,9 +33,9 @@ NO_CYCLE = "none"
 
 ORDER = (
     Column("rank", "Rank", "d"), Column("item", "Item"),
-    Column("grade", "Grade", SHORT, "Empty: it is not known."),
+    Column("grade", "Grade", SHORT, "Empty: unknown."),
     Column("beats", "Beats", "d", "Items that a majority puts below it."),
-    Column("against", "Against it", "d", "Pairs with items below that contradict its place."),
+    Column("against", "Contradictions", "d", "Pairs with items below that contradict its place."),
 )  # fmt: skip
 
 
@@ -52,14 +52,14 @@ def page() -> None:
     missing = state.missing_option("preferences", names)
     chosen = parts.select(
         "Preferences", "preferences", names, planted.NAME,
-        help="Of a ranking data set those of a trained function. `shuffleproof ingest-preferences "
-        "FILE --name mine` reads others in: judged pairs, matrices, sets of rankings, runs.",
+        help="Stored preferences, or those of a trained function. `shuffleproof "
+             "ingest-preferences FILE --name mine` imports pairs, matrices, rankings and runs.",
     )  # fmt: skip
     state.instead("set of preferences", missing, chosen)
     if chosen == planted.NAME:
         st.caption(
-            "A generated set: three judges compare every two items in both orders, and in half of "
-            "the queries three items beat each other in a circle."
+            "A generated set: three judges compare all pairs in both orders. Half of the "
+            "queries contain a cycle of three items."
         )
     with parts.errors_shown(again=True):
         draw_listless(PAGE, PREFERENCE_STUDIES, chosen)
@@ -104,12 +104,12 @@ def _query(name: str) -> None:
         shown = cached_figure(figure.matrix, values, named, places)
         chart(shown, "matrix")
         st.caption(
-            "Rows and columns stand in the order made. Blue above the diagonal agrees with it, "
-            "brown contradicts it; a cell without colour was never compared."
+            "Rows and columns are in the aggregated order. Blue above the diagonal agrees with "
+            "it, brown contradicts it, white was never compared."
         )
     frame = _ranked(pairs, order, items, labels)
     st.markdown(f"**{escaped(sections.label(aggregator))} with {counted(budget, 'call')}**")
-    data_frame(Table(frame, ORDER, "The order"), "order")
+    data_frame(Table(frame, ORDER, "Order"), "order")
     with st.container(horizontal=True):
         st.download_button(
             "Order (CSV)", lambda: frame.to_csv(index=False).encode(),
@@ -127,12 +127,12 @@ def _query(name: str) -> None:
 def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
     """Draw the choice of a cycle to mark; empty without cycles."""
     if not worst:
-        st.caption("No three items of this query beat each other in a circle.")
+        st.caption("This query has no cycles of three items.")
         return ()
     options = {" > ".join(cycle.items): cycle.items for cycle in worst}
     chosen = st.selectbox(
         "Worst cycles", [NO_CYCLE, *options], index=1,
-        help="Three items of which each beats the next, the one of the largest margin first.",
+        help="Three items, each preferred to the next; largest margin first.",
     )  # fmt: skip
     return options.get(str(chosen), ())
 
@@ -142,18 +142,18 @@ def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
     total = float(np.nansum(pairs.means))
     agreement = agreement_of(pairs, spent.made.order)
     if agreement is None:
-        return "Nobody compared two items of this query."
+        return "No pairs of this query were compared."
     best = kemeny(pairs.means)
     most = 1.0 - best.bound / total
     text = (
         f"{sections.label(aggregator)} agrees with {number(agreement)} of the preferences; "
         f"{'the best order' if best.exact else 'no order'} agrees with "
-        f"{'' if best.exact else 'more than '}{number(most)}. It asked about "
+        f"{'' if best.exact else 'more than '}{number(most)}. It compared "
         f"{spent.made.calls:,} of {counted(pairs.count, 'pair')}"
     )
     if spent.made.complete:
         return f"{text}."
-    return f"{text} and would ask about {len(spent.following):,} more."
+    return f"{text} and would compare {len(spent.following):,} more."
 
 
 def _ranked(
@@ -190,7 +190,7 @@ PAGE = StudyPage(
     "Preferences",
     rankers=lambda _result: (),
     families=sections.families,
-    family=("Disturbance", lambda name: DISTURBANCES[name].title),
+    family=("Perturbation", lambda name: DISTURBANCES[name].title),
     measured=False,
 )
 PANEL = job_panel.Panel("judge")
@@ -203,8 +203,8 @@ def _judging() -> None:
     data = state.data()
     st.caption(
         f"The test documents of {data}, the first {judge_questions.LISTS['depth']} of each query "
-        "in file order, are put to a judge two at a time. Each answer is kept: nothing is "
-        "asked twice, also after a restart."
+        "in file order, are shown to a judge in pairs. Answers are stored, so no call is "
+        "repeated."
     )
     with parts.errors_shown():
         if not job_panel.progress(PANEL, (data,)):
@@ -222,11 +222,11 @@ def _form(data: str) -> None:
     known = judges.judges_for_pages()
     if not known:
         st.info(
-            "No judge is offered by this dashboard. Whoever starts it names them:",
+            "This dashboard has no judge. Start it with:",
             icon=":material/gavel:",
         )
         st.code(f"{judges.OFFERED}=http://127.0.0.1:8000/judge make app", language="bash")
-        st.caption("Or ask from the shell:")
+        st.caption("Or call a judge from the shell:")
         st.code(
             f"shuffleproof judge {data}-judged --data {shlex.quote(data)} "
             f"--with http://127.0.0.1:8000/judge --calls {CALLS}",
@@ -245,8 +245,8 @@ def _form(data: str) -> None:
         orders = st.segmented_control(
             "Orders", judge_questions.ORDERS, default=judge_questions.ORDERS[0],
             required=True, key="judge orders",
-            help="Both: each pair is shown twice, with either document first, which takes two "
-            "calls and tells whether the judge prefers what comes first.",
+            help="Both: each pair is judged in both orders (two calls), which reveals position "
+                 "bias.",
         )  # fmt: skip
         name = st.text_input("Name of the preferences", f"{data}-judged", key="judge name")
     sizes = _sizes(str(services.data_set(data).key))

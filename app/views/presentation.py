@@ -18,7 +18,7 @@ def page(titles: Mapping[str, str]) -> None:
     """Draw one finding; `titles` are titles of the study pages, by path."""
     findings = _findings(state.data()) or _findings(SAMPLE)
     if not findings:
-        parts.header("Presentation", "What has been found here?")
+        parts.header("Presentation", "What are the results so far?")
         parts.not_yet("No study with a picture is stored yet.", "Run one on a page of a study.")
         return
     keys = list(findings)

@@ -50,17 +50,17 @@ def page() -> None:
     missing = state.missing_option("collection", names)
     chosen = parts.select(
         "Text collection", "collection", names, planted.NAME,
-        help="`shuffleproof ingest-collection FOLDER --name mine` reads another one in.",
+        help="`shuffleproof ingest-collection FOLDER --name mine` imports another one.",
     )  # fmt: skip
     state.instead("collection", missing, chosen)
     if chosen == planted.NAME:
         st.caption(
-            "A generated collection in which every subject is written about in two vocabularies: "
-            "it shows what the page does, not which retriever is better elsewhere."
+            "A generated collection with two vocabularies per subject. It demonstrates the "
+            "page; it does not compare retrievers."
         )
     with parts.errors_shown(again=True):
         draw_listless(PAGE, COLLECTION_STUDIES, chosen)
-        st.subheader("Ask it yourself")
+        st.subheader("Search")
         _search(chosen)
 
 
@@ -100,8 +100,8 @@ def _search(name: str) -> None:
             st.markdown("\n".join(lines) or "No document matches.")
     if any(answer["why"] for answer in answers.values()):
         st.caption(
-            "Learnt dimensions that a document shares with the query stand with their share of the "
-            "score, the largest three, and are called by the terms that bring most to each."
+            "For learnt retrievers: the three dimensions with the largest share of the score, "
+            "named by their strongest terms."
         )
 
 

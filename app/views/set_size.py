@@ -91,8 +91,8 @@ FORM = Form(
     proposed=to_train,
     trains=True,
     offered=lambda name: name not in GIVEN,
-    note="The ceiling and the initial ranking always stand beside them; rankers with ordinal "
-    "embeddings are not asked beyond their longest rank.",
+    note="The best possible order and the initial ranking are always included. Rankers with "
+    "ordinal embeddings are not tested beyond their longest rank.",
     list_fields=("scores", "folds", "seed"),
 )
 PAGE = StudyPage(
@@ -100,7 +100,7 @@ PAGE = StudyPage(
     clicks={"point": str, "family": str, "at": float},
     per_query=PerQuery(
         before, replay, size_words, right="of the list of the size it was trained on",
-        family="Trained on lists of (N0)", level=lambda _family: "Tested on lists of (N1)",
+        family="Training list length", level=lambda _family: "Test list length",
     ),
 )  # fmt: skip
 

@@ -31,11 +31,11 @@ def _why() -> None:
     left, right = st.columns(2, gap="large")
     left.markdown(
         "**DLCM reads the list from one document to the next.** What it has read so far changes "
-        "how it scores the next one. Another order is another input, so the answer changes."
+        "how it scores the next one. Another input order gives another ranking."
     )
     right.markdown(
         "**SetRank lets every document attend to the whole set.** Attention is a sum over the "
-        "set, and a sum does not depend on the order of its terms. So the answer stays."
+        "set, and a sum does not depend on the order of its terms. So the ranking stays the same."
     )
     parts.link(
         "invariance", "See it for every query on the page Invariance", query={state.USE: SAMPLE}
@@ -66,33 +66,34 @@ def _yours() -> None:
         language="bash",
     )
     parts.link("data", "Upload LETOR files", "upload_file", {"view": "Add data"})
-    parts.link("outside", "Bring a ranker, a model or TREC runs", "input")
+    parts.link("outside", "Add a ranker, a model or TREC runs", "input")
 
 
 STEPS = (
     Step(
         "Shuffle the documents",
-        "Press Shuffle. Both rankers get the same documents in another order. Whose answer moves?",
+        "Press Shuffle. Both rankers get the same documents in another order. Whose ranking "
+        "changes?",
         cards.demonstration,
     ),
     Step(
-        "Why one follows and the other does not",
+        "Why one ranking changes",
         "The difference is in how the two networks read a list.",
         _why,
     ),
     Step(
-        "Bend the initial ranking",
-        "Now the ranking itself gets worse, a few exchanges at a time. Who falls with it?",
+        "Degrade the initial ranking",
+        "Now the initial ranking gets worse, a few swaps at a time. Which ranker loses?",
         partial(_study, "initial-ranking", "Open this study"),
     ),
     Step(
-        "Look for the worst case",
-        "Random damage is kind. A search finds the few inversions that hurt most.",
+        "Find the worst case",
+        "Random changes are mild. A search finds the few inversions with the largest loss.",
         partial(_study, "worst-case", "Open this study"),
     ),
     Step(
-        "Bring yours",
-        "Ask the same of your own data and your own ranker: here, or on the command line.",
+        "Test your own",
+        "Repeat this with your own data and ranker: here or on the command line.",
         _yours,
     ),
 )

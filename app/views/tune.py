@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.studies.tables import COUNT, NAME, SHORT, TEXT, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted, listed, number
 
-QUESTION = "Which settings of this ranker are best here, and how many were tried?"
+QUESTION = "Which hyperparameters are best for this ranker?"
 CONVENTION = Measure("NDCG", 10).convention()
 PANEL = job_panel.Panel(
     "tune",
@@ -84,7 +84,7 @@ def _searches(names: Sequence[str]) -> bool:
         return False
     shown = parts.select(
         "Search", TUNED, known, known[0], format_func=with_display_names,
-        help="By the preset that it made, or will make.",
+        help="Named by its preset.",
     )  # fmt: skip
     state.instead("search", [*map(with_display_names, missing)], with_display_names(shown))
     if shown in under_way:
@@ -112,7 +112,7 @@ def _watched(identifier: str) -> None:
             f"Trial {best['trial']} of {len(frame)} so far is best on validation, "
             f"with {number(best['valid'])}."
         )
-    parts.convention(CONVENTION, "the test part is looked at when the search is over")
+    parts.convention(CONVENTION, "the test part is used once, after the search")
 
 
 GIVEN = ("trial", "of", "state", "valid")
@@ -150,13 +150,13 @@ def _stored(preset: NamedPreset) -> None:
     crosses = [f"{words} (×)" for words in stopped_in_words(frame)]
     parts.convention(CONVENTION, f"validation of {preset.data} alone", *crosses)
     st.subheader("On the test part")
-    st.caption(f"Looked at {looked} for this search, when it was over.")
+    st.caption(f"Used {looked} by this search, after its end.")
     _table_of_tests(preset)
     st.subheader("Every trial")
     columns = (
         Column("trial", "Trial", COUNT), Column("of", "From", help="A preset, or the search."),
         Column("state", "State"), Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
-        Column("seconds", "Seconds", ",.1f", "Of its training, also where that was stored before."),
+        Column("seconds", "Seconds", ",.1f", "Training time, also of stored trainings."),
         *(
             Column(name, name.replace("_", " "), SHORT if is_numeric_dtype(frame[name]) else TEXT)
             for name in fields
@@ -164,7 +164,7 @@ def _stored(preset: NamedPreset) -> None:
     )  # fmt: skip
     title = f"Trials of {preset}: where each came from, validation NDCG@10, settings"
     data_frame(Table(frame[keys(columns)], columns, title), "trials")
-    st.markdown("Use it wherever a ranker is named; a benchmark says how many trials chose it:")
+    st.markdown("Use it as any ranker; a benchmark reports the number of trials:")
     parts.shell(
         f"shuffleproof study benchmark --data {shlex.quote(preset.data)} "
         f"--rankers {preset.ranker},{preset}"
@@ -206,14 +206,14 @@ def _form(data: str, names: Sequence[str]) -> None:
         limit, most = _limit()
     name = right.text_input(
         "Name of the preset", placeholder=tuning.name_for(on), key="name",
-        help="Small letters, digits and _. It stands behind the ranker: "
+        help="Small letters, digits and _. Written after the ranker: "
         f"{ranker}@{tuning.name_for(on)}.",
     )  # fmt: skip
     fields = st.multiselect(
         "Fields that are searched", list(space), default=list(space), wrap=True,
         key=f"fields {ranker}",
         format_func=lambda name: f"{name.replace('_', ' ')} {_range(space[name])}",
-        help="All others stay as the preset has them.",
+        help="All others keep the value of the preset.",
     )  # fmt: skip
     st.caption(_cost(data, base, limit, most, "" if on == data else " a fold"))
     if not fields:
@@ -236,7 +236,7 @@ def _limit() -> tuple[str, int]:
     kind, number_of = st.columns(2)
     limit = parts.segments(
         "Stop after", "stop", {TRIALS: TRIALS, MINUTES: MINUTES}, place=kind,
-        help="After so many minutes no trial begins.",
+        help="No trial starts after this time.",
     )  # fmt: skip
     most = number_of.number_input(
         "Trials, with the presets" if limit == TRIALS else "Minutes", min_value=1,

@@ -67,8 +67,8 @@ PAGE = StudyPage(
         right="of the unchanged list", level=lambda _family: "Budget",
     ),
     measured=False,
-    caption="Thick: the worst order found, a lower bound of the damage. Dotted: the mean of random "
-    "orders of the same budget.",
+    caption="Thick: worst order found (a lower bound of the largest loss). Dotted: mean of "
+            "random orders with the same budget.",
 )  # fmt: skip
 
 

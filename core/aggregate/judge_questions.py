@@ -397,7 +397,7 @@ def _weights(
 
 
 def malformed_answers(ledger: Ledger) -> list[dict[str, str]]:
-    """The malformed answers: query, documents in the order shown, and what came."""
+    """The malformed answers: query, documents in the input order, and what came."""
     material = ledger.material
     return [
         {

@@ -68,7 +68,7 @@ class Pairs:
 
     @cached_property
     def is_asymmetric(self) -> Bool[np.ndarray, "items items"]:
-        """Pairs whose two directions do not add up to 1: answers depend on the order shown."""
+        """Pairs whose two directions do not add up to 1: answers depend on the input order."""
         return _asymmetric(self.values)
 
     @cached_property

@@ -16,16 +16,16 @@ from shuffleproof.core.seeds import generator
 
 ORDERS = ("initial", "shuffled", "label", "id")
 ALLOWED = (
-    "an order shown (shuffled:7, -initial, label, id) or a perturbation of ranking, order, set or "
+    "an input order (shuffled:7, -initial, label, id) or a perturbation of ranking, order, set or "
     "features (as feature-noise:0.5:1, the last number the draw)"
 )
 
 
 WORDS: Mapping[Touched, str] = {
-    "order": "order shown", "ranking": "initial ranking", "set": "set of documents",
+    "order": "input order", "ranking": "initial ranking", "set": "set of documents",
     "features": "features",
 }  # fmt: skip
-"""What is touched, the strongest last: a change of the ranking changes the order shown too."""
+"""What is touched, the strongest last: a change of the ranking changes the input order too."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class ListEdit:
     """A change of one list.
 
     Attributes:
-        order: another order shown, prior ranks as they are; None: a family says it.
-        family: a perturbation of the order shown, the initial ranking, the set or the features.
+        order: another input order, prior ranks as they are; None: a family says it.
+        family: a perturbation of the input order, the initial ranking, the set or the features.
         level: its strength.
         seed: of the draw.
 
     >>> str(ListEdit.parse("transpositions:5:2")), ListEdit.parse("shuffled:7").change_name
-    ('transpositions:5:2', 'order shown')
+    ('transpositions:5:2', 'input order')
     """
 
     order: ShownOrder | None = None

@@ -15,13 +15,13 @@ from shuffleproof.core.words import counted
 
 @dataclass(frozen=True)
 class Answer:
-    """A ranker's scores of one list under the order before and under the order shown.
+    """A ranker's scores of one list under the order before and under the input order.
 
     Attributes:
         ranker: its label.
         reads: what of the input it declares to read.
         before: one score a document, in the order of the initial ranking.
-        after: the same documents' scores under the order shown now.
+        after: the same documents' scores under the input order now.
         floor: how far arithmetic alone carries each score.
         quality: NDCG@10 before and after.
     """

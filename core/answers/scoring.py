@@ -2,7 +2,7 @@
 
 The functions here are named in questions to `core.execution.resident`; data sets, candidate lists
 and rankers that were opened stay in the process. Scores come back document by document, in the
-order of the initial ranking, whatever the order shown.
+order of the initial ranking, whatever the input order.
 """
 
 import json
@@ -184,7 +184,7 @@ def ranker_for(item: Mapping[str, Any], ranker: str | None = None) -> Ranker:
 def scores_by_document(
     ranker: Ranker, judged: JudgedLists, orders: Sequence[Int64[np.ndarray, " docs"]]
 ) -> list[Float32[np.ndarray, " docs"]]:
-    """The scores of one list under each order shown, by document as the list has them."""
+    """The scores of one list under each input order, by document as the list has them."""
     variants = [judged.lists.shown_as(order) for order in orders]
     answers = []
     for order, scores in zip(orders, scores_of_all(ranker, judged, variants), strict=True):

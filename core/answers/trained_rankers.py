@@ -21,7 +21,7 @@ CONTRAST = (
     ("dlcm", "dlcm-without-init"),
     ("setrank-imsab-init", "setrank-msab-init", "setrank-imsab", "setrank-msab"),
 )
-"""Who follows the order shown and who does not, the most telling first."""
+"""Who follows the input order and who does not, the most telling first."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
 
 
 def contrasting_pair(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
-    """Up to two rankers that show the difference best: one fed in the order shown, one SetRank."""
+    """Up to two rankers that show the difference best: one fed in the input order, one SetRank."""
     fitting = (
         [ranker for name in names for ranker in rankers if ranker.name == name]
         for names in CONTRAST
@@ -156,7 +156,7 @@ def as_they_came(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
 
 
 def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
-    """One ranker fed in the order shown beside one SetRank on the same lists; else none.
+    """One ranker fed in the input order beside one SetRank on the same lists; else none.
 
     No ranker that is stored later changes it: it uses the two most telling shipped ones, else the
     two by which lists had both kinds first.

@@ -19,7 +19,7 @@ from shuffleproof.core.rankers.base import Ranker
 
 @dataclass(frozen=True)
 class PrecomputedRanker:
-    """Answers one list with scores that are there, in the order shown."""
+    """Answers one list with scores that are there, in the input order."""
 
     scores: Float32[np.ndarray, " docs"]
 

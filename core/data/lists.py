@@ -1,7 +1,7 @@
 """Candidate lists: which documents a ranker is shown, in which order, with which prior ranks.
 
-The order shown and the prior rank are different things and live in different fields: `rows` is
-in the order shown; column j of `ranks` is the rank under initial ranking j, wherever it is shown.
+The input order and the prior rank are different things and live in different fields: `rows` is
+in the input order; column j of `ranks` is the rank under initial ranking j, wherever it is shown.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class CandidateLists:
     Attributes:
         offsets: candidates of list i are `offsets[i] … offsets[i + 1] − 1`.
         queries: the query (index into the data set) that each list answers.
-        rows: data set row of each candidate, in the order shown.
+        rows: data set row of each candidate, in the input order.
         ranks: 0-based rank in the list under each initial ranking (none, one or many columns);
             documents tied under a ranking share the best rank of their block (0, 1, 1, 3).
         prior: score under each initial ranking; `ranks` is the competition rank of `prior`.

@@ -19,7 +19,7 @@ NAMED: Mapping[str, tuple[str, ...]] = {
 """The three groups of the paper's Table 2, the pairwise rankers, and everything."""
 
 CONTRAST = ("lambdamart", "dlcm", "setrank-imsab-init")
-"""Document by document, in the order shown, and as a set that knows the initial ranking."""
+"""Document by document, in the input order, and as a set that knows the initial ranking."""
 
 SHIPPED = (
     *("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init"),

@@ -36,7 +36,7 @@ class VariantScores:
     """Scores of several variants of the same lists.
 
     Attributes:
-        scores: one array a variant, in that variant's order shown.
+        scores: one array a variant, in that variant's input order.
         carried: whether the scores were carried over from one scoring.
         deviation: largest difference seen between carried and real scores.
     """

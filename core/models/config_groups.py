@@ -40,7 +40,7 @@ class GroupConfig:
     )
     feed: Literal["shown", "shuffled"] = parameter(
         "shuffled",
-        "groups are formed in the order shown, or after a shuffle with a seed; training shuffles "
+        "groups are formed in the input order, or after a shuffle with a seed; training shuffles "
         "anew in every step",
         choices=("shown", "shuffled"),
     )
@@ -81,7 +81,7 @@ class GroupConfig:
 GROUP_PRESETS: dict[str, GroupConfig] = {
     # Ours but for groups, windows and mean: SetRank's paper does not say how its GSF was built.
     "paper": GroupConfig(group=4),
-    # TF-Ranking forms windows in the order shown when it serves; the rest is its example's net.
+    # TF-Ranking forms windows in the input order when it serves; the rest is its example's net.
     "released": GroupConfig(feed="shown"),
     # Ours.
     "tuned": GroupConfig(group=4, layers="64x32", activation="tanh", grouping="sampled"),

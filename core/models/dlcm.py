@@ -1,7 +1,7 @@
 """DLCM: a recurrent network reads the list, its final state re-ranks it.
 
 Ai et al., "Learning a Deep Listwise Context Model for Ranking Refinement", SIGIR 2018, section 4.
-Tensors are [lists, docs, …], documents in the order shown, real ones first; mask True = real.
+Tensors are [lists, docs, …], documents in the input order, real ones first; mask True = real.
 """
 
 from typing import cast
@@ -110,7 +110,7 @@ class DLCM(nn.Module):
         """One score a document, higher is better; 0 at pads.
 
         Args:
-            embedded: from `embed`, in the order shown.
+            embedded: from `embed`, in the input order.
             mask: True = real, real documents first; None = every document is.
             lengths: of the mask, on the host, if known; else they are read from the mask.
         """

@@ -62,7 +62,7 @@ class GSF(nn.Module):
         """One score a document, higher is better; 0 at pads.
 
         Args:
-            embedded: from `embed`, in the order shown.
+            embedded: from `embed`, in the input order.
             mask: True = real, real documents first; None = every document is.
             start: a number a list that decides its shuffles; None: circular windows are formed in
                 the order given, sampled ones after the same shuffles of places for every list.

@@ -27,8 +27,8 @@ class Perturbation(Protocol):
 
     `family` is the registry's name, `level` its strength in the family's unit, `changes` the
     changed inputs. A ranking perturbation changes the ranks and with them the input order
-    ({"ranking", "order"}), a presentation perturbation the order alone. A change of
-    the set renumbers the ranks of the documents that stay and keeps their order.
+    ({"ranking", "order"}), a presentation perturbation the order alone. A change of the set
+    renumbers the ranks of the documents that stay and keeps their order.
     """
 
     @property

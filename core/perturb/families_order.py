@@ -1,4 +1,4 @@
-"""The families that change the initial ranking, and those that change the order shown alone."""
+"""The families that change the initial ranking, and those that change the input order alone."""
 
 from shuffleproof.core.perturb import (
     feasibility,

@@ -2,8 +2,8 @@
 
 A ranking perturbation rearranges the places of a ranking, best first; ties are in data set order,
 not in input order. Every place keeps its prior score, so documents get other scores of the same
-multiset, and the input order follows. `TieStorm`
-alone changes the scores. A presentation perturbation changes the order shown and nothing else.
+multiset, and the input order follows. `TieStorm` alone changes the scores. A presentation
+perturbation changes the input order and nothing else.
 """
 
 from collections.abc import Callable
@@ -155,7 +155,7 @@ def check_ranked(change: Perturbation, lists: CandidateLists) -> None:
     if not lists.rankings:
         raise UsageError(
             f"{change} changes initial rankings and these lists carry none: "
-            "name initial rankers when the lists are made, or change the order shown instead"
+            "name initial rankers when the lists are made, or change the input order instead"
         )
 
 

@@ -88,7 +88,7 @@ def best_first(lists: CandidateLists) -> Int64[np.ndarray, " candidates"]:
 def by_chance(
     lists: CandidateLists, generator: np.random.Generator
 ) -> Int64[np.ndarray, " candidates"]:
-    """A random 0-based place for every candidate; the order shown has no say in it."""
+    """A random 0-based place for every candidate; the input order has no say in it."""
     keys = np.empty(len(lists.rows))
     keys[ragged.order_within(lists.offsets, lists.rows)] = generator.random(len(lists.rows))
     place = np.empty(len(lists.rows), dtype=np.int64)

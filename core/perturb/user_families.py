@@ -23,7 +23,7 @@ from shuffleproof.core.perturb.ranking import ORDER, RANKING, check_ranked, rear
 from shuffleproof.core.perturb.sets import SET, restrict
 
 CHANGES: Mapping[str, frozenset[Change]] = {"order": ORDER, "ranking": RANKING, "set": SET}
-"""What a function of user code can change: the order shown, the rankings, or which stay."""
+"""What a function of user code can change: the input order, the rankings, or which stay."""
 
 GIVEN = ("features", "labels")
 """What a function is given beside ranks, generator and level, where it has such a parameter."""
@@ -64,7 +64,7 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     Args:
         name: letters, digits, `_` and `-`; by default the function's own name.
         function: of one list; left out where `perturbation` is written above a function.
-        changes: `order` (the order shown alone), `ranking` (every initial ranking, and the order
+        changes: `order` (the input order alone), `ranking` (every initial ranking, and the order
             shown with it) or `set` (documents leave). It brings none in any case.
         levels: of a study that names none; 0 is added.
         unit: what a level counts.

@@ -156,7 +156,7 @@ def prepare(
 
     Raises:
         UnknownNameError: no such ranker.
-        UsageError: a ranker that itself reads an initial ranking or the order shown.
+        UsageError: a ranker that itself reads an initial ranking or the input order.
         DataError: too few training queries to cross-fit.
     """
     columns, parts, fitted = [], {}, set()
@@ -180,14 +180,14 @@ def initial_spec(text: str, seed: int = 0) -> RankerSpec:
 
     Raises:
         UnknownNameError: no such ranker or preset.
-        UsageError: it reads an initial ranking or the order shown, which are not there yet; or
+        UsageError: it reads an initial ranking or the input order, which are not there yet; or
             the preset was another recipe when lists were made under this name.
     """
     spec = registry.spec(text)
     preset_digests.check(text, spec)
     if spec.rankings or spec.reads & {"ranks", "order"}:
         raise UsageError(
-            f"{text} reads an initial ranking or the order shown, so it cannot be the initial one; "
+            f"{text} reads an initial ranking or the input order, so it cannot be the initial one; "
             "name a ranker of single documents, such as lambdamart or feature:1"
         )
     is_drawn = spec.name == univariate.RandomRanker.name

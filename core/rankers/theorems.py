@@ -36,7 +36,7 @@ and attention, which sums over the set."""
 
 @dataclass(frozen=True)
 class Theorem:
-    """A reason why the order shown cannot change an answer.
+    """A reason why the input order cannot change an answer.
 
     Attributes:
         name: in a few words.

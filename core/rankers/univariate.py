@@ -1,6 +1,6 @@
 """Rankers that need no fitting: one feature, the order of the file, chance, the judgments.
 
-They serve as initial rankings and as yardsticks. None reads the order shown or the other
+They serve as initial rankings and as yardsticks. None reads the input order or the other
 documents of a list; a score depends on the document's row alone.
 """
 

@@ -152,7 +152,7 @@ MOST = 8
 SORTED: dict[Sorting, str] = {
     "label": "best label first",
     "score": "best score first",
-    "shown": "in the order shown",
+    "shown": "input order",
 }
 AXES = {
     "documents": "documents", "points": "induced points", "units": "units of the state",

@@ -61,7 +61,8 @@ CHANGES = tuple(dict.fromkeys((
 def page() -> None:
     """Draw the page for the data set in use."""
     parts.header(
-        "Attention", "Which documents does a ranker look at, and does the order shown change that?"
+        "Attention",
+        "Which documents does a ranker attend to, and does the input order change that?",
     )
     _looked()
 
@@ -82,8 +83,9 @@ def _looked() -> None:
 
 def _nothing_trained(data: str) -> None:
     parts.not_yet(
-        f"No ranker with attention is trained on {data} yet, so there are no weights to look at.",
-        "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By command:",
+        f"No ranker with attention is trained on {data} yet.",
+        "Train a SetRank, and a DLCM for comparison (its gates are shown in the same way). As "
+        "commands:",
         f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
     )
     parts.link("train", "Train rankers", "model_training")
@@ -155,8 +157,8 @@ def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
             return ranker
     st.info(
         escaped_sentence(
-            f"Without a choice this page shows a SetRank, and none is trained on {data} yet. Train "
-            "one, or look at what is there."
+            f"By default this page shows a SetRank, and none is trained on {data} yet. Train one, "
+            "or choose another ranker."
         )
     )
     for label in labels:
@@ -208,9 +210,8 @@ def _change() -> ListEdit:
                 st.warning(escaped(f"The {place} has no readable change: {error}"))
     text = parts.select(
         "Change", "change", options, FIRST_CHANGE, format_func=_short, accept_new_options=True,
-        help="What happens to the list between the two looks at the weights. Type for another "
-        "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
-        "one after the other.",
+        help="Change of the list whose weights are compared. Type family, level and draw "
+             "(`mallows:0.3:2`), or a chain (`cut:0.2+feature-noise:0.1`).",
     )  # fmt: skip
     return ListEdit.parse(text)
 
@@ -224,7 +225,7 @@ def _short(text: str) -> str:
     edit = ListEdit.parse(text)
     if edit.order is not None:
         return edit.words()
-    what = {"order shown": "shown", "initial ranking": "ranking", "set of documents": "set"}
+    what = {"input order": "shown", "initial ranking": "ranking", "set of documents": "set"}
     draw = f", draw {edit.seed}" if edit.seed else ""
     return f"{what.get(edit.change_name, edit.change_name)}: {edit.family} {edit.level:g}{draw}"
 
@@ -282,7 +283,7 @@ def _look(change: ListEdit) -> str:
     _chosen_in("look", list(LOOKS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = st.segmented_control(
-            "Look", list(LOOKS), key="look", required=True, format_func=LOOKS.__getitem__,
+            "View", list(LOOKS), key="look", required=True, format_func=LOOKS.__getitem__,
             label_visibility="collapsed",
         )  # fmt: skip
         st.button(
@@ -334,11 +335,11 @@ def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: W
     table = looked_at(seen, weights, wanted)
     if table is None:
         return
-    st.subheader("Looked at most")
+    st.subheader("Most attended documents")
     table, columns = captions.with_captions(table)
     share = st.column_config.NumberColumn(format="%.1f %%")
     st.dataframe(
-        table, hide_index=True, alt="The documents that are looked at most",
+        table, hide_index=True, alt="Most attended documents",
         column_config=columns | {"weight": share, "weight after": share},
     )  # fmt: skip
     st.caption(
@@ -354,18 +355,18 @@ def _is_setrank(ranker: TrainedRanker) -> bool:
 def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap) -> None:
     """Draw all heads in small, and their numbers for this list."""
     if len(pictures) * len(pictures[0]) > 1:
-        st.subheader("Every head")
+        st.subheader("All heads")
         kind = str(numbers["map"].iloc[0])
         ring = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
         small = figure.small(pictures, ring)
         chart(small, HEADS, _take_head(kind), config=parts.PLAIN)
         st.caption(
-            "Click a head to see it above. Every head has its own colours, from its smallest "
-            "to its largest weight; documents in the order of the initial ranking."
+            "Click a head to see it above. Colours run from the smallest to the largest weight "
+            "of each head. Documents are in the initial order."
         )
     if place := parts.fold("Numbers for every head, for this list", "every head"):
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
-        place.dataframe(shown, hide_index=True, alt="Every head of this list")
+        place.dataframe(shown, hide_index=True, alt="All heads for this list")
 
 
 def _take_head(kind: str) -> OnClick:

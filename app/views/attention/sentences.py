@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from shuffleproof.core.answers.list_edit import WORDS, ListEdit
+from shuffleproof.core.answers.list_edit import ListEdit
 from shuffleproof.core.answers.one_list import amount
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.name import RankerName
@@ -67,27 +67,23 @@ def verdict(
 
     >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
     ...                [("documents", 0, 3e-8)])
-    >>> said.text.partition(": ")[2], said.tier
-    ('the order shown plays no part in SetRank MSAB.', 'robust')
+    >>> said.text, said.tier
+    ("Changing the input order leaves SetRank MSAB's attention unchanged (largest difference \
+3.00e−08, rounding).", 'robust')
     """
     weights = [change_of for change_of in changes if KINDS[change_of[0]].distribution]
     kind, block, largest = max(weights, key=lambda change_of: change_of[2])
     name, what = RankerName.of(ranker).display, change.change_name
-    finding = f"After re-indexing the largest change of a weight is {amount(largest)}"
-    many = what == WORDS["features"]
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)
     if largest < ROUNDING:
-        part = "change nothing here for" if many else "changes nothing here for"
-        text = f"{finding}: the {what} {part if reads_it else 'plays no part in'} {name}."
-        return Headline(text, ROBUST, WEIGHTS)
+        text = f"Changing the {what} leaves {name}'s attention unchanged"
+        return Headline(
+            f"{text} (largest difference {amount(largest)}, rounding).", ROBUST, WEIGHTS
+        )
     several = {at for name, at, _ in changes if name == kind} != {0}
     place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
-    if reads_it:
-        is_part = "are part" if many else "is part"
-        text = f"{finding}{place}: the {what} {is_part} of what {name} reads."
-    else:
-        text = (
-            f"{finding}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to "
-            f"read the {what}: the declaration or the code is wrong."
-        )
+    text = f"Changing the {what} changes {name}'s attention by up to {amount(largest)}{place}"
+    if not reads_it:
+        text += f", although {name} declares not to read it"
+    text += "."
     return Headline(text, FAILS, WEIGHTS)

@@ -181,7 +181,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
             usual = "NDCG@10" if "NDCG@10" in usual_columns else usual_columns[-1]
             name = parts.select(
                 "Measure", "measure", offered, usual,
-                help="Of the picture, the sentence and the comparisons.",
+                help="For picture, headline and comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
                 "Columns of the table", list(offered), default=usual_columns, key="columns",
@@ -203,7 +203,7 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
     baseline, measure = chosen.baseline, str(chosen.measure)
     differences = cached_figure(figure.differences, chosen.picture_rows, baseline, measure)
     if not len(chosen.picture_rows):
-        parts.note(f"There is nobody to compare with {baseline} here.", place)
+        parts.note(f"No other ranker to compare with {baseline} here.", place)
     elif not chosen.picture_rows["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
@@ -211,19 +211,17 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
         )
     else:
         chart(differences, CHART, CLICK, place=place)
-        place.caption(
-            "Filled marks: the difference is more than chance (p ≤ .05, Holm). Click one."
-        )
+        place.caption("Filled: significant (p ≤ .05, Holm). Click for per-query results.")
     return differences
 
 
 @st.fragment
 def _table(chosen: BenchmarkView) -> None:
     """Draw the table and the choice of its marks."""
-    st.subheader("The table")
+    st.subheader("Table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
     st.multiselect(
-        "Marks compare with",
+        "Baselines of the marks",
         **address.multiselect(
             "letters", address.option_texts(*chosen.labels), usual, of=chosen.key
         ),
@@ -265,13 +263,13 @@ Pair = tuple[str, str]
 @st.fragment
 def _by_query(chosen: BenchmarkView) -> None:
     """Draw the two rankers to choose, the queries by difference, and one query's documents."""
-    st.subheader("Query by query")
+    st.subheader("Per-query results")
     pair = _two(chosen)
     if pair is None:
         return
     frame = compute(chosen.key, table.deltas, *pair, str(chosen.measure))
     if not len(frame):
-        st.caption("Every query is left out by this measure.")
+        st.caption("This measure leaves out every query.")
         return
     columns = (
         *([tables.Column("fold", "Fold")] if len(set(frame["fold"])) > 1 else []),
@@ -293,7 +291,7 @@ def _two(chosen: BenchmarkView) -> Pair | None:
     left, right = st.columns(2)
     ranker = choice.ranker(
         "Ranker", chosen.labels, "ranker", best, left,
-        help="A click on a dot of the picture chooses it too.",
+        help="Or click a dot of the picture.",
     )  # fmt: skip
     usual = chosen.baseline if chosen.baseline != ranker else INITIAL
     others = [label for label in chosen.labels if label != ranker]
@@ -305,7 +303,7 @@ def _two(chosen: BenchmarkView) -> Pair | None:
 
 def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = per_query.query_choice(frame["query"], "Choose a row above, or a query here", left)
+    query = per_query.query_choice(frame["query"], "Choose a row above or a query here", left)
     if query is None:
         return
     folds = list(map(str, frame.loc[frame["query"].astype(str) == query, "fold"]))
@@ -325,10 +323,10 @@ def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
     chart(draw(captions.titles(answers), pair), BUMP, config=parts.PLAIN)
     missing = " A line that is missing: the other run has the document further down or not at all."
     parts.note(
-        f"Query {query} of {place[1]}, seed {seed}. {pair[0]} beside {pair[1]}. Filled marks are "
+        f"Query {query} of {place[1]}, seed {seed}. {pair[0]} and {pair[1]}. Filled marks are "
         f"relevant documents.{missing if chosen.of_runs else ''}"
     )
-    columns = [tables.Column("initial", "Initially at", tables.COUNT)]
+    columns = [tables.Column("initial", "Initial rank", tables.COUNT)]
     for name in pair:
         columns.append(tables.Column(name, f"{name}: at", tables.COUNT))
         columns.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
@@ -345,7 +343,7 @@ def _details(chosen: BenchmarkView) -> None:
 
 
 def _numbers(chosen: BenchmarkView) -> None:
-    st.subheader("Is it more than chance?")
+    st.subheader("Significance")
     title = f"Differences of {chosen.measure} from {chosen.baseline} by ranker"
     compared = Table(chosen.differences, comparison(chosen.baseline), title)
     data_frame(compared.without("group"), "compared")

@@ -30,7 +30,7 @@ SETTINGS = {
     "query": st.column_config.TextColumn("query"),
     "document": st.column_config.TextColumn("document"),
     "comment": st.column_config.TextColumn("comment", width="large"),
-    "row": st.column_config.NumberColumn("row", help="Its line among the documents of this part"),
+    "row": st.column_config.NumberColumn("row", help="Row of the document in this part"),
 }
 
 
@@ -102,7 +102,7 @@ def _queries_found(
         words.markdown(f":material/filter_alt: {escaped(finding.message)}")
         out.button("Show all", on_click=address.pin, args=("finding",), width="stretch")
     st.caption(
-        f"{len(shown):,} of {counted(len(frame), 'query')}. Choose a line to see its documents."
+        f"{len(shown):,} of {counted(len(frame), 'query')}. Choose a row to see its documents."
     )
     row = _row(shown, f"queries {dataset.fingerprint[:8]} {filtered} {finding and finding.code}")
     return None if row is None else int(shown.index[row])
@@ -136,7 +136,7 @@ def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]
     shown = data_sets.document_frame(dataset, rows.tolist())
     shown.insert(0, "query", [dataset.query_ids[query] for query in owners])
     most = "at least " if len(rows) == browse.MOST_FOUND else ""
-    st.caption(f"{most}{counted(len(rows), 'document')} found. Choose a line to see its query.")
+    st.caption(f"{most}{counted(len(rows), 'document')} found. Choose a row to see its query.")
     row = _row(shown, f"documents {dataset.fingerprint[:8]} {filtered}")
     return None if row is None else int(owners[row])
 
@@ -171,7 +171,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     captions.draw_query_text(str(line["query"]))
     st.caption(
         f"{counted(int(str(line.documents)), 'document')}, {line.relevant:,} of them relevant; in "
-        "the order of the file. A click on a column's head sorts by it."
+        "the order of the file. Click a column head to sort."
     )
     ids = list(dataset.feature_ids)
     features = st.multiselect(
@@ -242,7 +242,7 @@ def features(artefact: Artefact, examination: Examination) -> None:
                 help="Of this feature alone as a ranker, high or low values first, whichever is "
                 "better; queries without a relevant document are left out",
             ),
-            "first": st.column_config.TextColumn("first", help="Which values stand first then"),
+            "first": st.column_config.TextColumn("first", help="Order of the values for that NDCG"),
             "zeros": st.column_config.NumberColumn("zeros", format="percent"),
             **{
                 name: st.column_config.NumberColumn(name, format="%.4g")
@@ -263,7 +263,7 @@ def features(artefact: Artefact, examination: Examination) -> None:
 def _as_ranker(quality: pd.DataFrame, dataset: RankingDataset, feature: int) -> str:
     """Sentence on a feature's NDCG@10 as a ranker, compared with the best feature."""
     if quality.best.isna().all():
-        return "No query of this part has a relevant document: no feature can be told to rank well."
+        return "No query of this part has a relevant document, so features cannot be compared."
     alone, best = quality.loc[feature], quality.index.tolist()[int(quality.best.argmax())]
     high, low = f"{alone.high:.3f}", f"{alone.low:.3f}"
     text = f"Alone it ranks with NDCG@10 {high}, high values first, {low} low first"

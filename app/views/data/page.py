@@ -36,7 +36,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted, listed
 
-QUESTION = "What is in this data, and what in it could mislead a study?"
+QUESTION = "What does this data set contain, and which problems does it have?"
 TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")
 
 
@@ -122,12 +122,12 @@ def _wait(artefact: Artefact) -> None:
 
 
 def _findings(examined: Examination, notes: list[str]) -> None:
-    st.subheader("What the doctor found")
+    st.subheader("Problems found by the doctor")
     every = advice.merge_findings(examined.findings)
     grave = [merged for merged in every if merged.severity != "info"]
     remarks = [merged for merged in every if merged.severity == "info"]
     if not grave:
-        st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
+        st.success("No problems found.", icon=":material/check_circle:")
     for merged in grave:
         with st.container(border=True):
             _advice(merged)
@@ -187,7 +187,7 @@ def side_by_side(names: Sequence[str], used: str) -> None:
     ).fillna("–")
     table = table.loc[_ordered(list(table.index))]
     unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)
-    only = st.toggle("Only what differs", key="only", bind="query-params")
+    only = st.toggle("Differences only", key="only", bind="query-params")
     table.insert(0, "fact", table.index)
     table.insert(1, "differs", ["≠" if each else "" for each in unlike])
     shown = table[unlike] if only else table
@@ -287,7 +287,7 @@ def _side_files(name: str, artefact: Artefact) -> None:
     st.subheader("Texts of documents and queries", anchor=False)
     texts, fingerprint = captions.of(name), str(artefact.facts["fingerprint"])
     if texts is None:
-        st.caption("None yet: pages call documents and queries by their ids.")
+        st.caption("None yet: pages show the ids of documents and queries.")
     else:
         sizes = [counted(len(getattr(texts, kind)), shape.of) for kind, shape in SHAPES.items()]
         st.markdown(f"Pages show texts of {' and '.join(sizes)}.")
@@ -299,8 +299,8 @@ def _side_files(name: str, artefact: Artefact) -> None:
             "LETOR text names a document at the end of its line: # docid = …"
         )
     st.caption(
-        "CSV, JSON lines or Parquet. Texts are shown and nothing else: no ranker reads them, and "
-        "no study changes."
+        "CSV, JSON lines or Parquet. Texts are only shown: no ranker reads them and no "
+        "result changes."
     )
     for kind in SHAPES:
         received_files.uploader(SIDE_DRAFT, kind, SIDE_LABELS[kind], "last")

@@ -51,11 +51,11 @@ def section() -> None:
     )
     name = st.text_input(
         "Name", key="upload name", max_chars=255, persist_state="session", live=True,
-        help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
+        help="Name of the data set: 1 to 60 letters, digits, blanks and . _ + @ = -",
     )  # fmt: skip
     below = st.container()
     way = st.segmented_control(
-        "What you have", list(WAYS), default="Files", required=True,
+        "Source", list(WAYS), default="Files", required=True,
         key="upload way", persist_state="session",
     )  # fmt: skip
     fault = _name_fault(name.strip())
@@ -69,11 +69,11 @@ def section() -> None:
     unsorted = how == PARTS and received_files.files_of_parts(DRAFT, UNSORTED)
     here = unsorted or received_files.files_of_parts(DRAFT, *how)
     reasons = {
-        "Give it a name.": not name.strip(),
+        "Enter a name.": not name.strip(),
         "Choose the files.": not here,
         "Choose the part of each file.": bool(unsorted) and not alone,
-        "The name above cannot be taken.": bool(fault),
-        "Correct or remove the file with the fault named above.": faulty,
+        "The name is not allowed.": bool(fault),
+        "Correct or remove the file named above.": faulty,
     }
     words = " ".join(reason for reason, holds in reasons.items() if holds)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -106,8 +106,7 @@ def _choose(how: tuple[str, ...]) -> bool:
         held = received_files.draft(DRAFT)
         if held and held.only_file and not held.names_parts():
             st.info(
-                "One file: it is split by query, as below. Add the files of the other parts, and "
-                "each file is taken as its part."
+                "One file: it is split by query, as below. To use your own parts, add their files."
             )
     else:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
@@ -167,8 +166,7 @@ def _reading(*, split: bool) -> ReadingOptions:
         names = st.text_input(
             "Columns", key="upload columns", max_chars=1000, persist_state="session",
             placeholder="query=session_id,label=target",
-            help="Names of a table's columns for query, label and document, where they are not "
-            "the usual ones",
+            help="Column names for query, label and document, if they are not the defaults",
         )  # fmt: skip
         if not split:
             return ReadingOptions(missing, columns=names)
@@ -192,7 +190,7 @@ def _reading(*, split: bool) -> ReadingOptions:
 
 def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: ReadingOptions) -> None:
     try:
-        with st.spinner("Handing it in …"):
+        with st.spinner("Starting the import …"):
             job = draft.submitted(how, name, reading)
     except (ShuffleproofError, OSError) as error:
         st.error(refusal(error))

@@ -25,7 +25,7 @@ from shuffleproof.core.words import counted, duration
 def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     """Draw all actions on the chosen entries."""
     if not chosen:
-        st.caption("Tick one row to open or rename it, any number to export or delete them.")
+        st.caption("Select one row to open or rename it, several to export or delete them.")
         return
     if len(chosen) == 1:
         _one(chosen[0], every)
@@ -47,7 +47,7 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
 def _one(entry: Entry, every: Sequence[Entry]) -> None:
     st.subheader(escaped_sentence(library.entry_name(entry)), anchor=False)
     took = f", {_took(entry)}" if entry.seconds else ""
-    shipped = ", comes with the program" if entry.bundled else ""
+    shipped = ", built in" if entry.bundled else ""
     size = in_words(entry.artefact.size)
     stored = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
     parts.sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}.")
@@ -57,7 +57,7 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
         st.warning(escaped_sentence(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
     if page:
-        parts.link(page, "Open where it lives", query=address)
+        parts.link(page, "Open its page", query=address)
     needs = [other.name for other in every if other.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
     relations = f"Made from: {_named(needs)}. " if needs else ""
@@ -70,7 +70,7 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
 
 def _took(entry: Entry) -> str:
     spent = duration(entry.seconds or 0.0)
-    return f"its trials took {spent} added up" if entry.key.kind == "study" else f"took {spent}"
+    return f"compute time {spent}" if entry.key.kind == "study" else f"took {spent}"
 
 
 def _named(names: Sequence[str], most: int = 8) -> str:
@@ -127,7 +127,7 @@ def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     removable = [entry for entry in chosen if not entry.bundled]
     if st.button(
         "Delete …", icon=":material/delete:", disabled=not removable, key="delete",
-        help="" if removable else "What comes with the program cannot be deleted.",
+        help="" if removable else "Built-in entries cannot be deleted.",
     ):  # fmt: skip
         _ask(removable, every)
 
@@ -150,11 +150,11 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         st.dataframe(
             library.table(dependent, every)[["name", "kind", "what", "megabytes"]],
             hide_index=True, key="made from it", height=200,
-            alt="What was made from the entries to be deleted",
+            alt="Entries made from those to be deleted",
         )  # fmt: skip
         st.caption(
-            "Kept, they stay readable; what was made from data or an initial ranking that is gone "
-            "can be neither opened query by query nor added to."
+            "If kept, their results stay readable, but their queries cannot be opened and no "
+            "trials can be added."
         )
     else:
         st.markdown("Nothing was made from it.")
@@ -207,7 +207,7 @@ def _exporting(chosen: Sequence[Entry]) -> None:
     whole = library.taken_along(chosen)
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
-    parts.sentence(f"{len(whole)} entries with all that they need, at most {in_words(size)}:")
+    parts.sentence(f"{len(whole)} entries with their dependencies, at most {in_words(size)}:")
     parts.note(names)
     keys = [str(entry.key) for entry in chosen]
     if size <= library.AT_ONCE:

@@ -16,12 +16,9 @@ from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.store.damaged_entries import DamagedEntry, remove
 from shuffleproof.core.words import counted
 
-QUESTION = "What is stored here, what made it, and what would be lost with it?"
+QUESTION = "What is stored, and how was it made?"
 MOST_HEIGHT = 460
-TOOK = (
-    "Of a ranker: its training. Of a study: the seconds of its trials added up, training left out; "
-    "less time passed where several ran side by side or were there before."
-)
+TOOK = "Compute time. Ranker: its training. Study: sum over its trials, without trainings."
 TABLE = "library"
 
 
@@ -41,8 +38,8 @@ def _everything(every: Sequence[Entry]) -> None:
     if not every:
         parts.not_yet(
             "Nothing is stored yet.",
-            "Data sets, trained rankers and studies stand here once there are some. Read an "
-            "archive below, or on the command line:",
+            "Data sets, trained rankers and studies appear here. Import an archive below, or "
+            "on the command line:",
             "shuffleproof library import archive.zip",
         )
     elif not shown:
@@ -70,8 +67,8 @@ def _filter(every: Sequence[Entry]) -> Filter:
     with st.container(horizontal=True, vertical_alignment="center"):
         hidden = sum(entry.part for entry in every)
         whole = bool(hidden) and st.toggle(
-            f"Parts of cross-fittings too ({hidden})", key="parts", bind="query-params",
-            help="Rankers that were fitted only to give the others their initial rankings.",
+            f"Show parts of cross-fittings ({hidden})", key="parts", bind="query-params",
+            help="Rankers fitted only for the initial rankings of others.",
         )  # fmt: skip
     return Filter(kind or "", data or "", text.strip(), whole)
 
@@ -81,10 +78,10 @@ def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
     whole = [entry for entry in every if not entry.part]
     seconds = sum(entry.seconds or 0.0 for entry in shown)
     text = f"{len(shown)} of {counted(len(whole), 'entry')}, {size:,.1f} MB, "
-    text += f"{seconds / 60:,.1f} minutes of work added up"
+    text += f"{seconds / 60:,.1f} min of compute"
     bundled = sum(entry.bundled for entry in shown)
     comes = "comes" if bundled == 1 else "come"
-    text += f"; {bundled} {comes} with the program." if bundled else "."
+    text += f"; {bundled} {comes} built in." if bundled else "."
     st.markdown(f"**{escaped_sentence(text)}**")
 
 
@@ -111,9 +108,11 @@ def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
             "megabytes": number("MB", format="%.2f", width=52),
             "age": text("Made", width=108),
             "seconds": number("Took (s)", format="%.1f", width=78, help=TOOK),
-            "needs": number("Needs", help="Entries that it was made from."),
-            "needed": number("Needed by", help="Entries that were made from it directly."),
-            "bundled": st.column_config.CheckboxColumn("Shipped", help="Comes with the program."),
+            "needs": number("Needs", help="Entries used to make it."),
+            "needed": number("Needed by", help="Entries made from it."),
+            "bundled": st.column_config.CheckboxColumn(
+                "Built in", help="Part of the installation."
+            ),
             "from": text("Imported from", help="Archive and day; empty: made here or shipped."),
             "key": text("Key"),
         },
@@ -152,7 +151,7 @@ def _storage() -> None:
 
 
 def _clean() -> None:
-    if not st.button("Look for what nobody needs", key="look for waste", width="stretch"):
+    if not st.button("Find unused files", key="look for waste", width="stretch"):
         st.caption("Trials of deleted studies, files of killed processes, uploads, old archives.")
         return
     waste = cleaning.waste(services.store())
@@ -161,7 +160,7 @@ def _clean() -> None:
         return
     st.dataframe(
         library.waste_table(waste), hide_index=True, key="waste",
-        alt="What nobody needs, by kind, with its size",
+        alt="Unused files by kind, with size",
     )  # fmt: skip
     freed = sum(item.size for item in waste)
     st.button(
@@ -179,10 +178,9 @@ def _cleaned(waste: list[cleaning.Waste]) -> None:
 def _broken(damaged: Sequence[DamagedEntry]) -> None:
     if not damaged:
         return
-    stand, stop = ("stands", "stops") if len(damaged) == 1 else ("stand", "stop")
     st.warning(
-        f"**{counted(len(damaged), 'damaged file')}** {stand} apart from the library and {stop} "
-        "nothing else. What is removed here is made again when it is needed.",
+        f"**{counted(len(damaged), 'damaged file')}**. Remove them; removed results are computed "
+        "again when needed.",
         icon=":material/broken_image:",
     )
     for file in damaged[:MOST_SHOWN]:
@@ -213,10 +211,8 @@ def _importing() -> None:
         "Import an archive", icon=":material/unarchive:", expanded=MINE in st.session_state
     ):
         st.markdown(
-            "A file that a library exported, here or elsewhere. Every file in it must have the "
-            "digest that its manifest says, and every key must follow from its recipe, or the "
-            "archive is refused as a whole; what is here already is kept. What comes in says from "
-            "which archive it came."
+            "An archive written by `Export`. Every file is checked against its digest; a "
+            "damaged archive is refused as a whole. Existing entries stay unchanged."
         )
         jobs.follow(MINE, _taken)
         files = received_files.new_files("archives", "Archives (zip)", types=["zip"])
@@ -239,4 +235,4 @@ def _hand_in(name: str, file: uploads.Readable) -> None:
 
 def _taken(job: Job) -> None:
     taken = counted(len(job.result["artefacts"]), "entry")
-    st.success(escaped_sentence(f"{job.parameters['name']}: {taken} taken in."))
+    st.success(escaped_sentence(f"{job.parameters['name']}: {taken} imported."))

@@ -41,7 +41,7 @@ def form(data: FitSize) -> None:
         st.info("Choose at least one ranker.")
         return
     if not lists:
-        st.info("Choose at least one initial ranker: it cuts and orders the lists.")
+        st.info("Choose at least one initial ranker: it selects and orders the candidates.")
         return
     if not preset:
         st.info("These rankers have no preset in common: train them one after the other.")
@@ -55,7 +55,7 @@ def form(data: FitSize) -> None:
     st.markdown(
         "\n".join(
             f"- **{with_display_names(_called(plan))}**: {_summary(plan.name)}. "
-            + (":green[Trained already.]" if plan.stored else f"{time_of([plan.seconds])}.")
+            + (":green[Already trained.]" if plan.stored else f"{time_of([plan.seconds])}.")
             for plan in plans
         )
     )
@@ -78,7 +78,7 @@ def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -
     """Sentence on the trainings to run, including those of the candidate lists."""
     wanted = {plan.key: plan.seconds for plan in plans if not plan.stored}
     if not wanted:
-        return "All of this is trained already."
+        return "All of these are already trained."
     of_lists = training.planner(data).of_lists(lists)
     wanted |= {plan.key: plan.seconds for plan in of_lists if not plan.stored}
     return f"{trainings_in_words(wanted.values())}, the candidate lists included."
@@ -94,8 +94,7 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
         "Rankers",
         **address.multiselect("train", address.option_texts(*offered), proposals.TELLING),
         wrap=True, format_func=with_display_names,
-        help="Each is trained by a job of its own. Type to search. A preset that Tune made stands "
-        "behind its ranker.",
+        help="One job per ranker. Type to search. Tuned presets follow their ranker.",
     )  # fmt: skip
     state.instead("ranker", missing, *map(with_display_names, names))
     preset = _preset(names, usual)
@@ -104,7 +103,8 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
         "Initial rankers",
         **address.multiselect("initial", address.option_texts(*known), lists.initial),
         format_func=with_display_names,
-        help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
+        help="The first selects and orders the candidates; rankers that end in -init read all "
+        "of them.",
     )
     return names, preset, replace(lists, initial=tuple(initial)) if initial else None
 

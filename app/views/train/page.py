@@ -124,8 +124,8 @@ def _watched(identifiers: list[str]) -> None:
         parts.convention(CONVENTION, "○ best")
     elif not any(not job.ended for job, _ in watched):
         st.info(
-            "Nothing has been trained from here on this data set yet. Choose rankers and press "
-            "Train: their curves appear here while they learn.",
+            "No trainings on this data set yet. Choose rankers and press Train: their learning "
+            "curves appear here.",
             icon=":material/school:",
         )
     for job, steps in watched:
@@ -207,7 +207,7 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
         *([Column("lists", "Lists", NAME, "How its lists were made.")] if varying else []),
         *([Column("test", "Test NDCG@10", VALUE, "From stored benchmarks.")] if tested else []),
         *([Column("test_sd", "± sd of test", VALUE, spread)] if tested and several else []),
-        Column("size", "Size", COUNT, "Numbers of a network; else its trees or rounds."),
+        Column("size", "Size", COUNT, "Parameters of a network; else trees or rounds."),
         Column("unit", "Counts"),
         Column("seconds", "Seconds", ",.1f", "To train it, mean over seeds."),
         Column("age", "Made"),
@@ -215,7 +215,7 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
     title = "Trained rankers: validation and test NDCG@10, seeds, size, cost and recipe"
     shown = Table(frame[keys(columns)], columns, title)
     data_frame(shown, "trained", widths={"recipe": 180})
-    parts.link("benchmark", "Compare rankers query by query: Benchmark")
+    parts.link("benchmark", "Per-query results: Benchmark")
 
 
 HISTORY = (
@@ -235,7 +235,7 @@ def _history(mine: list[Job]) -> None:
         address.pin(RUNS, *_places(ended[row] for row in rows))
 
     st.subheader("History")
-    st.caption("Tick rows to see their curves above.")
+    st.caption("Select rows to see their curves above.")
     now = datetime.now(UTC).timestamp()
     rows = [
         (

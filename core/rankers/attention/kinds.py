@@ -113,7 +113,7 @@ def attends(ranker: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AttentionRecord:
-    """All weights of one list under one order shown.
+    """All weights of one list under one input order.
 
     Attributes:
         weights: by kind, one array [heads, rows, columns] a block; documents by shown position,

@@ -109,7 +109,7 @@ class PairwiseRanker:
     """A preference function, and an aggregator that makes an order of what it prefers.
 
     An aggregator that answers alike however documents are numbered is given them in an order that
-    their content decides, so that ties do not follow the order shown. Others are given them as
+    their content decides, so that ties do not follow the input order. Others are given them as
     they are shown: their dependence on it is a fact to be measured.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 Every list is put into an order that its documents alone decide (by content, equal ones by data
 set row), shown in S shuffles of it, and the S answers are made one. As the shuffles are drawn from
-(seed, content), the order shown is never looked at: the answer cannot depend on it. It costs S
+(seed, content), the input order is never looked at: the answer cannot depend on it. It costs S
 times the scoring. Initial rankings stay with their documents: a ranker that reads ranks still does.
 """
 
@@ -27,7 +27,7 @@ from shuffleproof.core.seeds import generator
 
 @dataclass(frozen=True, eq=False)
 class ShuffledRanker:
-    """A ranker asked in many orders of its own choosing; it never sees the order shown.
+    """A ranker asked in many orders of its own choosing; it never sees the input order.
 
     Attributes:
         member: the ranker.

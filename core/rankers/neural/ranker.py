@@ -344,7 +344,7 @@ class FittedNetwork:
 def variant_scores(
     fitted: FittedNetwork, dataset: RankingDataset, variants: Sequence[CandidateLists]
 ) -> list[Float32[np.ndarray, " _candidates"]]:
-    """One array of scores a variant, each in its variant's order shown.
+    """One array of scores a variant, each in its variant's input order.
 
     Raises:
         ShapeError: the variants do not have as many lists each.

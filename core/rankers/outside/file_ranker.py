@@ -189,7 +189,7 @@ class OutsideModel:
     def score_variants(
         self, dataset: RankingDataset, variants: Sequence[CandidateLists]
     ) -> list[Float32[np.ndarray, " candidates"]]:
-        """The scores of lists in several orders: the model is really asked, in each order shown."""
+        """The scores of lists in several orders: the model is really asked, in each input order."""
         bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
         rows = np.concatenate([variant.rows for variant in variants])
         questions = max(-(-len(rows) // AT_ONCE), 1)

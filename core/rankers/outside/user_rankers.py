@@ -482,7 +482,7 @@ def with_copy(plain: UserRanker) -> UserRanker:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Lists to learn from or to select on, document after document, in the order shown.
+    """Lists to learn from or to select on, document after document, in the input order.
 
     Attributes:
         features: of each document.

@@ -70,7 +70,7 @@ class PairRanker(TabularRanker):
     __repr__ = one_line
 
     def preferences(self, dataset: RankingDataset, lists: CandidateLists) -> Iterator[Matrix]:
-        """f(i, j) of every two documents of each list, in the order shown; NaN on the diagonal.
+        """f(i, j) of every two documents of each list, in the input order; NaN on the diagonal.
 
         Raises:
             ShapeError: the data set's features are not those of the fit.

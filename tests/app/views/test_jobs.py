@@ -49,7 +49,7 @@ def test_a_removed_job_is_gone_and_a_second_tab_says_so(table):
     table.jobs.cancel(job.id)
     page, other = opened(jobs_script), opened(jobs_script)
     button(page, "Remove").click().run()
-    assert "Nothing was started yet" in words(page)
+    assert "No jobs yet" in words(page)
     button(other, "Remove").click().run()
     assert "no such job" in words(other)
 
@@ -165,7 +165,7 @@ def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
     table.end(table.run(job), "failed", reason="the disk was full")
     shutil.rmtree(table.store.root / "uploads" / upload)
     page = opened(jobs_script)
-    assert "Its files are not kept any more" in words(page)
+    assert "Its files are no longer stored" in words(page)
     assert "Try again" not in [one.label for one in page.button]
 
 

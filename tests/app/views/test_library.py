@@ -103,7 +103,7 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     _, data, _, studies = shown
     test = opened(chosen=keys(studies[0]))
     assert f"Made from: {tables.DATA}" in words(test)
-    assert "its trials took" in words(test)
+    assert "compute time" in words(test)
     assert any(
         "study ablation" in code.value and "--data my_set" in code.value for code in test.code
     )
@@ -132,7 +132,7 @@ def test_the_data_set_in_use_is_renamed_under_the_user_and_never_to_the_sample(o
     test = opened(chosen=keys(data))
     test.text_input(key=f"name {data.key}").set_value("sample")
     next(one for one in test.button if one.label == "Rename").click().run()
-    assert "the name is taken" in words(test)
+    assert "the name exists already" in words(test)
     test.text_input(key=f"name {data.key}").set_value("better")
     next(one for one in test.button if one.label == "Rename").click().run()
     assert not test.exception
@@ -178,7 +178,7 @@ def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
     taken = run_to_end(archive.read_archive(tmp_path / "all.zip", other))
     assert {one.key for one in taken} == {studies[0].key, data.key}
     test = opened(chosen=keys(studies[0]))
-    assert "2 entries with all that they need" in words(test)
+    assert "2 entries with their dependencies" in words(test)
     assert any(one.label == "Archive (zip)" for one in test.get("download_button"))
 
 

@@ -39,7 +39,7 @@ def test_a_query_is_ordered_for_so_many_calls():
     made = aggregate("quicksort", pairs, Terms(calls=calls))
     assert list(shown(page, "against")["item"]) == [items[item] for item in made.order]
     assert f"agrees with {agreement_of(pairs, made.order):.3f} of" in words(page)
-    assert f"asked about {calls} of 120 pairs and would ask about" in words(page)
+    assert f"compared {calls} of 120 pairs and would compare" in words(page)
     found = spend_budget("quicksort", pairs, Terms(calls=calls))
     labels = [button.label for button in page.get("download_button")]
     assert any(f"Next {len(found.following)} pairs" in label for label in labels)

@@ -197,8 +197,8 @@ def test_what_is_trained_already_is_found_at_once(own):
     page.number_input(key="dlcm.small.training.epochs").set_value(1).run()
     page.number_input(key="dlcm.small.training.steps_per_epoch").set_value(3).run()
     said = words(page)
-    assert "All of this is trained already" in said
-    assert "Trained already" in said
+    assert "All of these are already trained" in said
+    assert "Already trained" in said
     assert train_button(page).disabled
 
 

@@ -92,7 +92,7 @@ def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     said = app_pages.words(page)
     assert page.query_params["tuned"] == "ranksvm@tuned_sample"
     assert "RankSVM tuned_sample is the best of 5 trials: trial" in said
-    assert "Looked at once for this search, when it was over." in said
+    assert "Used once by this search, after its end." in said
     tests, every = (frame.value for frame in page.dataframe)
     assert list(tests["ranker"])[-1] == "RankSVM tuned_sample"
     assert len(tests) == 4

@@ -97,7 +97,7 @@ def test_a_judge_and_its_mirror_get_the_same_order(name):
 
 
 def test_answers_are_compared_within_and_between_directions():
-    """Asked twice in an order: a contradiction; asked in both: dependence on the order shown."""
+    """Asked twice in an order: a contradiction; asked in both: dependence on the input order."""
     rows = [
         (0, 0, 1, 1.0, 1.0, 0, 0), (0, 0, 1, 0.0, 1.0, 0, 0), (0, 0, 1, 0.0, 1.0, 1, 0),
         (0, 1, 0, 1.0, 1.0, 1, 0), (0, 1, 2, 1.0, 1.0, 0, 0), (0, 1, 2, 1.0, 1.0, 0, 1),

@@ -140,7 +140,7 @@ def test_documents_are_left_out_for_as_long_as_the_change_stays():
 
 
 def test_what_arithmetic_may_do_is_measured_and_fails_nothing():
-    """A mean is summed in the order shown; of features far from 0 it is mostly rounding."""
+    """A mean is summed in the input order; of features far from 0 it is mostly rounding."""
     far = FEATURES + np.float32(1e5)
     lists = (far, LABELS, OFFSETS)
     changed = [cancelling(far[:8]), cancelling(far[:8][::-1])[::-1]]

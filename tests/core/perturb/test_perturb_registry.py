@@ -359,7 +359,7 @@ def test_the_order_shown_has_no_say_in_what_is_drawn(family):
     assert np.array_equal(ours.dataset.labels, theirs.dataset.labels)
     for low, high in pairwise(ours.lists.offsets):
         alike = sorted(ours.lists.rows[low:high]) == sorted(theirs.lists.rows[low:high])
-        assert alike, "it goes by the order shown: say so by `shown` in its name"
+        assert alike, "it goes by the input order: say so by `shown` in its name"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

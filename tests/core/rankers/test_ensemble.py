@@ -1,4 +1,4 @@
-"""Fusion of rankers, and shuffle-and-aggregate around one that follows the order shown."""
+"""Fusion of rankers, and shuffle-and-aggregate around one that follows the input order."""
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise

@@ -229,7 +229,7 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
 
 
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
-    """No answer of a certificate is looked up: the rows are scored in the order shown."""
+    """No answer of a certificate is looked up: the rows are scored in the input order."""
     folder, _ = files
     ranker = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
     few = workbench.test_lists(6)

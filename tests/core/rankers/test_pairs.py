@@ -129,7 +129,7 @@ def test_pairwise_rankers_follow_the_order_shown_where_their_aggregator_does(nam
         for other in others:
             np.testing.assert_array_equal(first, other)
     if name == "quicksort":
-        assert any((first != other).any() for other in others), "the order shown"
+        assert any((first != other).any() for other in others), "the input order"
         drawn = [in_shown_order(combine([fitted("pair-trees")], Pairwise(name, seed)), 0)
                  for seed in (0, 1, 2)]  # fmt: skip
         assert any((drawn[0] != other).any() for other in drawn[1:]), "the seed"

@@ -85,7 +85,7 @@ class PositionRanker(FeatureRanker):
 
 @dataclass
 class LiarRanker(PositionRanker):
-    """Claims to read features only, but follows the order shown."""
+    """Claims to read features only, but follows the input order."""
 
     name: str = "liar"
     reads: frozenset = frozenset({"features"})
@@ -220,7 +220,7 @@ def test_a_trial_depends_on_itself_alone(judged):
 
 @dataclass
 class Rounder(FeatureRanker):
-    """Rounds by the order shown: two scores 1e-6 apart come out either way, now and then."""
+    """Rounds by the input order: two scores 1e-6 apart come out either way, now and then."""
 
     name: str = "rounder"
     reads: frozenset = frozenset({"features", "order"})

@@ -13,7 +13,7 @@ class GroupShuffles(Question):
     """Effect of the input order on a GSF, by its number of shuffles."""
 
     kind = "group-shuffles"
-    title = "How much does the order shown change a groupwise ranker, and do more shuffles help?"
+    title = "How much does the input order change a groupwise ranker, and do more shuffles help?"
     source = (
         "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S"
     )

@@ -169,7 +169,7 @@ COLUMNS = (
     tables.Column("score-change", "score change", tables.P, "The largest one."),
 )
 GROUPS = {
-    "order": "Only the order shown",
+    "order": "Only the input order",
     "ranking": "The initial ranking",
     "set": "The set of documents",
     "features": "The features",

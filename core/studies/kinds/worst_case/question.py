@@ -92,7 +92,7 @@ class WorstCase(Question):
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(
         "ranking",
-        "what is rearranged: the initial ranking, or the order shown alone",
+        "what is rearranged: the initial ranking, or the input order alone",
         choices=("ranking", "shown"),
         label="What is rearranged",
     )
