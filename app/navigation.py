@@ -69,15 +69,11 @@ SECTIONS = {
         Page("Glossary", "glossary", glossary.page, "the terms of the field", docs="measures"),
     ),
     "Data": (
-        Page(
-            "Data", "data", data.page, "upload, files, features, problems", docs="data-formats"
-        ),
+        Page("Data", "data", data.page, "upload, features, problems", docs="data-formats"),
     ),
     "Rankers": (
         Page("Train", "train", train.page, "train a ranker, learning curves, runs", docs="rankers"),
-        Page(
-            "Tune", "tune", tune.page, "hyperparameter search on validation data", docs="rankers"
-        ),
+        Page("Tune", "tune", tune.page, "hyperparameter search on validation", docs="rankers"),
         Page(
             "Your ranker", "outside", outside.page,
             "test your own ranker: function, model file, scores, runs", docs="your-ranker",
