@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: setup setup-dev app test test-all test-extras check demo bench house format lock sample clean
+.PHONY: setup setup-dev app test test-all test-extras check demo bench docs house format lock sample clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -30,7 +30,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 test: setup-dev
 	$(PYTEST) -m "not slow"
 
-# Everything: processes that are killed, clusters, browsers, fuzzers, notebooks, long trainings. Shapes
+# Everything: processes that are killed, clusters, browsers, fuzzers, Python of docs/, long trainings. Shapes
 # and types of every call are checked where numbers are made.
 CHECKED := shuffleproof.core.losses,shuffleproof.core.metrics,shuffleproof.core.models,shuffleproof.core.perturb
 test-all: setup-dev
@@ -51,6 +51,10 @@ demo: setup
 
 bench: setup-dev
 	$(BIN)/python -m tests.bench --page BENCHMARKS.md
+
+# The reference parts of docs/, from the declarations.
+docs: setup-dev
+	$(BIN)/python -m tests.docs
 
 # How many files, lines and imports the upper floors have.
 house: setup-dev

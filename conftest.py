@@ -1,4 +1,4 @@
-"""What all of pytest's runs share: examples in docstrings never touch the user's own store."""
+"""Settings of all pytest runs: examples in docstrings never touch the user's own store."""
 
 import pytest
 

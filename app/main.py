@@ -15,6 +15,6 @@ with address.gather():
     chosen = st.navigation(sections, position=sidebar.place(), expanded=True)
     sidebar.search(PAGES)
     sidebar.navigation(sections, chosen)
-    sidebar.present_button()
+    sidebar.buttons(PAGES[path].docs)
     sidebar.watch()
     chosen.run()

@@ -44,6 +44,7 @@ class Page:
         draw: function that draws the page.
         about: purpose, in words that a user would search for.
         pins: names that its address and link always hold, besides the data set.
+        docs: page of the documentation, without its ending.
     """
 
     title: str
@@ -51,42 +52,48 @@ class Page:
     draw: Callable[[], None]
     about: str
     pins: tuple[str, ...] = ()
+    docs: str = "studies"
 
 
 SECTIONS = {
     "Home": (
-        Page("Home", "", lambda: overview.page(TITLES), "the findings of the sample", ("order",)),
-        Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order")),
+        Page(
+            "Home", "", lambda: overview.page(TITLES), "the findings of the sample",
+            ("order",), "install",
+        ),
+        Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order"), "install"),
         Page(
             "Presentation", "present", lambda: presentation.page(TITLES), "findings on a projector",
             ("study",),
         ),
-        Page("Glossary", "glossary", glossary.page, "the terms of the field"),
+        Page("Glossary", "glossary", glossary.page, "the terms of the field", docs="measures"),
     ),
-    "Data": (Page("Data", "data", data.page, "upload, files, features, problems"),),
+    "Data": (
+        Page("Data", "data", data.page, "upload, features, problems", docs="data-formats"),
+    ),
     "Rankers": (
-        Page("Train", "train", train.page, "train a ranker, learning curves, runs"),
-        Page("Tune", "tune", tune.page, "hyperparameter search on validation data"),
+        Page("Train", "train", train.page, "train a ranker, learning curves, runs", docs="rankers"),
+        Page("Tune", "tune", tune.page, "hyperparameter search on validation", docs="rankers"),
         Page(
             "Your ranker", "outside", outside.page,
-            "test your own ranker: function, model file, scores, runs",
+            "test your own ranker: function, model file, scores, runs", docs="your-ranker",
         ),
     ),
     "Stress tests": (
         Page(
             "Perturbations", "perturbations", perturbations.page,
             "loss of each ranker under each perturbation",
-            (*STUDY, "measure"),
+            (*STUDY, "measure"), "perturbations",
         ),
         Page(
-            "Invariance", "invariance", invariance.page, "shuffle a list and see which "
-                                                         "rankings change",
-            ("query", "lists", "rankers", "before", "order"),
+            "Invariance", "invariance", invariance.page,
+            "shuffle a list and see which rankings change",
+            ("query", "lists", "rankers", "before", "order"), "certificates",
         ),
         Page(
             "One query", "query", one_query.page,
             "one query under every perturbation",
-            ("study", "query", "measure"),
+            ("study", "query", "measure"), "perturbations",
         ),
         Page(
             "Initial ranking", "initial-ranking", ranking_degradation.page,
@@ -105,37 +112,39 @@ SECTIONS = {
         ),
         Page(
             "Attention", "attention", attention.page, "which documents a ranker looks at",
-            ("query", "lists", "ranker", "change"),
+            ("query", "lists", "ranker", "change"), "papers",
         ),
         Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
-        Page("Group shuffles", "group-shuffles", group_shuffles.page, "GSF, its groups and "
-                                                                      "shuffles", STUDY),
+        Page(
+            "Group shuffles", "group-shuffles", group_shuffles.page,
+            "GSF, its groups and shuffles", STUDY,
+        ),
     ),
     "Results": (
         Page(
             "Benchmark", "benchmark", benchmark.page, "which ranker is best, paired tests",
-            ("study", "measure", "ranker"),
+            ("study", "measure", "ranker"), "statistics",
         ),
         Page(
             "Ablation", "ablation", ablation.page, "the paper against the released code",
-            ("study", "measure"),
+            ("study", "measure"), "papers",
         ),
         Page(
             "Robustness card", "card", card.page, "a ranker's robustness on one page",
             (*STUDY, "measure"),
         ),
         Page("Library", "library", library.page, "everything stored: rankers, studies, data sets"),
-        Page("Jobs", "jobs", jobs.page, "running, waiting and failed jobs"),
+        Page("Jobs", "jobs", jobs.page, "running, waiting and failed jobs", docs="timings"),
     ),
     "Labs": (
         Page(
             "Preferences", "preferences", preferences.page,
             "rank aggregation from pairwise preferences",
-            ("preferences", "study", "family"),
+            ("preferences", "study", "family"), "preferences",
         ),
         Page(
             "Retrieval", "retrieval", retrieval.page, "text search: BM25, SNRM, inverted index",
-            ("collection", "study"),
+            ("collection", "study"), "retrieval",
         ),
     ),
 }  # fmt: skip

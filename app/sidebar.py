@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address, jobs, selection, services, state, study_access
+from shuffleproof.app import address, documentation, jobs, selection, services, state, study_access
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
@@ -128,9 +128,15 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
                     st.page_link(page, width="stretch")
 
 
-def present_button() -> None:
-    """Draw the button that presents the study of the page, or the first one, on a projector."""
-    with st.sidebar:
+def buttons(topic: str) -> None:
+    """Draw the buttons of the documentation, and of the page's study on a projector.
+
+    Args:
+        topic: page of the documentation.
+    """
+    with st.sidebar.container(horizontal=True):
+        if st.button("Docs", icon=":material/menu_book:", type="tertiary"):
+            documentation.show(topic)
         if st.button("Present", icon=":material/slideshow:", type="tertiary", shortcut="P"):
             study = address.says("study")[-1:]
             address.forget()

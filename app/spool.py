@@ -1,7 +1,6 @@
 """Uploaded files on disk, within limits, deleted with the session of the browser window.
 
-Streamlit alone holds any number of files in memory until the session ends, also files that no
-page reads.
+Streamlit alone holds all files in memory until the session ends, also files that no page reads.
 """
 
 import shutil

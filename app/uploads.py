@@ -2,8 +2,7 @@
 
 A draft belongs to one browser session. Its files leave the session's memory at once. A draft ends
 when it is cleared or the session ends; after a crash, an upload's clean-up removes it an hour
-later. Submission does not change a draft, so that a refused form can be corrected and submitted
-again.
+later. Submission does not change a draft, so a refused form can be corrected and sent again.
 """
 
 import os

@@ -35,7 +35,7 @@ def plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def run() -> int:
-    """Run the command line; threads are told not to spin before any library starts them.
+    """Run the command line; set waiting threads to sleep before any library starts them.
 
     What modules are made of stays: it is looked through for garbage less often, a tenth of the
     time of a short command.

@@ -153,8 +153,7 @@ class AnswerError(DataError):
     """A ranker answered something else than one finite number a document.
 
     Attributes:
-        fault: a code of `core.checks.doctor`: dropped-documents, added-documents, not-finite or
-            no-scores.
+        fault: a code of `core.checks.doctor`: dropped- or added-documents, not-finite, no-scores.
     """
 
     def __init__(self, place: str, finding: str, remedy: str, fault: str) -> None:

@@ -1,9 +1,9 @@
 """Kinds of jobs by name: the work that is done outside the web process.
 
-A job's parameters are the keywords of its function. `store` or `scope` say where everything is;
-`data` is a stored name or `sample`, `lists` are fields of ListRecipe that differ from its default,
-`preset` is that of rankers named without one, and `pinned` the key of the data, which `core.jobs`
-finds when the job is handed in. An `upload` is what `uploads.spooled` returned.
+A job's parameters are the keywords of its function. `store` or `scope` is the place; `data` is a
+stored name or `sample`; `lists` are fields of ListRecipe that differ from its default; `preset` is
+that of rankers named without one. `pinned` is the key of the data, which `core.jobs` finds when the
+job is handed in. An `upload` is what `uploads.spooled` returned.
 
 Nothing here loads torch or LightGBM: they load in the process that does one job and ends with it.
 """

@@ -98,7 +98,7 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
 
 
 def _check_judge(store: Store, parameters: Mapping[str, Any]) -> None:
-    """Refuse a judge that is not offered, a plan that cannot be, and a name that is taken."""
+    """Refuse a judge that is not offered, an impossible plan, and a name in use."""
     from shuffleproof.core.aggregate import judge_questions, judge_sets, judges  # noqa: PLC0415 (NumPy: only at submission)
 
     if parameters["judge"] not in judges.judges_for_pages():

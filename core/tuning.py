@@ -2,10 +2,10 @@
 
 The first trials are the presets `paper` and `tuned` and the one that the search starts from, so the
 result is never worse than these on validation. Then Optuna's TPE (Bergstra et al., NIPS 2011)
-proposes. A trial that measures validation on its way (networks, and what has patience) is stopped
-where it falls below the median of the others at the same epoch, unless several are proposed at a
-time. Only training and validation parts are read until the search is over; the test part is then
-looked at once. Optuna's journal in the store holds the trials, so a search that was killed goes on.
+proposes. A trial that measures validation on its way (networks, recipes with patience) stops below
+the median of the others at the same epoch, unless several are proposed at a time. Only training and
+validation parts are read until the search is over; the test part is then looked at once. Optuna's
+journal in the store holds the trials, so a search that was killed goes on.
 """
 
 import hashlib
@@ -272,7 +272,7 @@ def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
         The preset, and whether it was there already.
 
     Raises:
-        UsageError: a ranker that is not trained by a recipe, or a name that is taken.
+        UsageError: a ranker that is not trained by a recipe, or a name in use.
     """
     base = _named(tuning.ranker, scope.usual_preset)
     space, name = space_of(base, tuning.search), tuning.name or name_for(scope.data)

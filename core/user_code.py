@@ -1,9 +1,8 @@
 """Users' functions and objects: their names in this process, and the digests in their keys.
 
-A digest is made of the source text of a function or class, of the version that is given with it,
-and of values: what a function closes over, its defaults, attributes and weights of an object,
-parameters. Functions and globals that the source only names are not in it: give another
-`version` when they change.
+A digest covers the source text of a function or class, its version, and values: closures, defaults,
+attributes and weights of an object, parameters. Functions and globals that the source only names
+are not in it: give another `version` when they change.
 """
 
 import functools

@@ -3,8 +3,7 @@
 A task is a function and an item, pickled. Data sets, rankers and the store are not pickled but
 named, so that a worker opens its own. A worker on the disk of the store files what it makes there.
 One on another machine gets a copy of the artefacts that the task names, and sends back what it
-made. Either way the content key decides what is computed, so that a task that is done twice does
-no harm.
+made. Either way the content key decides what is computed, so a repeated task does no harm.
 """
 
 import hashlib

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import docs
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +32,7 @@ def run(command, cwd, home, site, status=0):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     place, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
-    for name in ("core", "app", "sample_data", ".streamlit"):
+    for name in ("core", "app", "docs", "sample_data", ".streamlit"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -92,8 +94,10 @@ def test_the_wheel_holds_every_module_of_the_source(wheel):
 
 
 def test_the_wheel_puts_one_name_into_site_packages(wheel):
-    names = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    paths = zipfile.ZipFile(wheel).namelist()
+    names = {name.partition("/")[0] for name in paths}
     assert {name for name in names if not name.endswith(".dist-info")} == {"shuffleproof"}
+    assert {f"shuffleproof/docs/{page.name}" for page in docs.PAGES} < set(paths)
 
 
 def test_a_folder_with_a_package_core_and_a_module_app_disturbs_nothing(users, home, site):

@@ -1,7 +1,7 @@
 """Questions for a judge about pairs of a data set's documents: choice, order and cost.
 
 Each answer is stored at once under the content of its question (the judge, the query, the two
-documents in their order), so that no question is asked twice.
+documents in their order), so no call is repeated.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """Kemeny's order: the one that contradicts the preferences least, with a bound.
 
 An order pays w(j, i) for each pair that it puts i above j in. Strongly connected components of the
-majority are ordered one after the other; up to 20 items exactly over all subsets, larger
-ones by local search with the least that any order pays beside: the cost of 3-cycles that share no
-part of a margin. The order is exact where it pays no more than the bound.
+majority are ordered one after the other. Up to 20 items are solved exactly over all subsets, larger
+ones by local search. Their lower bound is the cost of 3-cycles that share no part of a margin. The
+order is exact if it pays no more than the bound.
 """
 
 from dataclasses import dataclass

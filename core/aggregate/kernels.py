@@ -1,10 +1,10 @@
 """Orders made of a matrix of preferences; those that go step by step are compiled.
 
-A matrix holds weights w(i, j) ≥ 0 of i above j, NaN where there is no preference. The kernels that
-read pairs as they go mark each in `read`, the lower row first, and count it in `pairs`, stop where
-a pair was not `asked` yet, and settle a tie or a pair without an answer by the row of the items.
-Potentials are sums of multiples of 2⁻⁴⁰, which float64 adds exactly up to n = 8,000: no order of
-summation breaks a tie.
+A matrix holds weights w(i, j) ≥ 0 of i above j, NaN where there is no preference. Kernels that read
+pairs step by step mark each in `read`, the lower row first, and count it in `pairs`. They stop
+where a pair was not `asked` yet. A tie or a pair without an answer is settled by the row of the
+items. Potentials are sums of multiples of 2⁻⁴⁰, which float64 adds exactly up to n = 8,000: no
+order of summation breaks a tie.
 """
 
 from typing import no_type_check

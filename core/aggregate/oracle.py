@@ -1,8 +1,8 @@
 """Pairs that are paid for one by one: what an aggregator knows, and what it wants to know next.
 
 An aggregator is a function of the known pairs. If they are not enough, it names the pairs it wants;
-these are asked together, and it starts again. So it cannot read an unpaid pair, stored answers are
-never asked again, and a budget ends the asking, not the order.
+these are bought together, and it starts again. So it cannot read an unpaid pair, stored answers
+are never bought again, and a budget ends the purchases, not the order.
 """
 
 from collections.abc import Callable

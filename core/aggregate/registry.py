@@ -132,7 +132,7 @@ class Aggregation:
         order: items, the best first.
         calls: number of asked pairs.
         unanswered: wanted pairs without an answer.
-        complete: all wanted pairs could be asked.
+        complete: the budget was enough for all wanted pairs.
     """
 
     order: Order

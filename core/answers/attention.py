@@ -117,15 +117,13 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
     """Kinds of maps, documents, scores and the effect of the change, without the maps.
 
     Args:
-        item: `store`, `data`, `recipe`, `query`, `ranker` (an artefact key) and `change`, a text
-            of `Change`.
+        item: `store`, `data`, `recipe`, `query`, `ranker` (a key) and `change`, a text of `Change`.
 
     Returns:
-        `kinds` (name, blocks, heads), `documents` (names), `labels`, `ranks` (by the initial
-        ranking, 0-based) and `scores` before and after, `shown` (the document at each position)
-        before and after, `changes` (largest change of a weight by kind and block), `reads` (what
-        the ranker declares) and `came` (documents that the change added). A document that the
-        change took out has rank −1 and score NaN after it, and is shown last.
+        `kinds` (name, blocks, heads), `documents` (names), `labels`; before and after: `ranks`
+        (initial ranking, 0-based), `scores`, `shown` (document at each position); `changes`
+        (largest change of a weight by kind and block); `reads` of the ranker; `came` (added
+        documents). A removed document has rank −1 and score NaN afterwards, and is shown last.
     """
     judged, (before, after) = scoring.list_for(item), _looks(item)
     lists, record = judged.lists, before.record

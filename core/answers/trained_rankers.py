@@ -158,8 +158,8 @@ def as_they_came(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
 def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     """One ranker fed in the input order beside one SetRank on the same lists; else none.
 
-    No ranker that is stored later changes it: of the shipped ones the most telling two are taken,
-    else the two by which lists had both kinds first.
+    No ranker that is stored later changes it: it uses the two most telling shipped ones, else the
+    two by which lists had both kinds first.
     """
     by_arrival = as_they_came(rankers)
     for pool in ([ranker for ranker in by_arrival if ranker.is_bundled], by_arrival):

@@ -67,7 +67,7 @@ def run_shown(
         title: before the progress.
         work: what is done.
         dry: what that will make; said before the first report, so not of what is stored.
-        stored: the value, where what it would make is there though what it is made from is not.
+        stored: the stored value, if its sources are no longer stored.
     """
     bar = ProgressBar(title)
     if dry is not None:

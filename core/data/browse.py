@@ -1,6 +1,6 @@
 """Looking into a data set: a line a query, the documents of one, and search by id or label.
 
-Everything works on the memory-mapped arrays and touches only what is asked for, so that 30,000
+Everything works on the memory-mapped arrays and touches only the requested part, so that 30,000
 queries and lists of 1,000 documents answer at once.
 """
 

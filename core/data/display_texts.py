@@ -120,7 +120,7 @@ def attach(
 
     Args:
         data: a stored data set.
-        store: where it is kept.
+        store: its store.
         files: of documents, of queries, or both.
 
     Returns:

@@ -139,7 +139,7 @@ def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], 
     """Rows whose features equal another row's of the same query.
 
     Returns:
-        (these rows, how many could go if each vector were kept once, how many of the
+        (these rows, how many are copies, how many of the
         rows stand among unlike labels).
 
     Vectors are compared by a 64-bit hash; 0 and −0 are equal.

@@ -185,8 +185,7 @@ def rows_of_frame(
         gaps: features may have empty cells, as NaN.
 
     Raises:
-        DataError: what no data set is made of: no such column, no label, text among features, an
-            empty cell.
+        DataError: no such column, no label, text among features, or an empty cell.
     """
     column_of = {meaning: _column(place, frame, meaning, columns) for meaning in NAMES}
     for meaning in NAMES:

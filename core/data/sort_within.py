@@ -22,7 +22,7 @@ def sort_within(
     Args:
         offsets: bounds of the segments.
         keys: what is sorted.
-        depth: how many of the least keys of a segment have to stand in order at its front, with
+        depth: how many of the least keys of a segment must be in order at its front, with
             the next one behind them; the others may be left in any order. Default: all.
 
     >>> keys = np.array([3, 1, 9, 2])

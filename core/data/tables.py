@@ -64,9 +64,9 @@ class Batch(NamedTuple):
     """A batch of rows of a table.
 
     Attributes:
-        columns: by name an array of numbers (int64, bool, or float64 with NaN where one is
-            missing), or a list of any values with None where one is missing; lists of LISTS are
-            rows of a matrix where they have one length.
+        columns: by name an array (int64, bool, or float64 with NaN for missing), or a list of
+            values with None for missing. Lists of LISTS are rows of a matrix if they have one
+            length.
         share: of the file that has been read, from 0 to 1.
     """
 

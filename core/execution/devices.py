@@ -19,7 +19,7 @@ def device(name: str | None) -> str:
     Without a name, the environment's SHUFFLEPROOF_DEVICE asks (the command line's --device).
 
     Raises:
-        ParameterError: no such kind of device, or CUDA is asked for where there is none.
+        ParameterError: no such kind of device, or CUDA on a machine without it.
     """
     import torch  # noqa: PLC0415 (half a second, which only who computes should pay)
 

@@ -38,7 +38,7 @@ class Executor(Protocol):
 
     @property
     def at_once(self) -> int:
-        """Number of concurrent tasks, as far as it is known beforehand."""
+        """Number of concurrent tasks, if known beforehand."""
 
     def map(
         self, work: Callable[[Any, bytes], Any], common: Any, items: Sequence[bytes]

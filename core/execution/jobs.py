@@ -149,7 +149,7 @@ class Place:
     Attributes:
         name: `gpu 0`, `cpu 1`, `short`.
         environment: of a process that is started there, over this one's own.
-        kinds: of jobs that it is kept for; empty: all.
+        kinds: kinds of its jobs; empty: all.
     """
 
     name: str
@@ -230,7 +230,7 @@ def transaction(folder: Path, *, create: bool = True) -> Iterator[sqlite3.Connec
 
 
 class Jobs:
-    """The jobs of a store. Every call opens the table anew: any thread, any process may call."""
+    """The jobs of a store. Every call opens the table again: any thread, any process may call."""
 
     def __init__(self, root: Path, kinds: Collection[str] | None = None) -> None:
         """Look at the jobs of the store at `root`.

@@ -85,14 +85,13 @@ def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
 def measure_floor(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
     """Rounding floor of a ranker's scores, measured if possible, and the unsteady lists.
 
-    To what the scores tell come: the change seen when the lists are scored in other company (every
-    other list, in reverse succession: other batches and padding), as far as arithmetic can explain
-    it; and, for a ranker that computes in float64 too (`exact_scores`), twice the largest distance
-    e of the list's float32 scores from those. Where every score is within e of the exact one, a
-    pair that rounding turns round was 2e apart or less. A short list may happen to be exact, so e
-    is at least what half of the lists show, in proportion to the list's own scores; and one that
-    comes out a little further off in other company, where its float64 scores stay as they are, is
-    off by that.
+    Two measurements raise the floor of the scores alone. First, the change when the lists are
+    scored in other company (every other list, reversed: other batches and padding), as far as
+    arithmetic can explain it. Second, for a ranker that also computes in float64 (`exact_scores`),
+    twice the largest distance e of the list's float32 scores from those: if every score is within e
+    of the exact one, rounding can only swap pairs that are 2e apart or less. A short list may
+    happen to be exact. So e is at least the median over lists, in proportion to the list's own
+    scores, and at least its own change in other company if its float64 scores did not change.
 
     Args:
         ranker: anything that scores.
@@ -158,9 +157,9 @@ def own_rounding(
 ) -> Float64[np.ndarray, " candidates"]:
     """Rounding error of a function's own arithmetic per list; 0 if it cannot be measured.
 
-    The lists are scored, as they are shown, with every feature some float32 steps off: what that
-    does to a score, rounding on the way may do as well (stochastic arithmetic: Parker, Pierce &
-    Eggert, 2000). It excuses a change from being called an effect, and assures of nothing.
+    The lists are scored, as shown, with every feature some float32 steps off. Rounding inside the
+    function may change a score as much (stochastic arithmetic: Parker, Pierce & Eggert, 2000). The
+    result excuses a change from being called an effect, and proves nothing.
 
     Args:
         ranker: anything that scores.

@@ -1,10 +1,10 @@
 """Reuse of scores: a change that a ranker cannot see cannot change its scores.
 
-A ranker that reads nothing of what a perturbation changed is scored once and its scores are
-carried to every variant with the same documents. That is a theorem about exact arithmetic and a
-claim about the code, so a few variants are really scored and compared before it is used, within
-the numeric floor: as the scores alone tell it, and beyond that as float64 scores do. What was
-changed is found by comparing, not by asking the perturbation.
+A ranker that reads nothing of what a perturbation changed is scored once and its scores are carried
+to every variant with the same documents. That is a theorem about exact arithmetic and a claim about
+the code. So a few variants are scored and compared first, within the numeric floor of the scores
+and, if needed, of float64 scores. What was changed is found by comparing, not by asking the
+perturbation.
 """
 
 from collections.abc import Sequence
@@ -109,9 +109,9 @@ def inputs_changed(
 class ScoreCache:
     """Carries a ranker's scores of the base lists to their variants, point after point.
 
-    The base is scored once, however many points a study has. For each kind of change the first
-    `PROOFS` variants that really are others are scored too, each on its own share of the lists,
-    so that every list is proven by one real variant.
+    The base is scored once, however many points a study has. For each kind of change, the first
+    `PROOFS` variants that really differ are scored too, each on its own share of the lists. So
+    every list is proven by one real variant.
 
     Args:
         ranker: the ranker.

@@ -117,8 +117,7 @@ class Studies(OpenData):
             changes: fields of its recipe that differ from the preset, such as `epochs=3`.
 
         Returns:
-            The ranker. Its `score(lists)` gives one score a document; studies take it as they take
-            a name.
+            The ranker. `score(lists)` gives one score a document; studies take it like a name.
 
         >>> import shuffleproof as sp
         >>> sample = sp.open("sample", progress=False)

@@ -1,11 +1,11 @@
 """Assertions about rankers, for users' tests: `from shuffleproof.testing import …`.
 
-A ranker is a function of one list's `features` (float32 [documents, features]) or of `features` and
-`ranks` (int64 [documents, rankings], from 0), a torch module of the same, a model of LightGBM or
-XGBoost, anything else with `predict` or `score`, or one of our own. Lists are `(features, labels,
-offsets)`, with `ranks` as a fourth where there are some; a frame of pandas with columns `query` and
-`label`, perhaps `document` and `rank`, whose other numeric columns are features; `(dataset, lists)`
-of our own. In a test of Hypothesis, call the assertions with the arrays that it draws.
+A ranker is a function of one list's `features` (float32 [documents, features]), or also of `ranks`
+(int64 [documents, rankings], from 0). It may also be a torch module, a model of LightGBM or
+XGBoost, an object with `predict` or `score`, or one of our own. Lists are `(features, labels,
+offsets)`, or with `ranks` as a fourth; a frame with columns `query`, `label`, perhaps `document`
+and `rank`, and features; or `(dataset, lists)` of our own. In a test of Hypothesis, call the
+assertions with the arrays that it draws.
 
 Nothing of the program but this module is loaded until something is asserted. As a pytest plugin
 (`shuffleproof.pytest_plugin`) both assertions are fixtures too.
@@ -56,9 +56,9 @@ def assert_no_worse(
 ) -> None:
     """Assert that a ranker is no worse than another one on the same lists.
 
-    It fails where `shuffleproof check` calls it a regression: the mean over lists dropped by
-    `least` or more, a paired t test finds that at level .05, and it is more than the mean moves
-    when nothing changes (the lists scored again, and scores moved within rounding). Of builds that
+    It fails where `shuffleproof check` calls it a regression. The mean over lists dropped by
+    `least` or more, significantly (paired t test, .05), and by more than without any change (the
+    lists scored again, and scores moved within rounding). Of builds that
     are as good as the baseline one in 20 fails at most.
 
     Args:

@@ -314,9 +314,9 @@ def noise_floor(
 ) -> tuple[bool, list[float]]:
     """True if a ranker repeats its scores, with its noise in each measure.
 
-    The lists as they are are scored again, and the scores are moved within what arithmetic may do
-    to them (`core.experiment.score_floor`): another processor, or another order of summation, may
-    break a near tie the other way. What has equal scores keeps them equal.
+    The unchanged lists are scored again, and their scores are moved within rounding
+    (`core.experiment.score_floor`). Another processor or order of summation may break a near tie
+    the other way. Equal scores stay equal.
 
     Args:
         ranker: anything that scores.

@@ -68,10 +68,10 @@ class Entry:
         name: the user's name for it, or its own.
         names: all of the user's; the same bytes may have been imported under several.
         summary: description, in one line.
-        seconds: what it took to train or to score, where that was noted; of a study the sum over
-            its trials, which is not the time that passed where several ran side by side.
+        seconds: recorded time of training or scoring. For a study, the sum over its trials, more
+            than the elapsed time if several ran in parallel.
         bundled: it comes with the program and can be neither changed nor deleted.
-        needs: artefacts that it was made from, as far as they are in the store.
+        needs: its sources, as far as they are in the store.
         part: it is one part of a cross-fitting: of interest only with what it belongs to.
         stale: why lists like its own cannot be made any more; empty: they can.
     """
@@ -420,7 +420,7 @@ def trials_of(artefact: Artefact) -> Trials:
 
 
 def _reads(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    """True if it was made from the data set with these fingerprints."""
+    """True if its source is the data set with these fingerprints."""
     kind, parts = artefact.key.kind, {"ranker": 2, "scores": 3}
     if not prints or kind not in {"study", *parts}:
         return False

@@ -32,8 +32,7 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
         fold: the data set that it belongs to.
         store: destination.
         called: the file's own name, for people.
-        columns: of a model: how its columns are matched (`columns.RULES`); empty: by the only rule
-            that fits.
+        columns: of a model: rule for its columns (`columns.RULES`); empty: the only one that fits.
 
     Raises:
         UnknownNameError: no such kind, or no such rule.

@@ -1,6 +1,6 @@
 """Check of an archive: its keys are recomputed before any entry enters a store.
 
-A key is the digest of a recipe and of what it was applied to. A study's follows from its recipe;
+A key is the digest of a recipe and its inputs. A study's follows from its recipe;
 a ranker's and that of scores from their recipe and the data set's parts, so the data set must be
 in the archive or in the store. A data set's follows from files that are not in the archive: its
 fingerprint, from which all other keys are made, is computed again from its documents.

@@ -132,8 +132,7 @@ def doubly_stochastic(
     """Rows and columns scaled until both sum to 1 (Sinkhorn, 1964); differentiable once.
 
     Args:
-        matrix: 0 in unfilled rows and masked columns; all other rows and columns have a positive
-            sum.
+        matrix: 0 in unfilled rows and masked columns; all others have a positive sum.
         filled: rows that count.
         mask: columns that count; their number equals that of the rows.
 

@@ -15,8 +15,7 @@ from shuffleproof.core.metrics.segments import Bounds, Elements, PerSegment
 def kendall_tau(offsets: Bounds, scores: Elements, other_scores: Elements) -> PerSegment:
     """Kendall's τ-b: (concordant − discordant) / √(pairs untied in one · untied in the other).
 
-    NaN if all documents of a list (of two or more) tie in one of the rankings, since it then orders
-    no pair.
+    NaN if all documents of a list (of two or more) tie in a ranking, which then orders no pair.
 
     >>> kendall_tau(np.array([0, 3, 4]), np.array([3, 2, 1, 9.0]), np.array([3, 1, 2, 5.0]))
     array([0.33333333, 1.        ])

@@ -271,8 +271,7 @@ def _discounts(
 ) -> Float64[np.ndarray, "kinds bounds"]:
     """Sums of the first 0, 1, 2, … discounts, one row per kind.
 
-    Kinds: log2, LETOR 3.0's (1, 1, 1/log2 3, …), 1 everywhere, and the measures' persistences,
-    (1 − p) p^i.
+    Kinds: log2, LETOR 3.0's (1, 1, 1/log2 3, …), 1 everywhere, and persistences, (1 − p) p^i.
     """
     lengths = [np.diff(dataset.offsets), *(run.lengths for run in lists)]
     longest = max(int(length.max(initial=0)) for length in lengths)

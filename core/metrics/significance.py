@@ -40,8 +40,7 @@ class PairedTest:
 def paired_t(values: Queries, other_values: Queries) -> PairedTest:
     """Student's paired t test.
 
-    Equal differences have no spread: p is 1 if all are 0, else 0. Fewer than two queries give
-    p = NaN.
+    Equal differences: p is 1 if all are 0, else 0. Fewer than two queries: p is NaN.
 
     >>> test = paired_t(np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 2.0]))
     >>> round(test.p_value, 4), round(test.effect_size, 4)

@@ -1,11 +1,10 @@
 """Linear layers in the fastest exact form on the device at hand, and masks.
 
 Without gradients on a CPU with AVX-512, oneDNN's fused product is a sixth faster in float32 than
-the default one and takes the activation or the residual along (with AVX2 it is a tenth slower and
-more, so that it is not used there); under autocast on a GPU the layers are those of
-`gpu/layers.py`; everywhere else these are the usual calls. A processor that has no products in
-bfloat16 (AVX2 alone) multiplies the rounded numbers in float32: PyTorch's own loop takes a hundred
-times as long, and oneDNN's has no such form.
+the default one, and takes the activation or the residual along. With AVX2 it is slower, and not
+used. Under autocast on a GPU the layers are those of `gpu/layers.py`, elsewhere the usual calls. A
+processor that has no products in bfloat16 (AVX2 alone) multiplies the rounded numbers in float32:
+PyTorch's own loop takes a hundred times as long, and oneDNN's has no such form.
 """
 
 from collections.abc import Callable, Sequence

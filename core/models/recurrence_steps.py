@@ -1,11 +1,11 @@
 """Elementwise part of a step of the gated recurrence, forwards and backwards.
 
-A step is (slot of the state before, slot after, place, lists), from `Walk.steps`. `kept` is
-(gates, inner, states): the input products [docs, lists, 3 · hidden], which become r, z and n; r h
-(reset before) or W_n h + b (reset after) [docs, lists, hidden]; and states [docs + 1, lists,
-hidden]. `back` is (grad, carried, of_inputs, of_inner): of the states [lists, docs, hidden]; of
-the state, carried from step to step [lists, hidden]; and those of the input products and of
-`inner`, which before the product is one step's.
+A step is (slot of the state before, slot after, place, lists), from `Walk.steps`. `kept` is (gates,
+inner, states): the input products [docs, lists, 3 · hidden], which become r, z and n; r h (reset
+before) or W_n h + b (reset after) [docs, lists, hidden]; and states [docs + 1, lists, hidden].
+`back` has the gradients (grad, carried, of_inputs, of_inner). They are those of the states [lists,
+docs, hidden]; of the state carried from step to step [lists, hidden]; of the input products; and of
+`inner`, of one step before the product.
 """
 
 import torch

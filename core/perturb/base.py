@@ -23,13 +23,12 @@ Change = Literal["order", "ranking", "set", "features", "labels", "system"]
 class Perturbation(Protocol):
     """One named change of a ranker's input, at one level.
 
-    It works on lists of 0 and 1 documents, too, and keeps the documents unless `changes` holds
-    "set".
+    It also works on lists of 0 and 1 documents, and keeps them unless `changes` holds "set".
 
-    `family` is the registry's name, `level` its strength in the family's own unit, `changes`
-    what of the input it touches: a ranking perturbation changes the ranks and with them the
-    input order ({"ranking", "order"}), a presentation perturbation the order alone. A change of
-    the set renumbers the ranks of the documents that stay and keeps their order.
+    `family` is the registry's name, `level` its strength in the family's unit, `changes` the
+    changed inputs. A ranking perturbation changes the ranks and with them the input order
+    ({"ranking", "order"}), a presentation perturbation the order alone. A change of the set
+    renumbers the ranks of the documents that stay and keeps their order.
     """
 
     @property

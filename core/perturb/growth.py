@@ -30,7 +30,7 @@ class AddedDocuments:
 
     Attributes:
         lists: the list that each goes into, rising.
-        candidates: the candidate (of any list) that each is made from; its prior scores are kept.
+        candidates: the candidate (of any list) that each is made from, with its prior scores.
         features: of each.
         labels: of each.
     """

@@ -4,9 +4,9 @@ A permutation is an index array over all candidates: entry p is the old place of
 that is now at place p, within each list. Place 0 of a list is its best. Places are ranks or input
 positions, as `ranking` decides.
 
-Mallows' model, P(order) ∝ exp(−θ · inversions), is set by the expected Kendall τ that it leaves:
-the inversions that document i (0-based) adds when inserted are independent, geometric on 0 … i;
-θ = 0 is the uniform draw, θ = ∞ the old order.
+Mallows' model, P(order) ∝ exp(−θ · inversions), is set by the expected Kendall τ that it leaves.
+The inversions that document i (0-based) adds when inserted are independent, geometric on 0 … i. θ =
+0 is the uniform draw, θ = ∞ the old order.
 """
 
 from collections.abc import Callable
@@ -49,8 +49,7 @@ def inverted(
 
     A random walk from the original order: each step swaps one pair of neighbours that are still in
     their original order, drawn uniformly, and so adds exactly one inversion.
-    (Evenly among walks' steps, that is; not evenly among the permutations with that many
-    inversions.)
+    (Evenly among walks' steps, not among the permutations with that many inversions.)
     """
     places = np.arange(len(scores), dtype=np.int64)
     return _inverted_places(offsets, round(level), generator, places)

@@ -54,8 +54,7 @@ def demoted(
 ) -> Int64[np.ndarray, " places"]:
     """The most relevant document, the best ranked of equals, falls by `level` places.
 
-    At most to the end of the list; a list without relevant documents does not change. Nothing is
-    drawn.
+    At most to the end of the list; lists without relevant documents do not change.
     """
     del generator
     places = np.arange(len(labels), dtype=np.int64)

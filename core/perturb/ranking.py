@@ -1,9 +1,9 @@
 """Perturbations of an order: of the initial ranking, or of the input order only.
 
-A ranking perturbation rearranges the places of a ranking, best first (ties stand by data set
-row, so the input order has no say), and leaves every place its prior score: the multiset of
-prior scores stays, the documents' shares of it change, and the input order follows. `TieStorm`
-alone changes the scores. A presentation perturbation changes the input order and nothing else.
+A ranking perturbation rearranges the places of a ranking, best first; ties are in data set order,
+not in input order. Every place keeps its prior score, so documents get other scores of the same
+multiset, and the input order follows. `TieStorm` alone changes the scores. A presentation
+perturbation changes the input order and nothing else.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Users' perturbations: functions of one list, used like the families of the registry.
 
-A registered family has a letter for what it changes and the digits of its function in its name,
-`rotate#r3f2a91c4`, so that what is stored of it can be read where the function is not known.
+The name of a registered family, such as `rotate#r3f2a91c4`, has a letter for the changed input and
+digits of its function. So stored results can be read where the function is not known.
 """
 
 import re
@@ -51,11 +51,11 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
 ) -> Any:
     """Register a user's perturbation, so that every study of perturbations accepts it.
 
-    The function is called once a list with the ranks of its documents (int64, from 0; as shown, or
-    best first where it changes the ranking), a NumPy generator and the level, and returns indexes
-    into them: a permutation, or with `changes="set"` those that stay. Parameters `features` and
-    `labels` are given those of the same documents. Level 0 is the lists as they are, and the
-    function is not asked. Chance must come from the generator, so that all rankers see the same.
+    The function is called once a list. It gets the ranks of the documents (int64, from 0; in input
+    order, or best first if it changes the ranking), a NumPy generator and the level. It returns
+    indexes into them: a permutation, or with `changes="set"` those that stay. Parameters `features`
+    and `labels` are those of the same documents. Level 0 is the unchanged lists, without a call.
+    Chance must come from the generator, so that all rankers see the same.
 
     Its key follows from its source text, its default and closure values, and `version`. Registered
     again under the same name, it is replaced. Only this process knows it; stored results can be

@@ -56,7 +56,7 @@ def search(
     Greedy is a beam of one.
 
     A list is done when nothing can be worse: its value is the floor, every pair is inverted, or its
-    orders are those of an earlier round, so that the same steps would follow again.
+    orders repeat those of an earlier round.
 
     Args:
         offsets: bounds of the lists.

@@ -57,7 +57,7 @@ class Ranker(Protocol):
 
 
 def one_line(ranker: Ranker) -> str:
-    """A ranker in one line, which `repr` prints: its name and what it reads, never its weights."""
+    """A ranker in one line, which `repr` prints: its name and inputs, never its weights."""
     rankings = f", {counted(ranker.rankings, 'initial ranking')}" if ranker.rankings else ""
     inputs = listed(sorted(ranker.reads)) or "nothing"
     return f"{type(ranker).__name__}({ranker.name}: reads {inputs}{rankings})"

@@ -35,7 +35,7 @@ HIGHEST_GRADE = 30  # of LightGBM's own gain table
 class CanonicalLists:
     """Documents with features and labels, list after list; no empty lists.
 
-    In canonical order, unless the order of the file was asked for.
+    In canonical order, or in that of the file.
     """
 
     features: Float32[np.ndarray, "candidates features"]

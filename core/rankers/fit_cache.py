@@ -46,9 +46,9 @@ class CachedRanker:
     """Fitted ranker with its stored artefact.
 
     Attributes:
-        artefact: its place in the store; facts: epochs, valid, name, lists, rows, valid_rows,
-            features, seconds, timed (epochs or trees that those seconds took: fewer where a
-            killed fit was resumed), machine, and where memory ran out documents_at_once.
+        artefact: its place in the store. Facts: epochs, valid, name, lists, rows, valid_rows,
+            features, seconds, timed (epochs or trees of those seconds: fewer after a resumed fit),
+            machine, and documents_at_once if memory ran out.
         cached: it was found, nothing was fitted.
         fitted: as it came from its fitting, if it did.
     """
@@ -100,7 +100,7 @@ def fit_or_load(
         valid: lists to select on; the ranker's quality is measured on them.
         lists_recipe: how the lists were made from their data sets, as plain JSON:
             ALL_DOCUMENTS, or more.
-        store: where the ranker is kept.
+        store: the ranker's store.
 
     Raises:
         DataError: no training query has documents of different labels, or no validation query

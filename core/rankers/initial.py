@@ -147,12 +147,12 @@ class PreparedFold:
 def prepare(
     fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, PreparedFold]:
-    """Make a fold's candidate lists; fitted rankers and their scores are kept in the store.
+    """Make a fold's candidate lists; store fitted rankers and their scores.
 
     Args:
         fold: train, validation and test.
         recipe: initial rankers, depth, and how training queries are scored.
-        store: where models and scores are kept; what is there is not made again.
+        store: store of models and scores, which are made once.
 
     Raises:
         UnknownNameError: no such ranker.

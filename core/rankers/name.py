@@ -359,8 +359,7 @@ PRESETS = ("paper", "released", "tuned", "small")
 def parse_forgiving(text: str) -> str:
     """A ranker's name as `RankerName.parse` has it, from how people and tables write it.
 
-    Blanks, case and the terms of the literature are accepted; names of files and functions do not
-    change.
+    Blanks, case and terms of the literature are accepted, but not in names of files and functions.
 
     >>> [parse_forgiving(text) for text in ("LambdaMART", " SetRank IMSAB + init ",
     ...     "DLCM tuned 3f2a91")]

@@ -3,7 +3,7 @@
 Lists name their initial rankers as `name@preset`, and keys are made from these names. As long as
 a preset's recipe has the digest that it has in this table, the name alone says it. Where a preset
 was changed since, `name@preset~digest` says which recipe is meant, so keys differ from those of
-before, and what was made from the recipe of before is told apart: it is stale.
+before, and results of the earlier recipe are marked as stale.
 """
 
 import hashlib

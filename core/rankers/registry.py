@@ -1,7 +1,6 @@
 """Every ranker by name: its recipe from a preset, and what was saved, opened again.
 
-Names load nothing; recipes load neither torch nor LightGBM; a ranker's module loads when it fits
-or opens.
+Names load nothing, recipes neither torch nor LightGBM; rankers load their module when needed.
 """
 
 import json
@@ -46,7 +45,7 @@ class RankerEntry:
     """A ranker that can be chosen.
 
     Attributes:
-        name: what it is called; `feature:<id>` stands for one name a feature.
+        name: its name; `feature:<id>` means one name a feature.
         summary: what it does, in one line.
         source: where it comes from.
         module: where its recipes are: a function `spec(name, preset, **changes)`.
@@ -276,7 +275,7 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
 
     Raises:
         UnknownNameError: no such ranker or preset, or what has no recipe.
-        UsageError: an initial ranking, which no study is asked for.
+        UsageError: an initial ranking, which is no ranker of a study.
         ParameterError: an unknown field, or a value that it does not take.
     """
     parsed = RankerName.parse(str(name))

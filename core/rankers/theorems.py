@@ -1,7 +1,7 @@
 """Proofs that a built-in ranker does not depend on the input order, with their checks.
 
-A theorem is about exact arithmetic and about what the architecture is made of, so both are looked
-at: the parts of the network one by one, its weights, and its float64 scores under another order.
+A theorem is about exact arithmetic and the parts of an architecture. So the check covers each part
+of the network, its weights, and its float64 scores under another order.
 Nothing is claimed of rankers from outside.
 """
 

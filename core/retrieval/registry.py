@@ -205,8 +205,7 @@ class FusedRetriever:
     """Σ 1 / (k + rank), or a weighted mean of scores scaled to 0 … 1, over the retrievers.
 
     A document that a retriever does not find gets 0 from it. Literature: Cormack, Clarke &
-    Büttcher, SIGIR 2009 (reciprocal rank fusion); Fox & Shaw, TREC 1994 (sums of scores scaled to
-    0 … 1).
+    Büttcher, SIGIR 2009 (reciprocal rank fusion); Fox & Shaw, TREC 1994 (scaled sums).
     """
 
     def __init__(self, name: FusedName, parts: Sequence[Retriever]) -> None:

@@ -1,8 +1,7 @@
 """Artefacts as one file that another machine opens: a zip with their manifests and names.
 
-Nothing of an archive is believed: paths stay inside, sizes are bounded, every manifest must be
-one, and every file must have the SHA-256 that its manifest says. All of it enters the store, or
-nothing.
+Nothing of an archive is believed: paths stay inside, sizes are bounded, every manifest must be one,
+and every file must have the SHA-256 that its manifest says. The store gets all of it, or nothing.
 """
 
 import json
@@ -85,7 +84,7 @@ def read_archive(
         check: looks at the artefacts, unpacked beside the store, before any of them enters it.
 
     Raises:
-        DataError: no such archive, or one that is damaged or made to harm; nothing was taken.
+        DataError: no such archive, or one that is damaged or made to harm; nothing was imported.
         ArtefactError: the disk is full or may not be written to.
     """
     with archive_fault(path), open_archive(path) as archive:

@@ -2,8 +2,7 @@
 
 A kind brings its plan, the facts known before the work, and the work; the rest is here. A running
 study is registered in the workspace of its key. The registration survives kills and ends when the
-result is stored. Any process can draw the partial result from it and the records of finished
-trials.
+result is stored. Any process can draw the partial result from it and the finished trials.
 """
 
 import json

@@ -1,8 +1,7 @@
 """Replay of one query of a stored study: two rankings of its documents.
 
 The lists may have another size, other initial rankings, or the perturbation of one trial, with the
-random draws of the study. Rankers are loaded, never trained. The resident scoring process answers
-in JSON.
+random draws of the study. Rankers are loaded, never trained. The scoring process answers in JSON.
 """
 
 from collections.abc import Mapping

@@ -66,8 +66,7 @@ class Scope:
         store: of data, rankers and studies.
         data: a stored name, a folder or `sample`.
         lists: fields of ListRecipe that differ from its default.
-        preset: preset of rankers named without one; by default `small` for the sample, else
-            `paper`.
+        preset: preset of rankers named without one; default `small` for the sample, else `paper`.
         pinned: key of the data set, if its name may now mean another one; for folds, their
             keys with commas.
     """

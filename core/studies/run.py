@@ -148,8 +148,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
         facts: of the result.
 
     Raises:
-        UsageError: no perturbation, a family that changes no input, or one that does not fit the
-            lists.
+        UsageError: no perturbation, a family that changes no input, or does not fit the lists.
     """
     trials = plan(study)
     by_digest: dict[str, CellResult] = {}

@@ -407,8 +407,7 @@ def ask(  # noqa: PLR0913 (what, of what, where, and how long)
     Args:
         question: of any kind of study (`core.studies.registry`).
         data: a stored name, a LETOR folder, or `sample`.
-        preset: preset of rankers named without one; by default `small` for the sample, else
-            `paper`.
+        preset: preset of rankers named without one; default `small` for the sample, else `paper`.
         store: of all data and results; by default the user's own.
         max_seconds: time limit for starting new work; the same call without it continues.
         watch: called with every report of progress.

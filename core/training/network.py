@@ -1,7 +1,6 @@
 """Networks and their batches: construction from a config, scores and embeddings of held lists.
 
-Scoring is exact float32 (TF32 off) unless bf16 is chosen. Every batch stays below a budget of
-documents.
+Scoring is exact float32 (TF32 off) unless bf16 is chosen. Batches stay below a budget of documents.
 """
 
 from collections.abc import Callable, Iterator

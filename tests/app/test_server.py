@@ -208,13 +208,13 @@ def test_an_allowed_host_is_answered_and_no_other(below):
 
 
 def readme_config():
-    """The nginx server block that the README shows."""
-    return (ROOT / "README.md").read_text().partition("```nginx\n")[2].partition("```")[0]
+    """The nginx server block of the documentation."""
+    return (ROOT / "docs/serving.md").read_text().partition("```nginx\n")[2].partition("```")[0]
 
 
 @pytest.fixture
 def proxy(below, tmp_path):
-    """The address of nginx with the README's configuration, in front of `below`."""
+    """The address of nginx with the documented configuration, in front of `below`."""
     port = free_port()
     block = readme_config().replace("listen 80;", f"listen 127.0.0.1:{port};")
     block = block.replace("http://127.0.0.1:8501", below)

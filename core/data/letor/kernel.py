@@ -2,8 +2,7 @@
 
 The value of a number is `float32(float64(token))`, each rounded to nearest even, as NumPy and
 Python give it. Short decimals take one exact division (Clinger 1990); longer ones are bounded from
-both sides. Numbers whose bounds disagree, words such as NULL and what is no number are left to
-Python.
+both sides. Python reads numbers whose bounds disagree, NULL, and anything else.
 """
 
 from typing import NamedTuple, no_type_check

@@ -8,9 +8,9 @@ number and counted; infinity and anything beyond 1.8e308 is an error. `NULL` and
 error unless a policy is chosen, by which values that were cut are missing too. Rows of a query that
 are scattered over the file are gathered, in file order, and counted.
 
-Blocks of lines are parsed on two threads into chunks, which are appended to one growing matrix, so
-that reading and splitting take at most 1.5 times the matrix, for comments of up to a third of
-their features' bytes. A matrix that would outgrow a limit, the memory or its text many times over
+Two threads parse blocks of lines into chunks, which are appended to one growing matrix. So reading
+and splitting take at most 1.5 times the matrix, for comments of up to a third of their features'
+bytes. A matrix that would outgrow a limit, the memory or its text many times over
 is refused before it is made: see `letor.chunks`.
 """
 
@@ -174,8 +174,7 @@ class LetorTable:
         A query id met in a file before is the same query.
 
         Args:
-            path: of LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or of a
-                table.
+            path: LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or a table.
             groups: LightGBM's group file: the number of rows of each query, one a line; the rows
                 then carry no `qid`, and queries are named 1, 2, ….
             name: what errors call the file; its path by default.

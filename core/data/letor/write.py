@@ -30,8 +30,7 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Rows have the order of the source. Every cell is written, zeros too, but those that the source
-    left out. Comments are kept; a document id that its comment does not name is written in front
-    of it.
+    left out. Comments are written too, with the document id in front if they lack it.
 
     Args:
         dataset: the data set.

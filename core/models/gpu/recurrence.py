@@ -1,10 +1,10 @@
 """Gated recurrence on a GPU: one or two kernels per step beside the matrix products.
 
-The arithmetic is that of `recurrence.py`. Products are computed in the type of the input products
-(float32 or, under autocast, bf16) and sum in float32; the running state and the gradient carried
-from step to step stay in float32. Where gates keep long, bf16 states then differ by 3.5e-3 from
-those of float64, which is what rounding the inputs does alone; by 5.9e-3 with a bf16 state. Nothing
-waits for the device, so that CUDA graphs can record it.
+The arithmetic is that of `recurrence.py`. Products have the type of the input products (float32 or,
+under autocast, bf16) and sum in float32. The running state and the gradient carried from step to
+step stay in float32. With long memory, bf16 states then differ by 3.5e-3 from those of float64, as
+much as rounding the inputs alone; with a bf16 state, by 5.9e-3. Nothing waits for the device, so
+that CUDA graphs can record it.
 
 A kernel's rows are lists. Those from `active` on are pads: they are read as zeros, which give 0.
 """

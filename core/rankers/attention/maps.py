@@ -1,11 +1,10 @@
 """The weights of one list, asked of a trained network: SetRank's attention, DLCM's gates and φ.
 
-SetRank hands out the weights that its explicit way multiplies with. DLCM's are made again from
-its states, the same up to the rounding of one product: the state of a gated recurrence is a
-weighted sum of what each document wrote, h_i = Σ_j (1 − z_j) Π_{j < k ≤ i} z_k · n_j in every
-unit, in the order in which documents are fed, and the path map is the mean of these weights over
-the units. An LSTM's memory cell is the same sum with its input gate for 1 − z and its forget gate
-for z.
+SetRank hands out the weights that its explicit way multiplies with. DLCM's are computed from its
+states, the same up to the rounding of one product. The state of a gated recurrence is a weighted
+sum of the documents' inputs, in the order in which they are fed: h_i = Σ_j (1 − z_j) Π_{j < k ≤ i}
+z_k · n_j in every unit. The path map is the mean of these weights over the units. An LSTM's memory
+cell is the same sum with its input gate for 1 − z and its forget gate for z.
 """
 
 from typing import cast

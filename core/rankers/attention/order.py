@@ -21,7 +21,7 @@ def reindex_by_document(
 
     Args:
         weights: by shown position along `axes`.
-        place: the position at which each document is shown; −1: it is not, and NaN stands there.
+        place: the position at which each document is shown; −1: it is not, which gives NaN.
         axes: the axes that are documents: −2 for rows, −1 for columns.
 
     >>> reindex_by_document(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 0]), (-2, -1)).tolist()

@@ -186,9 +186,8 @@ class RankBoostSpec(TabularSpec):
 class FRankAdditiveSpec(RankBoostSpec):
     """The recipe of FRank (Tsai et al., SIGIR 2007): the fidelity loss, stage by stage.
 
-    The threshold of the steepest slope is taken from every feature; the strongest of these are
-    tried with their closed-form factor, and the one that leaves the least loss is kept. The
-    original tries all thresholds.
+    Each feature gives its threshold of the steepest slope; the strongest of these are tried with
+    their closed-form factor, and the one with the least loss wins. The original tries all.
     """
 
     rounds: int = parameter(500, "greatest number of threshold rankers", low=1)

@@ -1,9 +1,9 @@
 """One round of boosting: which threshold ranker comes next, and with which factor.
 
-Weights of pairs are gathered by document; no pair is ever stored. RankBoost's weight of a pair is
-a product, D(i, j) ∝ exp(Hⱼ) · exp(−Hᵢ) for a better i and a worse j, so what it says of a document
-needs one sum a grade, and a round is linear in documents. FRank's fidelity loss does not
-factorise: its sums go over the pairs, list by list.
+Weights of pairs are gathered by document; no pair is ever stored. RankBoost's weight of a pair is a
+product, D(i, j) ∝ exp(Hⱼ) · exp(−Hᵢ) for a better i and a worse j, so a document needs one sum a
+grade, and a round is linear in documents. FRank's fidelity loss does not factorise: its sums go
+over the pairs, list by list.
 """
 
 from dataclasses import dataclass

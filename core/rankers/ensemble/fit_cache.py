@@ -66,7 +66,7 @@ def combination(
         options: of the combination.
         trained: gives a member by its name.
         valid: lists that its quality is measured on.
-        store: where it is kept.
+        store: its store.
     """
     members: list[CachedRanker] = []
     for name in parts:

@@ -269,7 +269,7 @@ def newton(
 ) -> Iterator[NewtonStep]:
     """Minimise, yielding the start and every step; ends after the first that is finished.
 
-    Whoever stops listening after a step pays for no other one.
+    A caller that stops after a step pays for no other one.
 
     Args:
         matrix: one row a document.

@@ -1,7 +1,7 @@
 """The two products of a linear fit: a float32 matrix times a vector, summed in float64.
 
-Compiled loops of one thread: they take half of BLAS's time at these shapes, do not wait for other
-threads on a busy machine, and sum a row in the same order wherever it stands.
+Compiled loops of one thread take half of BLAS's time at these shapes, and do not wait for other
+threads on a busy machine. They sum a row in the same order at any position.
 """
 
 from typing import no_type_check

@@ -1,8 +1,8 @@
 """Weights of pairs: equal in RankSVM; in IR-SVM by grades and by the query's number of pairs.
 
-IR-SVM (Cao et al., SIGIR 2006) weighs a pair of grades by what NDCG@k loses in expectation when
-two documents of these grades are exchanged in the ideal list, and a query by the largest number
-of pairs of any query over its own.
+IR-SVM (Cao et al., SIGIR 2006) weighs a pair of grades by the expected loss of NDCG@k when two
+documents of these grades swap places in the ideal list. It weighs a query by the largest number of
+pairs of any query over its own.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """The direction in which each feature of each candidate hurts a network most: its loss's gradient.
 
-For the fast gradient sign attack (Goodfellow, Shlens & Szegedy, ICLR 2015). The loss is the
-softmax cross entropy with the judgments, the gradient is taken with respect to the normalised
-features; a normalisation that keeps order keeps its sign.
+For the fast gradient sign attack (Goodfellow, Shlens & Szegedy, ICLR 2015). The loss is the softmax
+cross entropy with the judgments, its gradient is that in the normalised features; a normalisation
+that keeps order keeps its sign.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs
     """−1, 0 or 1 for each feature of each document of the data set; 0 for what is no candidate.
 
     Args:
-        ranker: a network; it stays as it is.
+        ranker: a network, which does not change.
         judged: the lists and the labels.
 
     Raises:

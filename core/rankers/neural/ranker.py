@@ -1,7 +1,7 @@
 """Networks as rankers: normalise, batch, score; kept as safetensors and JSON.
 
 A ranker is its recipe, the normalisation fitted with it and the network's weights. Scores are
-exact float32 unless another precision is asked for.
+exact float32 by default.
 """
 
 import json
@@ -121,8 +121,7 @@ class NeuralRanker:
 
         Args:
             columns: for each ranking of its training, in order, the lists' ranking (0-based) that
-                it reads instead, or None: it is absent and contributes nothing. Those not named
-                are absent.
+                it reads instead, or None, as for those not named: it contributes nothing.
 
         Raises:
             ParameterError: more columns than rankings were trained, or a negative one.

@@ -35,8 +35,7 @@ class Audit:
 
     Attributes:
         calls: that were begun.
-        calling: a call is under way. Reading is recorded in calls alone: an import reads code and
-            weights.
+        calling: a call is under way. Only calls record reading: an import reads code.
     """
 
     def __init__(self) -> None:

@@ -71,8 +71,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
 
     Raises:
-        DataError: the function failed, or returned something other than one score a document. −∞
-            means last.
+        DataError: the function failed, or did not return one score a document (−∞: last).
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
 
@@ -128,7 +127,7 @@ def _groups(
 
 @dataclass(frozen=True)
 class CallableRanker:
-    """A function by name, in processes of its own; it is taken to read all that it takes.
+    """A function by name, in processes of its own; assumed to read all its inputs.
 
     It is given what its parameters name (`signature.INPUTS`), features f32[docs, features] and
     ranks i64[docs, rankings] above all, and returns f32[docs]. One that takes a mask bool[lists,

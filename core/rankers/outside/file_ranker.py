@@ -1,8 +1,8 @@
 """Rankers from outside by a file: scores aligned to rows, a LightGBM text model, XGBoost JSON.
 
 Foreign model files can abort or hang the process that loads them, so a disposable one does it
-(`core.rankers.outside.model_files`). Scores from a file cannot be asked again: whatever would need
-other scores (changed features, other documents, another part) is refused in words.
+(`core.rankers.outside.model_files`). Scores from a file cannot change: whatever would need other
+scores (changed features, other documents, another part) is refused in words.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ DETAIL = 900  # characters of a failed process's last words that are shown
 
 @dataclass(frozen=True, eq=False)
 class FileScores:
-    """Scores that somebody else computed, one a row of one part of a data set.
+    """Scores computed elsewhere, one a row of one part of a data set.
 
     A file has them in the order of the part's file: line i is row i, also where the rows of a
     query are scattered there.
@@ -126,8 +126,7 @@ class FileScores:
 class OutsideModel:
     """A model file of another library, scored in a process of its own.
 
-    It reads documents alone: a part is asked about as a whole, once, and lists take their share
-    of the answer; a process for each of a page's lists would take seconds each time.
+    It reads documents alone: a part is scored once, since a process for each list takes seconds.
 
     Attributes:
         name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.

@@ -141,8 +141,7 @@ def model_scores(kind: str, path: Path, data: GivenData) -> tuple[np.ndarray, di
     That is `columns` (the rule), `absent` columns, `rounds` used, and the `seconds` of scoring.
 
     Raises:
-        ModelError: its library is not installed or does not read it, or it is not of these
-            features.
+        ModelError: its library is missing or cannot read it, or it has other features.
     """
     library = LIBRARIES[kind]
     try:

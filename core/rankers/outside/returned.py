@@ -49,7 +49,7 @@ class UnusableError(Exception):
     """An answer of a function without scores.
 
     Attributes:
-        finding: what it is.
+        finding: description.
         remedy: what to do.
         shape: of an array of numbers, where it is another than is due.
         expected: the shape that is due.
@@ -65,7 +65,7 @@ class UnusableError(Exception):
 def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     """The scores in what a function returned: a number a document, or a column of them.
 
-    Lists, arrays, Torch tensors (also with gradients, on a GPU, in bfloat16) and Series are taken.
+    Lists, arrays, Torch tensors (also with gradients, on a GPU, in bfloat16) and Series work.
 
     Args:
         answer: what it returned.

@@ -115,7 +115,7 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
     Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
     program's own `score(dataset, lists)`, torch modules, models of LightGBM and XGBoost, and what
     has `predict`. They are given what their parameters name (`signature.INPUTS`), one list at a
-    time, and score as they are.
+    time, and score without training.
 
     A class with `fit` is trained by studies on each fold, seed and size:
     `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
@@ -136,11 +136,10 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
         parameters: with which a class is made; of a model, `columns`: names, id, id-1 or order.
 
     Returns:
-        Its name, `python:NAME`; above a function or class, that as it is.
+        Its name, `python:NAME`; above a function or class, that object.
 
     Raises:
-        UsageError: what cannot be a ranker, a name of the program's own, or one that cannot be
-            written.
+        UsageError: no ranker, a name of the program's own, or one that cannot be written.
 
     >>> ranker("first-feature", lambda features, ranks: features[:, 0])
     'python:first-feature'
@@ -363,14 +362,13 @@ def _of_network(network: Any) -> Callable[..., Any]:
 
 @dataclass(frozen=True, eq=False)
 class UserRanker:
-    """A ranker of user code, ready to score; it is taken to read everything.
+    """A ranker of user code, ready to score; assumed to read all inputs.
 
     Attributes:
         name: `python:NAME`.
         thing: what scores.
         known_by: digest of its source, version and values.
-        columns: of a model: the rule by which its columns are matched; empty: the only one that
-            fits.
+        columns: of a model: the rule for its columns; empty: the only one that fits.
         as_returned: scores stay in the type that it returns; else they are float32 with the same
             order and ties.
         untouched: a copy that has scored nothing yet; None: it cannot be copied.
@@ -409,8 +407,7 @@ class UserRanker:
         """Scores by one call a list; float64 keeps order and ties.
 
         Raises:
-            DataError: it failed, or returned something else than one score a document. −∞ means
-                last.
+            DataError: it failed, or did not return one score a document (−∞: last).
         """
         form = scoring_form(self.thing)
         if form is None:

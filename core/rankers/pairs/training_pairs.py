@@ -39,7 +39,7 @@ class TrainingPairs:
 
         Args:
             lists: documents with labels.
-            pairs: drawn from a list that has more; None: all are taken.
+            pairs: drawn from a list that has more; None: all pairs.
             balanced: whether each two grades of a list weigh alike, however many documents have
                 them; where pairs are drawn, they are drawn so.
             seed: of the drawing.

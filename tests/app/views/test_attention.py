@@ -60,11 +60,6 @@ def said(page):
     return words.rstrip("*")
 
 
-def asked(page, name):
-    found = page.query_params.get(name)
-    return found[0] if isinstance(found, list) and found else found
-
-
 def test_the_order_shown_plays_no_part_in_setrank_and_does_in_dlcm(trained_sample, monkeypatch):
     root = trained_sample[0].root
     page = opened(root, monkeypatch)

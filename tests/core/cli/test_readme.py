@@ -1,12 +1,15 @@
-"""Every command of the README runs, or is planned to its end where it takes longer than a test may.
+"""Every command of README and docs runs, or is planned to its end where it takes too long.
 
-Names stand as the README has them: a small data set is called `mq2008`, functions are `mine:score`
-and `rankers:score`, and the key of a study is put in the place of the README's.
+A small data set is called `mq2008`, functions are `mine:score` and `rankers:score`, and the key
+of a stored study replaces the one in the texts. Blocks of Python that import Shuffleproof run too.
 """
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 
 import lightgbm
 import numpy as np
@@ -14,17 +17,22 @@ import pytest
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.studies.registry import LISTLESS
-from tests import small_collection
+from tests import docs, small_collection
 from tests.places import ROOT
 from tests.small_set import LETOR
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [page.read_text(encoding="utf-8") for page in docs.PAGES if page.stem != "commands"]
+PYTHON = re.findall(
+    r"^```python\n(import shuffleproof(?:.*\n)*?)^```", "\n".join((README, *PAGES)), re.MULTILINE
+)
 KEY = "study-0123456789abcdef"
 
 PLANNED = ("train ", "study ")
 """What trains for minutes or more: all of it but the trainings is done, by `--dry-run`."""
 
 INSTEAD = {
+    "certify mine:score": "certify mine:score --initial file-order --queries 2 --data mq2008",
     "certify setrank-imsab": "certify feature:1 --initial file-order --queries 2 --data mq2008",
     "certify rankers:score": "certify rankers:score --initial file-order --permutations 2 "
     "--queries 2 --data mq2008",
@@ -35,9 +43,12 @@ INSTEAD = {
 
 ELSEWHERE = {
     "make ": "the fresh machine itself",
+    "demo": "tests/core/cli/test_sample.py",
+    "app": "tests/app/test_server.py",
     "check ": "tests/core/gate/test_check.py",
     "study card --data ours": "tests/core/gate/test_check.py",
     f"export {KEY} figure3.pdf": "tests/app/test_browser_journey.py",
+    f"export {KEY} mine.png": "tests/app/test_browser_journey.py",
 }
 
 STATUS = {"doctor": {0, 3}, "certify": {0, 3, 4}}
@@ -45,12 +56,12 @@ STATUS = {"doctor": {0, 3}, "certify": {0, 3, 4}}
 
 
 def commands():
-    """The command lines in the README's blocks of code, without their comments."""
-    blocks = re.findall(r"^```\w*\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
-    lines = (
-        line.strip().removeprefix("- run: ") for block in blocks for line in block.splitlines()
-    )
-    found = (line.partition(" #")[0].partition(" > ")[0].strip() for line in lines)
+    """The command lines in blocks of code, without comments, and in cells of README's table."""
+    text = "\n".join((README, *PAGES))
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += re.findall(r"`(shuffleproof [^`]+)` \|$", README, re.MULTILINE)
+    found = (re.split(r" +#| > ", line)[0].strip() for line in lines)
     return [line for line in found if re.match(r"(shuffleproof|make) ", line)]
 
 
@@ -65,7 +76,7 @@ RUN = [line for line in dict.fromkeys(LINES) if starting(line, ELSEWHERE) is Non
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the README's files stand, with a store that has its data set and a study."""
+    """Folder of the files that the texts name."""
     folder = tmp_path_factory.mktemp("readme")
     for fold in ("MQ2008/Fold1", "data/fold1"):
         (folder / fold).mkdir(parents=True)
@@ -84,6 +95,7 @@ def folder(tmp_path_factory):
     data = lightgbm.Dataset(rows, rows[:, 0] > 0.5)
     model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
     model.save_model(folder / "model.txt")
+    (folder / "scores.txt").write_text("0.5\n" * len(LETOR.splitlines()))
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
     small_collection.write(folder / "FOLDER")
     (folder / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
@@ -94,21 +106,11 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def key(folder):
-    """The study that stands for the README's."""
+    """Key of a stored study."""
     store = ["--store", str(folder / "store")]
     assert main(["ingest", str(folder / "MQ2008/Fold1"), "--name", "mq2008", *store]) == 0
-    asked = [
-        "study",
-        "initial-ranking",
-        "--rankers",
-        "feature:1",
-        "--levels",
-        "0,1",
-        "--draws",
-        "1",
-    ]
-    made = ["--data", "mq2008", "--initial", "file-order"]
-    assert main([*asked, *made, *store]) == 0
+    study = "study initial-ranking --rankers feature:1 --levels 0,1 --draws 1 --data mq2008"
+    assert main([*shlex.split(study), "--initial", "file-order", *store]) == 0
     assert main(["train", "lambdamart", "--data", "mq2008", "--preset", "small", *store]) == 0
     assert main(["ingest-collection", str(folder / "FOLDER"), "--name", "cranfield", *store]) == 0
     (study,) = (folder / "store" / "artefacts").glob("study-*")
@@ -116,7 +118,7 @@ def key(folder):
 
 
 @pytest.mark.parametrize("line", RUN)
-def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, capsys):
+def test_a_line_of_the_texts_does_its_work(line, folder, key, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     words = shlex.split((starting(line, INSTEAD) or line).replace(KEY, key))
     planned = line.startswith(PLANNED)
@@ -131,6 +133,35 @@ def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, 
     assert status in STATUS.get(words[0], {0}), said.err
 
 
-def test_there_is_a_readme_line_for_every_exception():
+@pytest.mark.slow
+@pytest.mark.parametrize("block", PYTHON)
+def test_a_block_of_python_runs(block, tmp_path):
+    (tmp_path / "script.py").write_text(block)
+    environment = os.environ | {"SHUFFLEPROOF_HOME": str(tmp_path / "store")}
+    subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, check=True)
+
+
+QUOTED = re.findall(
+    r"^```\nshuffleproof ([^\n]+)\n(?:[^`]*\n)?```\n```text\n([^`]+)```", README, re.MULTILINE
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("line", "quoted"), QUOTED)
+def test_the_readme_quotes_the_answer(line, quoted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    function = re.search(r"```python\n(def score.*?)```", README, re.DOTALL)
+    (tmp_path / "mine.py").write_text(function[1])
+    assert main([*shlex.split(line), "--store", "store"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert [part for part in " ".join(quoted.split()).split(" … ") if part not in printed] == []
+
+
+def test_the_readme_is_short():
+    assert len(QUOTED) == 2
+    assert len(README.split()) <= 900
+
+
+def test_there_is_a_line_for_every_exception():
     for start in (*ELSEWHERE, *INSTEAD):
         assert any(line.startswith(start) for line in LINES), start

@@ -8,7 +8,6 @@ import pytest
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.ragged import elements_of, order_within
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.execution import machine
 from shuffleproof.core.metrics.measure import Measure
@@ -30,22 +29,6 @@ def fitted(spec, train=FOLD.train, valid=FOLD.valid):
             reports.append(next(fitting))
         except StopIteration as finished:
             return finished.value, reports
-
-
-def reordered(dataset, seed):
-    """The data set with its queries, and the rows of each, in another order, and the old rows."""
-    draws = np.random.default_rng(seed)
-    queries = draws.permutation(dataset.queries)
-    moved = dataset.select(queries)
-    rows = order_within(moved.offsets, draws.random(moved.documents))
-    changed = RankingDataset(
-        moved.features[rows],
-        moved.labels[rows],
-        moved.offsets.copy(),
-        moved.query_ids,
-        moved.feature_ids,
-    )
-    return changed, elements_of(dataset.offsets, queries)[rows]
 
 
 def test_a_large_copy_of_training_rows_lies_in_a_file_and_is_the_same(monkeypatch, tmp_path):

@@ -115,7 +115,7 @@ def draws(recipe: Mapping[str, Any]) -> bool:
     """True if another seed gives another ranker.
 
     LightGBM draws nothing if every tree sees every feature; linear rankers and RankBoost have no
-    seed at all.
+    seed.
 
     >>> [draws(registry.spec("mart", preset).recipe()) for preset in ("paper", "tuned")]
     [False, True]

@@ -1,7 +1,6 @@
 """Feasible list sizes of a data set: proposed sizes, and the number of lists that reach a size.
 
-Lists are never extended. All sizes that no list reaches give the same whole lists, so they are not
-compared.
+Lists are never extended. Sizes that no list reaches give the same lists, so they are not compared.
 """
 
 from collections.abc import Mapping, Sequence

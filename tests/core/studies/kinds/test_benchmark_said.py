@@ -17,14 +17,12 @@ from shuffleproof.core.metrics.randomisation import randomisation_p
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.reproduce import study_command
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.table_text import terminal_text
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 RANKERS = ("feature:1", "feature:2", "feature:3", "file-order")
@@ -50,25 +48,6 @@ def artefact(workbench):
 @pytest.fixture(scope="module")
 def result(artefact):
     return StudyResult.open(artefact.path)
-
-
-def text(result, measures, digits=3):
-    """The sections of a benchmark for the terminal."""
-    return terminal_text(sections.sections(result, View(measures, digits, ())), digits)
-
-
-def changed(result, label, change):
-    """The same benchmark with another ranker's values."""
-    values = result.values.copy()
-    rows = result.trials.index[result.trials.ranker == label]
-    values[rows] = change(values[rows])
-    return replace(result, values=values)
-
-
-def test_conventions_leave_the_headline_at_ndcg_10(result):
-    """A convention changes the name that a measure prints, and not which measure leads."""
-    view = View(measures=("NDCG(empty=zero)@10", "NDCG(empty=zero)@5"))
-    assert ": NDCG@10 " in sections.headline(result, view).text
 
 
 def test_means_over_folds_stand_beside_those_over_queries(result):

@@ -403,7 +403,7 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
         told = result.facts["left_out"]
         rows = result.trials.groupby(["ranker", "family"]).groups
         assert not [(ranker, family) for ranker, family in rows if ranker in told.get(family, {})]
-    with pytest.raises(UsageError, match=r"bfloat16 is left out .*random .no bfloat16"):
+    with pytest.raises(UsageError, match=r"bfloat16 does not apply .*random .no bfloat16"):
         run_to_end(Perturbations(("random",), (("bfloat16", 1.0),)).run(small))
     with pytest.raises(UsageError, match="changes no input"):
         run_to_end(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
