@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.growth import Growth
 from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
@@ -54,8 +53,7 @@ def _of_preferences(question: Any, scope: Scope) -> DryRun:
 
     dry = DryRun()
     if is_data_set(scope.data, scope.store):
-        function = RankerName.parse(question.function)
-        dry = dry_training(replace(scope, lists=lists_of().plain()), function)
+        dry = dry_training(replace(scope, lists=lists_of().plain()), question.ranker)
         if dry.missing_seconds:
             return dry
     material = run_to_end(open_preferences(question, scope))

@@ -38,7 +38,6 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.pairs.function import (
     preferences_of,
 )
@@ -225,7 +224,7 @@ def open_preferences(
             data, preference_store.find(scope.pinned or data, store), question.queries
         )
     bench = yield from scope.open_workbench(lists_of())
-    function = yield from bench.identified(RankerName.parse(question.function))
+    function = yield from bench.identified(question.ranker)
     base = bench.test_lists(question.queries)
     dataset, lists = base.dataset, base.lists
     matrices = preferences_of(function.ranker, dataset, lists)
