@@ -20,7 +20,7 @@ from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
+from shuffleproof.core.studies.methods import rankers_of
 
 KIND = benchmark.KIND
 OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
@@ -40,7 +40,7 @@ def stored_benchmarks(data: str) -> dict[str, Artefact]:
         for one in of_kind
         if fingerprint in one.facts["fingerprints"] or one.facts["data"] in {data, stem(data)}
     ]
-    of_data.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
+    of_data.sort(key=lambda one: (bool(rankers_of(one.recipe)), one.created), reverse=True)
     return {str(one.key): one for one in of_data}
 
 
@@ -49,7 +49,7 @@ def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
 
     Benchmarks without a ranker, from earlier versions, come last.
     """
-    return is_of_runs(one.recipe), not rankers(one.recipe), services.arrival_order(one)
+    return is_of_runs(one.recipe), not rankers_of(one.recipe), services.arrival_order(one)
 
 
 @services.until_stored()
@@ -68,14 +68,6 @@ def stem(data: str) -> str:
     """
     fold = OF_FOLDS.fullmatch(data)
     return fold["stem"] if fold else data
-
-
-def rankers(recipe: Mapping[str, Any]) -> list[str]:
-    """Rankers of a benchmark without the references; or its runs."""
-    if is_of_runs(recipe):
-        return list(recipe["runs"])
-    labels = [row["label"] for row in recipe["rows"]]
-    return [label for label in labels if label not in REFERENCES]
 
 
 def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:

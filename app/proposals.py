@@ -67,7 +67,7 @@ def cheapest_lists() -> ListRecipe:
     >>> cheapest_lists().initial
     ('lambdamart@small',)
     """
-    usual = RankerName.parse(ListRecipe().initial[0])
+    (usual,) = ListRecipe().rankers
     return ListRecipe((cheapest(usual.base),)).of_today()
 
 

@@ -12,7 +12,6 @@ import streamlit as st
 from shuffleproof.app import address, proposals, state, training
 from shuffleproof.app.figures.style import Stroke, stroke
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.experiment.ranker_sets import REFERENCES
 from shuffleproof.core.rankers.name import RankerName, display_names
 from shuffleproof.core.words import counted
 
@@ -120,17 +119,13 @@ def among(labels: Iterable[str]) -> list[str]:
     chosen = selected_among(there)
     if not chosen:
         return there
-    return [label for label in there if label in chosen or _is_reference(label)]
+    return [label for label in there if label in chosen or RankerName.of(label).is_reference]
 
 
 def baseline(labels: Iterable[str], usual: str) -> str:
     """Baseline of a page: the chosen one if its result has it, else the default."""
     pinned = st.session_state.get(AGAINST)
     return next((label for label in labels if pinned and _is(label, pinned)), usual)
-
-
-def _is_reference(label: str) -> bool:
-    return label in REFERENCES or RankerName.of(label).is_initial
 
 
 def _is(label: str, name: str) -> bool:

@@ -3,7 +3,7 @@
 Reads only manifests, offsets and recipes; opens and fits no ranker.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -66,8 +66,8 @@ def groups() -> dict[str, list[str]]:
 
 def usual_lists(data: str) -> ListRecipe:
     """Default recipe of the lists of a data set."""
-    initial = RankerName.parse(ListRecipe().initial[0])
-    return ListRecipe((str(replace(initial, preset=usual_preset(data))),)).of_today()
+    (usual,) = ListRecipe().rankers
+    return ListRecipe((str(replace(usual, preset=usual_preset(data))),)).of_today()
 
 
 def usual_preset(data: str) -> str:
@@ -133,23 +133,6 @@ def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
     if "initial" in changed:
         changed["initial"] = list(changed["initial"])
     return changed
-
-
-def plan_training(
-    data: FitSize,
-    lists: ListRecipe,
-    name: str | RankerName,
-    preset: str,
-    changes: Mapping[str, str],
-) -> PlannedTraining:
-    """Plan of a training: its key, `stored` if it exists, else its estimated time.
-
-    A ranker with ordinal embeddings reads all initial rankings of the lists.
-
-    Raises:
-        ParameterError: a value is invalid for its field.
-    """
-    return planner(data).plan_training(lists, name, preset, changes)
 
 
 def planner(data: FitSize) -> TrainingPlanner:

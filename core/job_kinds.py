@@ -21,6 +21,7 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -195,7 +196,7 @@ def train(scope: Scope, *, ranker: str, changes: Mapping[str, str] | None = None
     """Train a ranker; `changes` are fields of its recipe that differ from the preset, as text."""
     from shuffleproof.core.studies.workbench import train_ranker  # noqa: PLC0415 (only who works pays for it)
 
-    found = yield from train_ranker(scope, ranker, changes)
+    found = yield from train_ranker(scope, RankerName.parse(ranker), changes)
     facts = found.artefact.facts
     told = {name: facts[name] for name in ("epochs", "valid", "seconds")}
     return answer(found.artefact) | {"ranker": facts["name"], "cached": found.cached} | told
@@ -227,7 +228,7 @@ def doctor(scope: Scope, *, ranker: str) -> Reports:
     from shuffleproof.core.checks.doctor import diagnose  # noqa: PLC0415 (only who works pays for it)
 
     bench = yield from scope.open_workbench()
-    found = yield from bench.identified(ranker)
+    found = yield from bench.identified(RankerName.parse(ranker))
     diagnosis = yield from diagnose(found.ranker, bench.test_lists())
     findings = [
         {"code": one.code, "severity": one.severity, "message": one.message, "where": one.where}

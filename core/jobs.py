@@ -12,6 +12,7 @@ from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
 from shuffleproof.core.execution.jobs import Job, Jobs, places
 from shuffleproof.core.job_kinds import KINDS, SHORT, StudyJob, text_of
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store import names as names_of_store
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
@@ -89,7 +90,7 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     elif kind in {"train", "doctor", "tune"}:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy: only at submission)
 
-        initial = (parameters["lists"] or {}).get("initial", ())
+        initial = [*map(RankerName.parse, (parameters["lists"] or {}).get("initial", ()))]
         changes = parameters.get("changes") or {}
         named = names.Names([parameters["ranker"]], changes, initial=initial)
         names.check(named, parameters["preset"], store)

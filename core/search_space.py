@@ -40,7 +40,7 @@ def space_of(name: RankerName, chosen: Sequence[str] = ()) -> dict[str, Range]:
     {'leaves': (8, 16)}
     """
     fixed = FIXED.get(name.base, {})
-    declared = fields_with_values(registry.spec(name))
+    declared = fields_with_values(registry.spec_of(name))
     known = {field: pair for field, pair in declared.items() if field not in fixed}
     if not chosen:
         found = {name: _wide(pair) for name, pair in known.items() if pair[0].search}

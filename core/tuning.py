@@ -133,7 +133,7 @@ class Search:
     @property
     def identity(self) -> dict[str, Any]:
         """Facts that determine the trials, apart from their number."""
-        spec, workbench = registry.spec(self.base), self.folds[0]
+        spec, workbench = registry.spec_of(self.base), self.folds[0]
         return {
             "ranker": spec.recipe(),
             "search": {name: list(ends) for name, ends in self.space.items()},
@@ -171,7 +171,7 @@ class Search:
         start, values, keys, took = time.perf_counter(), list[float](), list[str](), list[float]()
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
-            work = workbench.train(str(proposal.name), proposal.texts)
+            work = workbench.train(proposal.name, proposal.texts)
             try:
                 trained = yield from _watched(work, trial if at == 0 else None)
             except (DivergedError, DataError) as error:
@@ -199,7 +199,7 @@ class Search:
 
 def _train(task: tuple["Proposal", Workbench]) -> Generator[Progress, None, CachedRanker]:
     proposal, workbench = task
-    return (yield from workbench.train(str(proposal.name), proposal.texts))
+    return (yield from workbench.train(proposal.name, proposal.texts))
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ def _searched(
     from optuna.samplers import TPESampler  # noqa: PLC0415 (only who tunes pays for it)
     from optuna.trial import Trial, TrialState  # noqa: PLC0415 (likewise)
 
-    declared = fields_with_values(registry.spec(search.base))
+    declared = fields_with_values(registry.spec_of(search.base))
     drawn = {name: distribution_of(declared[name][0], ends) for name, ends in search.space.items()}
     tuning, search.start = search.tuning, time.monotonic()
     end = float("inf") if tuning.budget is None else search.start + tuning.budget
@@ -400,7 +400,7 @@ def _round(  # noqa: PLR0913, PLR0917 (a search, and what is made of it)
                 trial.set_user_attr(name, value)
             study.tell(trial, outcome.value, states[outcome.state])
         else:
-            declared = fields_with_values(registry.spec(proposal.name))
+            declared = fields_with_values(registry.spec_of(proposal.name))
             values = {name: declared[name][1] for name in drawn}
             inside = all(can_draw(drawn[name], value) for name, value in values.items())
             study.add_trial(
@@ -442,7 +442,7 @@ def table(preset: NamedPreset) -> pd.DataFrame:
         Columns trial, of, state, valid (of one that was stopped its last), seconds, and the fields
         that were searched, as text where some value of theirs is no number.
     """
-    base = RankerName.parse(f"{preset.ranker}@{preset.base}")
+    base = RankerName(Kind.REGISTERED, preset.ranker, preset.base)
     rows = [
         {
             **{name: row[name] for name in ("trial", "of", "state")},
@@ -461,7 +461,7 @@ def table(preset: NamedPreset) -> pd.DataFrame:
 
 def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     """The values that a trial gave to some fields: those it proposed, else its preset's."""
-    declared = fields_with_values(registry.spec(_ranker_of(base, row)))
+    declared = fields_with_values(registry.spec_of(_ranker_of(base, row)))
     return {field: row["fields"].get(field, declared[field][1]) for field in fields}
 
 
@@ -482,7 +482,7 @@ def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None,
     lists = 0
     trial = Proposal(row["of"], _ranker_of(search.base, row), row["fields"])
     for workbench in search.folds:
-        trained = yield from workbench.train(str(trial.name), trial.texts)
+        trained = yield from workbench.train(trial.name, trial.texts)
         test = workbench.test_lists()
         for name, value in quality(trained.ranker, test).items():
             sums[name] = sums.get(name, 0.0) + value * len(test.lists)

@@ -90,15 +90,16 @@ def components_scanned_once():
 @pytest.fixture(scope="session")
 def untouched_sample(made_once):
     """A store as it was before any test wrote into it: see `trained_sample`."""
+    from shuffleproof.core.experiment.ranker_sets import expand
     from shuffleproof.core.studies.kinds.invariance.question import Invariance
     from shuffleproof.core.studies.workbench import run_to_end
 
     def fill(root):
         workbench = sample_bench(root)
         short = {"epochs": "1", "steps_per_epoch": "3"}
-        names = ("dlcm", "setrank-imsab-init")
-        keys = {name: run_to_end(workbench.train(name, short)).artefact.key for name in names}
-        stored = tuple(f"{name}#{key.digest[:8]}" for name, key in keys.items())
+        nets = expand(("dlcm", "setrank-imsab-init")).values()
+        trained = (run_to_end(workbench.train(name, short)).artefact for name in nets)
+        stored = tuple(f"{one.recipe['ranker']['name']}#{one.key.digest[:8]}" for one in trained)
         run_to_end(Invariance(stored, 2, 0).run(workbench))
 
     return made_once("trained", fill)

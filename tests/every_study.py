@@ -5,6 +5,7 @@ from dataclasses import replace
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -77,7 +78,8 @@ def _studies(store, folder):
     two = replace(lists, initial=("feature:3", "feature:1"))
     many = run_to_end(Workbench.open(tables.DATA, two, store, "paper"))
     nets = {
-        name: run_to_end(workbench.train(name, SHORT)).artefact for name in ("setrank-msab", "gsf")
+        name: run_to_end(workbench.train(RankerName.parse(name), SHORT)).artefact
+        for name in ("setrank-msab", "gsf")
     }
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = Benchmark(("feature:1", "random"), 2, ("RR", "NDCG@3"))

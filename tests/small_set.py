@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
@@ -32,7 +33,7 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     store = Store(folder / "store")
     run_to_end(ingest(folder / "set.txt", "mine", store))
     workbench = run_to_end(Workbench.open("mine", lists, store, "small"))
-    trained = run_to_end(workbench.train(ranker, dict(changes))).artefact
+    trained = run_to_end(workbench.train(RankerName.parse(ranker), dict(changes))).artefact
     label = f"{ranker}#{trained.key.digest[:12]}"
     levels = [("transpositions", level)]
     return Made(

@@ -67,7 +67,7 @@ def test_scores_in_files_are_decimal_numbers(score, tmp_path):
     path = tmp_path / "scores"
     path.write_text(f"0.5\n{score}\n", encoding="utf-8")
     with pytest.raises(LetorError, match=rf"{path}:2: "):
-        FileScores.read(f"scores:{path}", lists_of(2))
+        FileScores.read(str(path), lists_of(2))
 
 
 @pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])

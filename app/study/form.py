@@ -18,7 +18,7 @@ from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.needed_work import needed_work
 from shuffleproof.core.errors import ScoringError, ShuffleproofError, UsageError
-from shuffleproof.core.experiment.ranker_sets import expand
+from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_changes
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import registry
@@ -283,7 +283,8 @@ def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
 
 
 def _preset(names: Sequence[str], usual: str) -> str:
-    leaves = [str(leaf) for name in expand(names) for leaf in RankerName.of(name).leaves]
+    labels = [label for name in names for label in NAMED.get(name, (name,))]
+    leaves = [str(leaf) for label in labels for leaf in RankerName.of(label).leaves]
     fitted = [name for name in leaves if name in training.FITTED]
     presets = training.presets(fitted) or list(training.PRESETS)
     return str(

@@ -23,7 +23,7 @@ from shuffleproof.core.execution.jobs import Step
 from shuffleproof.core.experiment.trainings import time_of
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
-from shuffleproof.core.rankers.name import RankerName, with_display_names
+from shuffleproof.core.rankers.name import Kind, RankerName, with_display_names
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.studies.tables import COUNT, NAME, SHORT, TEXT, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted, listed, number
@@ -200,7 +200,7 @@ def _form(data: str, names: Sequence[str]) -> None:
     ranker = parts.select(
         "Ranker", "ranker", offered, USUAL_RANKER, place=left, format_func=with_display_names
     )
-    base = RankerName.parse(f"{ranker}@{usual}")
+    base = RankerName(Kind.REGISTERED, ranker, usual)
     space = search_space.space_of(base)
     with middle:
         limit, most = _limit()
@@ -260,8 +260,8 @@ def _cost(data: str, base: RankerName, limit: str, most: int, each: str) -> str:
     presets_first = [name for name in (*tuning.FIRST, base.preset) if name in presets]
     names = listed(list(dict.fromkeys(presets_first))).capitalize()
     words = f"{names} come first: the result is never worse on validation. "
-    fitting = training.fit_size(data)
-    plan = training.plan_training(fitting, training.usual_lists(data), base.base, base.preset, {})
+    planner = training.planner(training.fit_size(data))
+    plan = planner.plan_training(training.usual_lists(data), base, {})
     times = most if limit == TRIALS else 1
     takes = time_of([plan.seconds and times * plan.seconds])
     what = counted(most, "trial") if limit == TRIALS else "one trial"

@@ -6,6 +6,7 @@ from shuffleproof.core.checks.doctor import Diagnosis, diagnose, unread
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -24,7 +25,7 @@ def examine_ranker(
         ShuffleproofError: no such ranker, or one that cannot be made.
     """
     try:
-        identified = yield from bench.identified(name)
+        identified = yield from bench.identified(RankerName.parse(name))
     except AnswerError as error:  # scores in a file
         return unread(error, len(lists.lists), name)
     return (yield from diagnose(identified.ranker, lists, seed))

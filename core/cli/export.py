@@ -123,7 +123,7 @@ def _run(arguments: argparse.Namespace) -> str:
     workbench = workbench_of(arguments)
     name = RankerName.of(arguments.what)
     if name.parts or name.digits or name.feature is not None or name.base in registry.RANKERS:
-        ranker = run_shown(arguments.what, workbench.train(arguments.what)).ranker
+        ranker = run_shown(arguments.what, workbench.train(name)).ranker
     else:
         ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)
     judged = getattr(workbench.prepared, part)

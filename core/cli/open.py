@@ -146,7 +146,7 @@ def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
     changes = fields_of(arguments.set) if "set" in arguments else {}
     names.check(names.Names(named, changes, from_outside=True), preset, store)
     recipe = scope_of(arguments).recipe()
-    names.check(names.Names(initial=recipe.initial), preset, store)
+    names.check(names.Names(initial=recipe.rankers), preset, store)
     return recipe, preset
 
 

@@ -131,8 +131,9 @@ def train(arguments: argparse.Namespace) -> Answer:
     scope = fold_scope_of(arguments)
     from shuffleproof.core.studies.dry_run import dry_training  # noqa: PLC0415 (who has work to do)
 
-    dry = partial(dry_training, scope, arguments.ranker, changes)
-    work = train_ranker(scope, arguments.ranker, changes)
+    name = RankerName.parse(arguments.ranker)
+    dry = partial(dry_training, scope, name, changes)
+    work = train_ranker(scope, name, changes)
     with workers_of_command(arguments, scope.store, dry) as by_workers:
         trained = run_shown(arguments.ranker, work, dry)
     trained = replace(trained, cached=trained.cached and not by_workers)
@@ -170,7 +171,8 @@ def dry_run(arguments: argparse.Namespace) -> Answer:
         from shuffleproof.core.cli.retrieval import dry_retriever  # noqa: PLC0415 (loads numba)
 
         return dry_answer(dry_retriever(arguments, changes))
-    return dry_answer(dry_training(fold_scope_of(arguments), arguments.ranker, changes))
+    name = RankerName.parse(arguments.ranker)
+    return dry_answer(dry_training(fold_scope_of(arguments), name, changes))
 
 
 def certify(arguments: argparse.Namespace) -> Answer:
@@ -223,7 +225,7 @@ def recipe_rows(name: RankerName) -> list[dict[str, Any]]:
     entry = registry.entry(name.base)
     if not entry.learns:
         return []
-    spec = registry.spec(name, entry.presets[0])
+    spec = registry.spec_of(name, entry.presets[0])
     parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)
     return field_rows(parts, FIXED.get(name.base, {}))
 

@@ -12,6 +12,7 @@ from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.executor import configured
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
@@ -29,8 +30,8 @@ def demo(arguments: argparse.Namespace) -> Answer:
     start = time.perf_counter()
     store = Store(store_of(arguments).root)
     workbench = run_shown("lists", Workbench.open("sample", store=store))
-    for name in DEMO:
-        run_shown(name, workbench.train(name))
+    for label, name in expand(DEMO).items():
+        run_shown(label, workbench.train(name))
     pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
     question = RankingDegradation(DEMO, pairs, ("NDCG@10",), DRAWS)
     figure = run_shown("Figure 3", question.run(workbench))

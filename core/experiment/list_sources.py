@@ -13,6 +13,7 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
+from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import (
     ListRecipe,
@@ -38,13 +39,15 @@ class Source:
     """A fitted initial ranker, with the keys of its ranker and scores.
 
     Attributes:
-        initial: as the recipe of the lists names it.
+        name: of the ranker.
+        spec: its recipe.
         ranker: the model fitted on all training queries.
         parts: the models of the cross-fitting; none where training queries are scored in sample.
         scores: of all documents.
     """
 
-    initial: str
+    name: RankerName
+    spec: RankerSpec
     ranker: ArtefactKey
     parts: tuple[ArtefactKey, ...]
     scores: ArtefactKey
@@ -85,9 +88,9 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
         parts: into how many the training queries are cross-fitted; those of the recipe by default.
     """
     fitted = []
-    for text in recipe.initial:
+    for name in recipe.rankers:
         try:
-            spec = initial_spec(text, recipe.seed)
+            spec = initial_spec(name, recipe.seed)
         except ShuffleproofError:  # of another version: no key of today leads to it
             continue
         if isinstance(spec, univariate.UnivariateSpec):
@@ -98,7 +101,8 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
         )
         fitted.append(
             Source(
-                initial=text,
+                name=name,
+                spec=spec,
                 ranker=ranker_key(spec, ALL_DOCUMENTS, *prints[:2]),
                 parts=tuple(ranker_key(spec, lists, *prints[:2]) for lists in without_parts),
                 scores=scores_key(spec, recipe, list(prints[:3])),
@@ -122,17 +126,13 @@ def test_rankers(
         prints: fingerprints of the training, validation and test part.
     """
     keys: dict[str, ArtefactKey] = {}
-    for name in names:
+    for leaf in (leaf for name in map(RankerName.of, names) for leaf in name.leaves):
         try:
-            parsed = RankerName.parse(name)
-            if parsed.parts:
-                keys |= test_rankers([*map(str, parsed.parts)], preset, recipe, prints)
-                continue
-            spec = registry.spec(parsed, preset)
+            spec = registry.spec_of(leaf, preset)
         except ShuffleproofError:
             continue
         lists = ALL_DOCUMENTS if spec.fits_documents else recipe.learning_fields()
-        keys[name] = ranker_key(spec, lists, *prints[:2])
+        keys[str(leaf)] = ranker_key(spec, lists, *prints[:2])
     return keys
 
 
@@ -154,7 +154,7 @@ def check_stored(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> Non
         if store.find(source.scores) is None and any(store.find(key) is None for key in fits):
             raise DataError(
                 f"the lists of {data}",
-                f"their initial ranker {source.initial} is not stored, or not its scores",
+                f"their initial ranker {source.name} is not stored, or not its scores",
                 REMEDY,
             )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import RankerName
 
 ALONE = ("ranksvm", "rankboost", "mart", "lambdamart")
 SETS = ("dlcm-without-init", "gsf", "setrank-msab", "setrank-imsab")
@@ -28,17 +28,17 @@ SHIPPED = (
 """Of Figure 3 and the certificates that ship with the sample."""
 
 
-def expand(names: Sequence[str]) -> list[str]:
-    """The rankers named, sets of them taken apart, each once.
+def expand(names: Sequence[str]) -> dict[str, RankerName]:
+    """The rankers named, by label, sets of them taken apart, each once.
 
-    >>> expand(["lambdamart", "table2"])[:3]
+    >>> list(expand(["lambdamart", "table2"]))[:3]
     ['lambdamart', 'ranksvm', 'rankboost']
+
+    Raises:
+        UsageError: what is no name of a ranker.
     """
-    return list(dict.fromkeys(ranker for name in names for ranker in NAMED.get(name, (name,))))
-
-
-REFERENCES = ("ideal", INITIAL, "random")
-"""Rows of a table without a request."""
+    labels = dict.fromkeys(label for name in names for label in NAMED.get(name, (name,)))
+    return {label: RankerName.parse(label) for label in labels}
 
 
 def named_rankers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -47,12 +47,8 @@ def named_rankers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     >>> named_rankers([{"label": "ideal"}, {"label": "dlcm"}, {"label": "initial: mart"}])
     ['dlcm']
     """
-    every_label = [str(row["label"]) for row in rows]
-    labels = [
-        label
-        for label in dict.fromkeys(every_label)
-        if label not in REFERENCES and not RankerName.of(label).is_initial
-    ]
+    every_label = dict.fromkeys(str(row["label"]) for row in rows)
+    labels = [label for label in every_label if not RankerName.of(label).is_reference]
     return next(([name] for name, members in NAMED.items() if list(members) == labels), labels)
 
 

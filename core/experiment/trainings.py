@@ -17,7 +17,7 @@ from shuffleproof.core.experiment import list_sources
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
-from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.rankers.preset_differences import from_preset, in_words
@@ -106,19 +106,18 @@ class TrainingPlanner:
     recorded: Mapping[str, float]
 
     def plan_training(
-        self, lists: ListRecipe, name: str | RankerName, preset: str, changes: Mapping[str, str]
+        self, lists: ListRecipe, name: RankerName, changes: Mapping[str, str]
     ) -> PlannedTraining:
-        """A ranker as it would be trained.
+        """A ranker as it would be trained; its name says its preset.
 
         A ranker with ordinal embeddings reads all initial rankings that the lists carry.
 
         Raises:
             ParameterError: a value that a field does not take.
         """
-        ranker = RankerName.parse(str(name)).at(preset)
-        if rankings_of(ranker.base) and len(lists.initial) > 1:
+        if rankings_of(name.base) and len(lists.initial) > 1:
             changes = {"rankings": str(len(lists.initial)), **changes}
-        return self.fit(lists, registry.spec(ranker, **changes), ranker.preset, changes)
+        return self.fit(lists, registry.spec_of(name, **changes), name.preset, changes)
 
     def fit(
         self,
@@ -143,9 +142,8 @@ class TrainingPlanner:
         parts = min(lists.folds, len(self.data.train))
         for source in list_sources.sources(lists, self.data.fingerprints, parts):
             if self.store.find(source.scores) is None:
-                spec = initial_spec(source.initial, lists.seed)
                 for key in (source.ranker, *source.parts):
-                    yield self._planned(spec, key, None, "", {})
+                    yield self._planned(source.spec, key, None, "", {})
 
     def _planned(
         self,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # for editors and type checkers: everything below is loaded o
     from shuffleproof.core.metrics.user_measures import measure as measure
     from shuffleproof.core.perturb.user_families import perturbation as perturbation
     from shuffleproof.core.progress import run_to_end as run_to_end
+    from shuffleproof.core.rankers.name import RankerName as RankerName
     from shuffleproof.core.rankers.outside.user_rankers import ranker as ranker
     from shuffleproof.core.studies.result import StudyResult as StudyResult
     from shuffleproof.core.studies.workbench import Workbench as Workbench
@@ -40,6 +41,7 @@ PLACES = {
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",
+    "RankerName": "shuffleproof.core.rankers.name",
     "run_to_end": "shuffleproof.core.progress",
     "StudyResult": f"{STUDIES}.result",
     "measure": "shuffleproof.core.metrics.user_measures",

@@ -23,6 +23,7 @@ from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.progress import limit_seconds, run_to_end
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import names, workbench
 from shuffleproof.core.studies.by_name import by_name
@@ -128,7 +129,7 @@ class Studies(OpenData):
         texts = {field: text_of(value) for field, value in changes.items()}
         name = stored_name(ranker_name(name), self.scope.store)
         self._check([name], texts)
-        return self._done(name, workbench.train_ranker(self._scope, name, texts))
+        return self._done(name, workbench.train_ranker(self._scope, RankerName.parse(name), texts))
 
     @arguments_for_flags()
     def certify(  # noqa: PLR0913 (the flags of the command)
@@ -281,7 +282,7 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
         texts = by_name(INITIAL, initial)
         rankers = initial_rankers(texts, scope.usual_preset)
         scope = replace(scope, lists={**(scope.lists or {}), "initial": rankers})
-    names.check(names.Names(initial=scope.recipe().initial), scope.usual_preset, where)
+    names.check(names.Names(initial=scope.recipe().rankers), scope.usual_preset, where)
     studies = Studies(scope, progress)
     catalogue.find(studies._fold, where)  # noqa: SLF001 (its own constructor)
     return studies

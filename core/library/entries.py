@@ -297,7 +297,7 @@ def _searched_name(preset: str, trial: int | None) -> str:
     >>> _searched_name("lambdamart@tuned_mq2008", 3), _searched_name("mart@mine", None)
     ('lambdamart · trial 3', 'mart@mine')
     """
-    return preset if trial is None else f"{RankerName.parse(preset).base} · trial {trial}"
+    return preset if trial is None else f"{RankerName.of(preset).base} · trial {trial}"
 
 
 def _own_name(artefact: Artefact) -> str:

@@ -40,7 +40,7 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
     """
     if kind not in FILES:
         raise UnknownNameError("kind of file", kind, FILES)
-    ranker = file_ranker.file_ranker(f"{kind}:{path}", fold.test, columns)
+    ranker = file_ranker.file_ranker(kind, str(path), fold.test, columns)
     yield Progress(1, 2, "steps")
     part = fold.test if kind == SCORES else fold.valid
     judged = JudgedLists(part, CandidateLists.all_documents(part))

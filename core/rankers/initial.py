@@ -8,7 +8,7 @@ training queries.
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
 from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -100,10 +101,15 @@ class ListRecipe:
     def __post_init__(self) -> None:
         """Check the parameters."""
         check(self)
-        if not self.initial:
+        if not self.rankers:
             raise ParameterError("initial", self.initial, "at least one ranker")
         if self.queries is not None and (not isinstance(self.queries, int) or self.queries < 1):
             raise ParameterError("queries", self.queries, "a whole number from 1 on, or none")
+
+    @cached_property
+    def rankers(self) -> tuple[RankerName, ...]:
+        """The initial rankers by their parsed names."""
+        return tuple(map(RankerName.parse, self.initial))
 
     def learning_fields(self) -> dict[str, Any]:
         """Fields that determine the training lists, as plain values."""
@@ -124,7 +130,8 @@ class ListRecipe:
         Raises:
             UnknownNameError: no such ranker or preset.
         """
-        return replace(self, initial=tuple(map(preset_digests.with_digest, self.initial)))
+        names = map(preset_digests.with_digest, self.rankers)
+        return replace(self, initial=tuple(map(str, names)))
 
 
 @dataclass(frozen=True)
@@ -160,8 +167,8 @@ def prepare(
         DataError: too few training queries to cross-fit.
     """
     columns, parts, fitted = [], {}, set()
-    for text in recipe.initial:
-        spec = initial_spec(text, recipe.seed)
+    for name in recipe.rankers:
+        spec = initial_spec(name, recipe.seed)
         scores, key = yield from _scores(spec, fold, recipe, store)
         columns.append(scores)
         fitted |= set() if key is None else {key}
@@ -175,19 +182,19 @@ def prepare(
     return PreparedFold(**parts, fitted=frozenset(fitted))
 
 
-def initial_spec(text: str, seed: int = 0) -> RankerSpec:
-    """The recipe of an initial ranker written as `name`, `name@preset` or `name@preset~digest`.
+def initial_spec(name: RankerName, seed: int = 0) -> RankerSpec:
+    """The recipe of an initial ranker.
 
     Raises:
         UnknownNameError: no such ranker or preset.
         UsageError: it reads an initial ranking or the input order, which are not there yet; or
             the preset was another recipe when lists were made under this name.
     """
-    spec = registry.spec(text)
-    preset_digests.check(text, spec)
+    spec = registry.spec_of(name)
+    preset_digests.check(name, spec)
     if spec.rankings or spec.reads & {"ranks", "order"}:
         raise UsageError(
-            f"{text} reads an initial ranking or the input order, so it cannot be the initial one; "
+            f"{name} reads an initial ranking or the input order, so it cannot be the initial one; "
             "name a ranker of single documents, such as lambdamart or feature:1"
         )
     is_drawn = spec.name == univariate.RandomRanker.name

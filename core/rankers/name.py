@@ -1,6 +1,8 @@
 """Names of rankers: every form as a value, parsed once and printed back.
 
-Loads neither NumPy nor the registry: whether there is such a ranker is the registry's matter.
+Text becomes a name at the border, by `RankerName.parse` of input and `RankerName.of` of labels in
+results; functions behind it take the name. This module loads neither NumPy nor the registry, which
+knows the existing rankers.
 """
 
 import re
@@ -25,6 +27,9 @@ from shuffleproof.core.rankers.combining import (
 
 INITIAL = "initial ranking"
 """The initial ranking of the lists among the rankers of a study."""
+
+REFERENCES = ("ideal", INITIAL, "random")
+"""Rows of a table without a request."""
 
 OBJECT = "python"
 """What a name of user code in this process begins with (`core.rankers.outside.user_rankers`)."""
@@ -242,6 +247,11 @@ class RankerName:
         return self.kind is Kind.INITIAL
 
     @property
+    def is_reference(self) -> bool:
+        """True for an initial ranking, the ideal and chance, which need no request."""
+        return self.is_initial or str(self) in REFERENCES
+
+    @property
     def is_from_outside(self) -> bool:
         """True for a function, an object or a file, also when imported from its file."""
         return self.kind in {Kind.FUNCTION, Kind.OBJECT} or self.head in FILES
@@ -269,8 +279,13 @@ class RankerName:
         >>> RankerName.parse("feature:39").feature
         39
         """
-        prefix, _, number = self.head.partition(":")
-        return int(number) if prefix == _FEATURE and is_count(number) else None
+        return feature_of(self.head)
+
+
+def feature_of(head: str) -> int | None:
+    """The id of the feature in a name of the registry, `feature:39`; None: another ranker."""
+    prefix, _, number = head.partition(":")
+    return int(number) if prefix == _FEATURE and is_count(number) else None
 
 
 def remember_file_name(digest: str, file: str) -> None:

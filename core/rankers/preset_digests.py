@@ -37,43 +37,38 @@ FIRST: Mapping[str, tuple[str, str, str, str]] = {
 ranker and in the order of PRESETS. Never edited: a changed preset gets its mark by itself."""
 
 
-def with_digest(text: str) -> str:
+def with_digest(name: RankerName) -> RankerName:
     """The name under which lists are made today: with its recipe's digest where that changed.
-
-    >>> with_digest("feature:1"), with_digest("lambdamart@small")
-    ('feature:1', 'lambdamart@small')
 
     Raises:
         UnknownNameError: no such ranker or preset.
     """
-    name = RankerName.parse(text)
     if name.revision:
-        return text
-    spec = registry.spec(name)
+        return name
+    spec = registry.spec_of(name)
     if not registry.entry(name.base).learns:
-        return text
+        return name
     digest = digest_of(spec)
-    return text if digest == _first_digest(name) else str(replace(name, revision=digest))
+    return name if digest == _first_digest(name) else replace(name, revision=digest)
 
 
-def check(text: str, spec: RankerSpec) -> None:
+def check(name: RankerName, spec: RankerSpec) -> None:
     """Refuse a name that means another recipe than the one that its preset is today.
 
     Args:
-        text: `name`, `name@preset` or `name@preset~digest`.
+        name: of a registered ranker, with or without preset and digest.
         spec: what the preset is today.
 
     Raises:
         UsageError: the preset was changed since lists were made under this name.
     """
-    name = RankerName.parse(text)
     if not registry.entry(name.base).learns:
         return
     digest = digest_of(spec)
     if (name.revision or _first_digest(name) or digest) != digest:
         raise UsageError(
             f"{replace(name, revision='')} is another recipe today than when lists were made by "
-            f"{text}: these lists cannot be made again. Run the study again, or train the ranker "
+            f"{name}: these lists cannot be made again. Run the study again, or train the ranker "
             "on today's lists"
         )
 
@@ -92,8 +87,9 @@ def digest_of(spec: RankerSpec) -> str:
 
 
 def _is_stale(text: str) -> bool:
+    name = RankerName.of(text)
     try:
-        check(text, registry.spec(text))
+        check(name, registry.spec_of(name))
     except ShuffleproofError:  # an unknown name too: no lists of today come from it
         return True
     return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
 from shuffleproof.core.rankers import named_presets
-from shuffleproof.core.rankers.name import FILES, PRESETS, Kind, RankerName
+from shuffleproof.core.rankers.name import FILES, PRESETS, Kind, RankerName, feature_of
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.base import Ranker, RankerSpec
@@ -219,7 +219,7 @@ def entry(name: str) -> RankerEntry:
     Raises:
         UnknownNameError: no such ranker.
     """
-    if RankerName.of(name).feature is not None:
+    if feature_of(name) is not None:
         return RANKERS[FEATURE]
     if name not in RANKERS or name == FEATURE:
         raise UnknownNameError("ranker", name, RANKERS, _from_outside(name))
@@ -248,50 +248,60 @@ lambdamart?); known: ...
         UnknownNameError: no such ranker or preset.
         ArtefactError: the file of a stored preset is damaged.
     """
-    if name.kind is Kind.REGISTERED and not name.is_initial and not name.digits:
-        ranker_entry, preset = entry(name.base), name.preset or preset
-        if not ranker_entry.learns or preset in ranker_entry.presets:
-            return
-        stored = named_presets.of(name.base)
-        if preset not in stored:
-            named_presets.refuse_damaged(name.base, preset)
-            raise UnknownNameError(
-                f"preset of {name.base}", preset, [*ranker_entry.presets, *stored]
-            )
+    if name.kind is Kind.REGISTERED:
+        _entry_with(name.base, name.preset or preset)
 
 
-def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "RankerSpec":
-    """The recipe of a ranker: a preset with fields replaced.
+def _entry_with(name: str, preset: str) -> RankerEntry:
+    """The entry of a ranker that has this preset, of its own or stored."""
+    ranker_entry = entry(name)
+    stored = named_presets.of(name)
+    if ranker_entry.learns and preset not in {*ranker_entry.presets, *stored}:
+        named_presets.refuse_damaged(name, preset)
+        raise UnknownNameError(f"preset of {name}", preset, [*ranker_entry.presets, *stored])
+    return ranker_entry
 
-    Rankers that are not fitted have one recipe, whatever the preset.
 
-    Args:
-        name: of a registered ranker.
-        preset: one of its entry's presets, where the name has none.
-        changes: values by field name; text is read as the field's type demands.
-
-    >>> spec("setrank-imsab-init", "small", epochs="3").rankings
-    1
+def spec_of(name: RankerName, preset: str = "paper", **changes: Any) -> "RankerSpec":
+    """The recipe of the ranker that a name means, `preset` where it names none; see `spec`.
 
     Raises:
         UnknownNameError: no such ranker or preset, or what has no recipe.
         UsageError: an initial ranking, which is no ranker of a study.
         ParameterError: an unknown field, or a value that it does not take.
     """
-    parsed = RankerName.parse(str(name))
-    if parsed.is_initial:
-        raise UsageError(f"{parsed}: an initial ranking is there by itself: leave it out")
-    if parsed.kind is Kind.OBJECT:
-        user_recipe: "RankerSpec" = import_module(_USER).spec(str(parsed), **changes)
+    if name.is_initial:
+        raise UsageError(f"{name}: an initial ranking is there by itself: leave it out")
+    if name.kind is Kind.OBJECT:
+        user_recipe: "RankerSpec" = import_module(_USER).spec(name.head, **changes)
         return user_recipe
-    if parsed.kind is not Kind.REGISTERED:
-        raise UnknownNameError("ranker", str(parsed), RANKERS)
-    refuse_unknown(parsed, preset)
-    ranker_entry, preset = entry(parsed.base), parsed.preset or preset
+    if name.kind is not Kind.REGISTERED:
+        raise UnknownNameError("ranker", str(name), RANKERS)
+    return spec(name.base, name.preset or preset, **changes)
+
+
+def spec(name: str, preset: str = "paper", **changes: Any) -> "RankerSpec":
+    """The recipe of a registered ranker: a preset with fields replaced.
+
+    Rankers that are not fitted have one recipe, whatever the preset.
+
+    Args:
+        name: in the registry.
+        preset: one of its entry's presets, or a stored one.
+        changes: values by field name; text is read as the field's type demands.
+
+    >>> spec("setrank-imsab-init", "small", epochs="3").rankings
+    1
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        ParameterError: an unknown field, or a value that it does not take.
+    """
+    ranker_entry = _entry_with(name, preset)
     if ranker_entry.learns and preset not in ranker_entry.presets:
-        stored = named_presets.of(parsed.base)[preset]
+        stored = named_presets.of(name)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
-    recipe: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
+    recipe: "RankerSpec" = import_module(ranker_entry.module).spec(name, preset, **changes)
     return recipe
 
 

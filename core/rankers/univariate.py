@@ -21,7 +21,7 @@ from shuffleproof.core.numerals import whole
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import feature_of
 from shuffleproof.core.seeds import generator
 
 FAMILY = "univariate"
@@ -192,7 +192,7 @@ def load(directory: Path) -> UnivariateRanker:
 
 
 def _ranker(name: str, seed: int) -> UnivariateRanker:
-    feature = RankerName.of(name).feature
+    feature = feature_of(name)
     if feature is not None:
         return FeatureRanker(feature)
     if name not in _BY_NAME:

@@ -262,7 +262,7 @@ class DryWorkbench(Workbench):
         """Combination of untrained members."""
         members: list[CachedRanker] = []
         for part in parts:
-            members += [(yield from trained(str(part)))]
+            members += [(yield from trained(part))]
         combination = combine([member.ranker for member in members], options)
         digests = [member.artefact.key.digest for member in members]
         key = key_of("ranker", recipe_of(combination, options), digests)
@@ -275,7 +275,7 @@ class DryWorkbench(Workbench):
         other.add_lists()
         return other
 
-    def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
+    def identified(self, name: RankerName) -> Generator[Progress, None, IdentifiedRanker]:
         """Ranker without its scores, with its identity."""
         resolved = yield from super().identified(name)
         return replace(resolved, held=UntrainedRanker.like(resolved.ranker))
@@ -420,7 +420,9 @@ def dry_run(question: Question, scope: Scope, *, timed: bool = False) -> DryRun:
     return dry.dry
 
 
-def dry_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> DryRun:
+def dry_training(
+    scope: Scope, name: RankerName, changes: Mapping[str, str] | None = None
+) -> DryRun:
     """Work that training a ranker needs.
 
     Raises:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.experiment.ranker_sets import REFERENCES
 from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
@@ -66,12 +65,7 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     labels += [str(row["label"]) for row in recipe.get("rows", ())]
     if is_of_runs(recipe):
         return [str(name) for name in recipe["runs"]]
-    distinct = dict.fromkeys(labels)
-    return [
-        label
-        for label in distinct
-        if label not in REFERENCES and not RankerName.of(label).is_initial
-    ]
+    return [label for label in dict.fromkeys(labels) if not RankerName.of(label).is_reference]
 
 
 def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ class Names:
 
     rankers: Sequence[str] = ()
     changes: Mapping[str, str] = field(default_factory=dict)
-    initial: Sequence[str] = ()
+    initial: Sequence[RankerName] = ()
     measures: Iterable[str] = ()
     families: Sequence[str] = ()
     perturbations: Sequence[tuple[str, int | float]] = ()
@@ -64,16 +64,15 @@ def check(names: Names, preset: str, store: Store) -> None:
     for measure in names.measures:
         Measure.parse(measure)
     families = [*names.families, *(family for family, _ in names.perturbations)]
-    rankers = [*expand(names.rankers), *(_attacked_rankers(names) if families else ())]
-    for leaf in [leaf for name in rankers for leaf in RankerName.parse(name).leaves]:
+    rankers = [*names.rankers, *(_attacked_rankers(names) if families else ())]
+    for leaf in [leaf for name in expand(rankers).values() for leaf in name.leaves]:
         _check_ranker(leaf, preset, names, store)
     if names.initial:
         from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (which loads NumPy)
 
-        for text in names.initial:
-            initial_spec(with_digest(text))
-    for text in names.swaps:
-        swap_named(text, preset)
+        for name in names.initial:
+            initial_spec(with_digest(name))
+    swaps_named(names.swaps, preset)
 
 
 def _attacked_rankers(names: Names) -> Iterable[str]:
@@ -98,14 +97,14 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
     elif names.from_outside and name.kind is Kind.OBJECT:
         from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
-        user_rankers.registered_ranker(str(name))
+        user_rankers.registered_ranker(name.head)
     elif names.from_outside and name.kind is Kind.FUNCTION:
         _check_module(name)
     else:
         is_set = names.changes.keys() - {"seed"} and name.kind is Kind.REGISTERED
         if is_set and not registry.entry(name.base).learns:
             raise UsageError(f"{name} is not trained: it has no fields to set; leave out --set")
-        registry.spec(name, preset, **names.changes)
+        registry.spec_of(name, preset, **names.changes)
 
 
 def _check_module(name: RankerName) -> None:
@@ -124,24 +123,27 @@ def _check_module(name: RankerName) -> None:
     raise DataError(str(name), f"there is no module {module}", remedy)
 
 
-def swap_named(name: str, preset: str) -> str:
-    """Name of a replacement ranking, with its preset.
+def swaps_named(swaps: Iterable[str], preset: str) -> list[str]:
+    """Names of replacement rankings, with their presets, each once.
 
     Raises:
         UnknownNameError: no such ranker.
-        UsageError: it reads an initial ranking or the input order itself.
+        UsageError: one that reads an initial ranking or the input order itself.
 
-    >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
-    ('ranksvm@small', 'oracle')
+    >>> swaps_named(["ranksvm", "oracle", "rrf:mart+ranksvm"], "small")
+    ['ranksvm@small', 'oracle', 'rrf:mart@small+ranksvm@small']
     """
-    parsed = RankerName.parse(name)
-    if name in {ORACLE, ANTI} or any(leaf.digits for leaf in parsed.leaves):
+    names = (_swap_at(RankerName.parse(swap), preset) for swap in swaps)
+    return list(dict.fromkeys(map(str, names)))
+
+
+def _swap_at(name: RankerName, preset: str) -> RankerName:
+    if str(name) in {ORACLE, ANTI} or any(leaf.digits for leaf in name.leaves):
         return name
-    if parsed.options is not None:
-        parts = [RankerName.parse(swap_named(str(part), preset)) for part in parsed.parts]
-        return str(replace(parsed, parts=tuple(parts)))
+    if name.options is not None:
+        return replace(name, parts=tuple(_swap_at(part, preset) for part in name.parts))
     from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (likewise)
 
-    full = str(registry.at(parsed, preset))
+    full = registry.at(name, preset)
     initial_spec(with_digest(full))
     return full

@@ -293,7 +293,7 @@ class Question:
                 user_names.refuse_unknown(field.names, _several(value), scope.usual_preset)
         from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
 
-        initial = scope.recipe(self.initial).initial
+        initial = scope.recipe(self.initial).rankers
         every_name = replace(self.names(), initial=initial, from_outside=from_outside)
         names.check(every_name, scope.usual_preset, scope.store)
         self.refuse(scope)

@@ -8,6 +8,7 @@ from typing import Any
 
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
@@ -113,7 +114,7 @@ def user_code_in(question: Question) -> list[str]:
     names = question.names()
     families = [*names.families, *(family for family, _ in names.perturbations)]
     links = [link.partition(":")[0] for family in families for link in family.split("+")]
-    leaves = [leaf for name in names.rankers for leaf in RankerName.parse(name).leaves]
+    leaves = [leaf for name in expand(names.rankers).values() for leaf in name.leaves]
     user_names = [name for name in (*map(str, names.measures), *links) if MARK in name]
     return [*user_names, *(str(leaf) for leaf in leaves if leaf.kind is Kind.OBJECT)]
 

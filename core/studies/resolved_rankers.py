@@ -25,13 +25,12 @@ FROM = "from"
 
 def is_given(name: RankerName) -> bool:
     """True if a ranker is used without training: a file, a function, an object without `fit`."""
-    is_object = name.kind is Kind.OBJECT and not user_rankers.is_fitted(str(name))
-    return is_object or name.kind in {Kind.FILE, Kind.FUNCTION}
+    return has_no_recipe(name) and name.kind is not Kind.STORED
 
 
 def has_no_recipe(name: RankerName) -> bool:
     """True if an external ranker cannot be trained: used as given, or imported from a file."""
-    return is_given(name) or (name.is_from_outside and name.kind is not Kind.OBJECT)
+    return name.is_from_outside and not user_rankers.is_fitted(name)
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class ResolvedRanker:
     """Properties of a ranker that a study needs to plan its rows.
 
     Attributes:
-        label: as the user wrote it.
+        label: the text of its name.
         recipe: everything that determines it, as plain JSON.
         stochastic: True if another seed gives another ranker.
         pointwise: True if it learns from documents or not at all, so that list sizes do not matter.
@@ -59,7 +58,7 @@ class ResolvedRanker:
     max_length: int | None = None
 
 
-def resolve(label: str, workbench: Workbench) -> ResolvedRanker:
+def resolve(name: RankerName, workbench: Workbench) -> ResolvedRanker:
     """Properties of a ranker by its name; nothing is trained.
 
     Raises:
@@ -69,17 +68,17 @@ def resolve(label: str, workbench: Workbench) -> ResolvedRanker:
         UsageError: an invalid combination, or stored members that learnt from lists of
             different lengths.
     """
-    name = RankerName.parse(label)
+    label = str(name)
     if is_given(name):
-        digest = run_to_end(workbench.identified(label)).digest
+        digest = run_to_end(workbench.identified(name)).digest
         return ResolvedRanker(
             label, {FROM: label, "digest": digest}, stochastic=False, pointwise=True
         )
     if options_of(name, workbench.store) is not None:
-        return _resolved_combination(label, [resolve(str(part), workbench) for part in name.parts])
+        return _resolved_combination(name, [resolve(part, workbench) for part in name.parts])
     if name.last_digits:
-        return _resolved_stored(label, workbench)
-    spec = registry.spec(name, workbench.preset)
+        return _resolved_stored(name, workbench)
+    spec = registry.spec_of(name, workbench.preset)
     recipe = spec.recipe()
     return ResolvedRanker(
         label,
@@ -93,41 +92,41 @@ def resolve(label: str, workbench: Workbench) -> ResolvedRanker:
 
 
 def train_row(
-    workbench: Workbench, label: str, changes: Mapping[str, str]
+    workbench: Workbench, name: RankerName, changes: Mapping[str, str]
 ) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
     """Ranker of a row, trained if necessary, and its facts for a result.
 
     Args:
         workbench: source of the training lists.
-        label: as in `resolve`.
+        name: of the ranker.
         changes: fields of its recipe that differ, as text.
 
     Returns:
         The ranker, and `artefact` (its key; empty if it is not stored) with
         `training_seconds`.
     """
-    if is_given(RankerName.parse(label)):
-        identified = yield from workbench.identified(label)
+    if is_given(name):
+        identified = yield from workbench.identified(name)
         return identified.ranker, {"artefact": "", "training_seconds": 0.0}
-    model = yield from workbench.train(label, changes)
+    model = yield from workbench.train(name, changes)
     seconds = float(model.artefact.facts.get("seconds", 0.0))
     return model.ranker, {"artefact": str(model.artefact.key), "training_seconds": seconds}
 
 
-def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
+def _resolved_combination(name: RankerName, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
     """Combination of members, trained with their first seed."""
     limits = [member.max_length for member in members if member.max_length is not None]
     depths = sorted({member.depth for member in members if member.depth is not None})
     if len(depths) > 1:
         sizes = " and ".join(map(str, depths))
         raise UsageError(
-            f"{label}: its members were trained on lists of {sizes}: name members of one size"
+            f"{name}: its members were trained on lists of {sizes}: name members of one size"
         )
     # Shuffling removes the dependence on the input order
-    is_shuffled = isinstance(RankerName.parse(label).options, ShuffleOptions)
+    is_shuffled = isinstance(name.options, ShuffleOptions)
     return ResolvedRanker(
-        label,
-        {"name": label, "members": [dict(member.recipe) for member in members]},
+        str(name),
+        {"name": str(name), "members": [dict(member.recipe) for member in members]},
         stochastic=False,
         pointwise=all(member.pointwise for member in members),
         depth=depths[0] if depths else None,
@@ -137,10 +136,9 @@ def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> Reso
     )
 
 
-def _resolved_stored(label: str, workbench: Workbench) -> ResolvedRanker:
-    digits = RankerName.parse(label).last_digits
-    artefact = workbench.store.resolve(f"ranker-{digits}", "ranker")
-    ranker = run_to_end(workbench.train(label)).ranker
+def _resolved_stored(name: RankerName, workbench: Workbench) -> ResolvedRanker:
+    artefact = workbench.store.resolve(f"ranker-{name.last_digits}", "ranker")
+    ranker = run_to_end(workbench.train(name)).ranker
     members = [
         workbench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
     ]
@@ -154,7 +152,7 @@ def _resolved_stored(label: str, workbench: Workbench) -> ResolvedRanker:
         model["model"]["ordinals"] for model in models if model.get("model", {}).get("rankings")
     ]
     return ResolvedRanker(
-        label,
+        str(name),
         {"stored": str(artefact.key)},
         stochastic=False,
         pointwise=not depths,

@@ -20,6 +20,7 @@ import numpy as np
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.registry import attack_target, entry_of
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import canonical_json, key_of
 from shuffleproof.core.studies.result import StudyResult
 
@@ -178,6 +179,11 @@ class Trial:
     level: float
     draw: int
 
+    @property
+    def ranker_name(self) -> RankerName:
+        """The parsed label of its ranker."""
+        return RankerName.of(self.ranker)
+
 
 @dataclass(frozen=True)
 class Study(DescribedPlan):
@@ -210,6 +216,11 @@ class Study(DescribedPlan):
     def __post_init__(self) -> None:
         """Refuse a study without draws."""
         counted_draws(self.draws)
+
+    @property
+    def precomputed(self) -> tuple[tuple[str, str], ...]:
+        """Rankers whose scores are in a file, so that only the unperturbed lists have some."""
+        return tuple(pair for pair in self.rankers if RankerName.of(pair[0]).is_scores)
 
     @property
     def stored_measures(self) -> tuple[str, ...]:

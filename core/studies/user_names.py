@@ -78,19 +78,19 @@ def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
     if names == "families":
         refuse_families(given)
     if names == "rankers":
-        for ranker in expand(list(given)):
-            for leaf in RankerName.parse(ranker).leaves:
+        for name in expand(list(given)).values():
+            for leaf in name.leaves:
                 refuse_ranker(leaf, preset)
 
 
 def ranker_name(text: str) -> str:
     """Name of a ranker, or of a set of rankers, from user input.
 
-    >>> ranker_name(" Table2 "), ranker_name("SetRank MSAB")
-    ('table2', 'setrank-msab')
+    >>> ranker_name(" Table2 "), ranker_name("SetRank MSAB"), ranker_name("RRF-60: DLCM + mart")
+    ('table2', 'setrank-msab', 'rrf:dlcm+mart')
     """
     small = text.strip().casefold()
-    return small if small in SETS else parse_forgiving(text)
+    return small if small in SETS else str(RankerName.of(parse_forgiving(text)))
 
 
 def row_name(text: str, rows: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
 from shuffleproof.core.execution import tasks
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.progress import Progress, in_turn, run_to_end, with_words
 from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
@@ -118,13 +119,12 @@ class Workbench:
         return cls(data, fold, recipe, prepared, store, preset)
 
     def train(
-        self, name: str, changes: Mapping[str, str] | None = None
+        self, name: RankerName, changes: Mapping[str, str] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
         """Train a ranker, or load it.
 
         Args:
-            name: `ranker` or `ranker@preset`, `ranker#digits` of a stored one's key, or a
-                combination of such names as core.rankers.ensemble.rankers reads it.
+            name: of a registered ranker, of a stored one, or of a combination of such.
             changes: fields of its recipe that differ from the preset, as text.
 
         Returns:
@@ -134,18 +134,17 @@ class Workbench:
         Raises:
             UsageError: an external ranker, which cannot be trained.
         """
-        parsed = RankerName.parse(name)
-        options = options_of(parsed, self.store, changes)
+        options = options_of(name, self.store, changes)
         if options is not None:
-            return (yield from self.combined(parsed.parts, options, self.train))
-        if parsed.last_digits:
-            return self._stored_ranker(parsed)
-        if parsed.is_from_outside and not user_rankers.is_fitted(name):
+            return (yield from self.combined(name.parts, options, self.train))
+        if name.last_digits:
+            return self._stored_ranker(name)
+        if name.is_from_outside and not user_rankers.is_fitted(name):
             remedy = "name it in certify or study"
             raise UsageError(f"{name} is imported and cannot be trained: {remedy}")
-        spec = registry.spec(parsed, self.preset, **(changes or {}))
+        spec = registry.spec_of(name, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
-            raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
+            raise MissingRankingError(str(name), spec.rankings, self.prepared.test.lists.rankings)
         model = yield from self.fit(spec)
         fresh = model.artefact.key in self.prepared.fitted
         return replace(model, cached=False) if fresh else model
@@ -215,19 +214,19 @@ class Workbench:
         return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
     def identified_all(
-        self, names: Sequence[str]
+        self, labels: Sequence[str]
     ) -> Generator[Progress, None, dict[str, IdentifiedRanker]]:
-        """Rankers to study, by name; each as from `identified`."""
-        parsed = [RankerName.parse(name) for name in names]
+        """Rankers to study, by label; each as from `identified`."""
+        names = expand(labels)
         trained = [
-            str(name) for name in parsed
+            name for name in names.values()
             if all(leaf.kind is Kind.REGISTERED for leaf in name.leaves)
         ]  # fmt: skip
         yield from tasks.values_of(self.train, trained)
-        rankers = yield from in_turn(map(self.identified, names))
+        rankers = yield from in_turn(map(self.identified, names.values()))
         return dict(zip(names, rankers, strict=True))
 
-    def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
+    def identified(self, name: RankerName) -> Generator[Progress, None, IdentifiedRanker]:
         """Ranker to study, trained if necessary.
 
         A callable is identified by its source files and by its scores of the original test lists.
@@ -236,27 +235,26 @@ class Workbench:
         source, version and values.
 
         Args:
-            name: as in `train_ranker`, a callable `module:function`, or a file
-                (`scores:`, `lightgbm:`, `xgboost:` and its path), identified by its content.
+            name: as in `train`, or of a function, an object, or a file, which is identified by
+                its content.
         """
-        parsed = RankerName.parse(name)
-        if parsed.kind is Kind.FILE:
-            from_file = file_ranker.file_ranker(name, self.prepared.test.dataset)
-            if not parsed.is_scores:  # the matching of columns depends on the data set
-                file = {"file": parsed.head}
+        if name.kind is Kind.FILE:
+            from_file = file_ranker.file_ranker(name.head, name.path, self.prepared.test.dataset)
+            if not name.is_scores:  # the matching of columns depends on the data set
+                file = {"file": name.head}
                 return self._identified_by_answers(from_file, file, from_file.source)
-            key = key_of("ranker", {"file": parsed.head}, (from_file.source,))
+            key = key_of("ranker", {"file": name.head}, (from_file.source,))
             return IdentifiedRanker(from_file, key.digest)
-        if parsed.kind is Kind.OBJECT and not user_rankers.is_fitted(name):
-            known_by = user_rankers.registered_ranker(name).known_by
+        if name.kind is Kind.OBJECT and not user_rankers.is_fitted(name):
+            user_ranker = user_rankers.open_ranker(name.head)
             return self._identified_by_answers(
-                user_rankers.open_ranker(name), {"object": OBJECT}, known_by
+                user_ranker, {"object": OBJECT}, user_ranker.known_by
             )
-        if parsed.kind is not Kind.FUNCTION:
+        if name.kind is not Kind.FUNCTION:
             model = yield from with_words(self.train(name), f"of {name}")
             return IdentifiedRanker(model, model.artefact.key.digest)
-        function = CallableRanker.from_name(name)
-        return self._identified_by_answers(function, {"callable": name}, function.source)
+        function = CallableRanker.from_name(name.head)
+        return self._identified_by_answers(function, {"callable": name.head}, function.source)
 
     def _identified_by_answers(
         self, ranker: Ranker, recipe: Mapping[str, Any], source: str
@@ -368,7 +366,7 @@ def digests_of(studied: Mapping[str, IdentifiedRanker]) -> tuple[tuple[str, str]
 
 
 def train_ranker(
-    scope: Scope, name: str, changes: Mapping[str, str] | None = None
+    scope: Scope, name: RankerName, changes: Mapping[str, str] | None = None
 ) -> Generator[Progress, None, CachedRanker]:
     """Train a ranker, or load it; lists are made only if it learns from lists.
 
@@ -377,9 +375,8 @@ def train_ranker(
         name: as in `Workbench.train`.
         changes: fields of its recipe that differ from the preset, as text.
     """
-    parsed = RankerName.parse(name)
-    if parsed.kind is Kind.REGISTERED:
-        spec = registry.spec(parsed, scope.usual_preset, **(changes or {}))
+    if name.kind is Kind.REGISTERED:
+        spec = registry.spec_of(name, scope.usual_preset, **(changes or {}))
         if spec.fits_documents:
             fold = resolve(scope.pinned or scope.data, scope.store)
             fit = partial(initial.fit_on_documents, fold=fold, store=scope.store)

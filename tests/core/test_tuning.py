@@ -138,10 +138,10 @@ def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_tr
     assert found.facts["trials"] == {"ranksvm@tuned_sample": 6}
     printed = sections.table(found, View(measures=("NDCG@10",), baselines=()))
     assert "ranksvm@tuned_sample (tuned with 6 trials)" in list(printed.frame["ranker"])
-    recipe = registry.spec(str(preset)).recipe()
-    assert recipe == registry.spec(f"ranksvm@{preset.base}", **preset.fields).recipe()
-    other = registry.spec(str(preset), cost="3.5").recipe()
-    assert other == registry.spec(f"ranksvm@{preset.base}", cost=3.5).recipe()
+    recipe = registry.spec("ranksvm", preset.name).recipe()
+    assert recipe == registry.spec("ranksvm", preset.base, **preset.fields).recipe()
+    other = registry.spec("ranksvm", preset.name, cost="3.5").recipe()
+    assert other == registry.spec("ranksvm", preset.base, cost=3.5).recipe()
 
 
 ROUNDS = Tuning("mart", ("leaves", "learning_rate"), trials=8, at_once=3)
@@ -220,7 +220,7 @@ def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path, capsys):
     assert named_presets.of("mart") == {}
     for ask in (
         lambda: named_presets.find(Store(tmp_path), "mart", "mine"),
-        lambda: registry.spec("mart@mine"),
+        lambda: registry.spec("mart", "mine"),
     ):
         with pytest.raises(ArtefactError, match="Remove the file"):
             ask()
@@ -312,7 +312,7 @@ def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to():
 def test_a_training_that_a_search_stops_leaves_no_checkpoint(tmp_path, at, kept):
     """One that somebody else stops goes on when it is asked for again."""
     workbench = run_to_end(scope(tmp_path).open_workbench())
-    work = workbench.train("ranknet@small", {"epochs": "5"})
+    work = workbench.train(RankerName.parse("ranknet@small"), {"epochs": "5"})
     work = tuning._watched(work, Stops(at or 99))
     for progress in work:
         if at is None and progress.done == 2 and progress.values:
@@ -362,7 +362,7 @@ def test_presets_may_lie_outside_what_is_searched_and_choices_are_no_range(tmp_p
 
 
 def test_what_has_no_logarithm_lies_outside_a_range_of_them():
-    declared = search_space.fields_with_values(registry.spec("mart@paper"))["l2"][0]
+    declared = search_space.fields_with_values(registry.spec("mart", "paper"))["l2"][0]
     drawn = search_space.distribution_of(declared, (0.1, 10.0))
     assert [search_space.can_draw(drawn, value) for value in (0.0, None, 0.05, 0.1)] == [
         False, False, False, True
@@ -383,10 +383,10 @@ def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_ha
             continue
         for preset in entry.presets:
             ranker = RankerName.parse(f"{name}@{preset}")
-            declared = search_space.fields_with_values(registry.spec(ranker))
+            declared = search_space.fields_with_values(registry.spec_of(ranker))
             for field, (low, high) in space_of(ranker).items():
                 for end in (low, high):
-                    registry.spec(ranker, **{field: end})
+                    registry.spec_of(ranker, **{field: end})
                 assert low < high
                 assert search_space.distribution_of(declared[field][0], (low, high))
 
@@ -422,7 +422,7 @@ def test_a_search_is_a_job_that_reports_every_trial(whole, tmp_path):
         assert (one.values["valid"], one.values["cost"]) == (row["valid"], row["cost"])
         assert one.values["best"] == frame["valid"][: one.done].max()
     assert list(frame["cost"][:3]) == [
-        registry.spec(f"ranksvm@{name}").cost for name in ("paper", "tuned", "small")
+        registry.spec("ranksvm", name).cost for name in ("paper", "tuned", "small")
     ]
 
 

@@ -25,6 +25,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library import imports
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
@@ -74,7 +75,7 @@ def _made() -> bytes:
         store = Store(Path(folder) / "store")
         run_to_end(ingest(Path(folder) / "set.txt", "mine", store))
         workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), store, "small"))
-        ranker = run_to_end(workbench.train("mart", {"trees": "3"})).artefact
+        ranker = run_to_end(workbench.train(RankerName.parse("mart"), {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
         study = run_to_end(
             RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(workbench)

@@ -141,7 +141,7 @@ def scored(kind: str) -> Callable[[Path], bool]:
 
     def read(path: Path) -> bool:
         lists = CandidateLists.all_documents(DATA.test)
-        scores = file_ranker.file_ranker(f"{kind}:{path}", DATA.test).score(DATA.test, lists)
+        scores = file_ranker.file_ranker(kind, str(path), DATA.test).score(DATA.test, lists)
         if scores.shape != (DATA.test.documents,) or not np.isfinite(scores).all():
             raise WrongError(f"{kind}: no finite score for every document")
         return True
@@ -174,7 +174,7 @@ DOORS: Mapping[str, tuple[Callable[[], Files], Callable[[Path], bool]]] = {
     ),
     "scores": (
         lambda: {"scores.txt": "\n".join(map(repr, SCORES)).encode()},
-        lambda path: np.allclose(FileScores.read(f"scores:{path}", DATA.test).scores, SCORES),
+        lambda path: np.allclose(FileScores.read(str(path), DATA.test).scores, SCORES),
     ),
     "matrix": (matrix, preferences),
     "ranks": (lambda: {"r.csv": b"query,ranker,item,rank\nq,r,x,1\nq,r,y,2\nq,s,x,\n"}, rankings),

@@ -10,7 +10,7 @@ from shuffleproof.app import benchmarks, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.form import Form, to_train
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.experiment.ranker_sets import NAMED, expand
+from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import display_names, with_display_names
@@ -69,7 +69,7 @@ def _so_far(digest: str, done: int, _study: RunningStudy) -> pd.DataFrame | None
 def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw the choice of rows: sets and single rankers; combinations are typed."""
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
-    usual = next((name for name in SETS if expand([name]) == list(now)), None)
+    usual = next((name for name in SETS if NAMED[name] == now), None)
     before = [usual] if usual else list(now)
     options = list(dict.fromkeys([*before, *SETS, *plain]))
     chosen = st.multiselect(

@@ -26,12 +26,11 @@ from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import INITIAL, display_names
+from shuffleproof.core.rankers.name import INITIAL, REFERENCES, display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
-from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import (
     MEANS,
     TESTS,

@@ -47,7 +47,8 @@ def form(data: FitSize) -> None:
         st.info("These rankers have no preset in common: train them one after the other.")
         return
     lists, changes = _settings(lists, names, preset)
-    plans = [training.plan_training(data, lists, name, preset, changes[name]) for name in names]
+    planner = training.planner(data)
+    plans = [planner.plan_training(lists, name.at(preset), changes[name]) for name in names]
     wanted = [plan for plan in plans if not plan.stored]
     label = f"Train {counted(len(wanted), 'ranker')}" if wanted else "Train"
     st.caption(_first(data, lists, plans))
@@ -84,19 +85,20 @@ def _first(data: FitSize, lists: ListRecipe, plans: Sequence[PlannedTraining]) -
     return f"{trainings_in_words(wanted.values())}, the candidate lists included."
 
 
-def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
+def _three(data: FitSize) -> tuple[list[RankerName], str | None, ListRecipe | None]:
     """Draw the main controls: rankers, preset, initial rankers."""
     usual, lists = proposals.for_training()
     groups = training.groups()
     offered = training.with_tuned(chain.from_iterable(groups.values()))
     missing = state.missing_option("train", offered)
-    names = st.multiselect(
+    chosen = st.multiselect(
         "Rankers",
         **address.multiselect("train", address.option_texts(*offered), proposals.TELLING),
         wrap=True, format_func=with_display_names,
         help="One job per ranker. Type to search. Tuned presets follow their ranker.",
     )  # fmt: skip
-    state.instead("ranker", missing, *map(with_display_names, names))
+    state.instead("ranker", missing, *map(with_display_names, chosen))
+    names = [*map(RankerName.parse, chosen)]
     preset = _preset(names, usual)
     known = list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)]))
     initial = st.multiselect(
@@ -109,12 +111,12 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
     return names, preset, replace(lists, initial=tuple(initial)) if initial else None
 
 
-def _preset(names: Sequence[str], usual: str) -> str | None:
+def _preset(names: Sequence[RankerName], usual: str) -> str | None:
     """Draw the choice of a preset that all these rankers have; None if there is none.
 
     Rankers that name their own preset are ignored.
     """
-    without = [name for name in names if not RankerName.parse(name).preset]
+    without = [name.base for name in names if not name.preset]
     if names and not without:
         return usual
     offered = training.presets(without)
@@ -128,13 +130,13 @@ def _preset(names: Sequence[str], usual: str) -> str | None:
 
 
 def _settings(
-    lists: ListRecipe, names: list[str], preset: str
-) -> tuple[ListRecipe, dict[str, dict[str, str]]]:
+    lists: ListRecipe, names: list[RankerName], preset: str
+) -> tuple[ListRecipe, dict[RankerName, dict[str, str]]]:
     """Draw all other fields, one tab per ranker and one for lists; return changed values.
 
     The fields are many, so they are drawn only after the first opening.
     """
-    changes: dict[str, dict[str, str]] = {name: {} for name in names}
+    changes: dict[RankerName, dict[str, str]] = {name: {} for name in names}
     more = st.expander(
         "All settings", icon=":material/tune:", key="all settings", on_change="rerun"
     )
@@ -143,21 +145,20 @@ def _settings(
     if not st.session_state.get(OPENED):
         return lists, changes
     with more:
-        tabs = st.tabs([*names, "lists"])
+        tabs = st.tabs([*map(str, names), "lists"])
         for tab, name in zip(tabs, names, strict=False):
             with tab:
-                changes[name] = _fields(name, preset)
+                changes[name] = _fields(name.at(preset))
         with tabs[-1]:
             lists = with_changes(lists, forms.recipe_form(lists, "lists", columns=2))
     return lists, changes
 
 
-def _fields(name: str, preset: str) -> dict[str, str]:
-    named = RankerName.parse(name).at(preset)
-    spec, key = registry.spec(named), f"{named.base}.{named.preset}"
+def _fields(name: RankerName) -> dict[str, str]:
+    spec, key = registry.spec_of(name), f"{name.base}.{name.preset}"
     if not isinstance(spec, NeuralSpec):
         return forms.recipe_form(spec, key, columns=2)
-    fixed = FIXED.get(named.base, {})
+    fixed = FIXED.get(name.base, {})
     changes: dict[str, str] = {}
     for title, part in (("model", spec.model), ("training", spec.training)):
         free = [field.name for field in fields(part) if field.name not in fixed]

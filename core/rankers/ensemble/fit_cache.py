@@ -17,7 +17,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 
-TrainMember = Callable[[str], Generator[Progress, None, CachedRanker]]
+TrainMember = Callable[[RankerName], Generator[Progress, None, CachedRanker]]
 
 
 def options_of(
@@ -70,7 +70,7 @@ def combination(
     """
     members: list[CachedRanker] = []
     for name in parts:
-        members += [(yield from trained(str(name)))]
+        members += [(yield from trained(name))]
     ranker = combine([member.ranker for member in members], options)
     recipe = recipe_of(ranker, options)
     key = key_of("ranker", recipe, [member.artefact.key.digest for member in members])

@@ -79,17 +79,17 @@ class FileScores:
     __repr__ = one_line
 
     @classmethod
-    def read(cls, name: str, dataset: RankingDataset) -> "FileScores":
+    def read(cls, file: str, dataset: RankingDataset) -> "FileScores":
         """The scores of a file, plain or compressed: a number a line, in the order of the rows.
 
         Args:
-            name: `scores:path`.
+            file: its path.
             dataset: the part that they belong to.
 
         Raises:
             DataError: no file, something that is no finite number, or another number of lines.
         """
-        path = _file(name)
+        path = _path_of(file)
         scores = np.fromiter(_numbers(path), dtype=np.float64)
         if len(scores) != dataset.documents:
             documents = counted(dataset.documents, "document")
@@ -102,7 +102,7 @@ class FileScores:
             scores = scores[dataset.source_rows]
             source = hashlib.sha256(source.encode() + dataset.source_rows.tobytes()).hexdigest()
         single = in_single_precision(dataset.offsets, scores)
-        return cls(name, single, dataset.fingerprint, source)
+        return cls(f"{SCORES}:{file}", single, dataset.fingerprint, source)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -151,16 +151,6 @@ class OutsideModel:
     )
 
     __repr__ = one_line
-
-    @classmethod
-    def from_name(cls, name: str, columns: str = "") -> "OutsideModel":
-        """The model of a name, its columns matched by a rule.
-
-        Raises:
-            DataError: no such file.
-        """
-        path = _file(name)
-        return cls(name, path.resolve(), _digest(path), columns)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -316,22 +306,27 @@ def in_single_precision(
     return rounded
 
 
-def file_ranker(name: str, dataset: RankingDataset, columns: str = "") -> FileScores | OutsideModel:
-    """The ranker of a file's name.
+def file_ranker(
+    kind: str, file: str, dataset: RankingDataset, columns: str = ""
+) -> FileScores | OutsideModel:
+    """The ranker of a file.
 
     Args:
-        name: of a file.
+        kind: scores, lightgbm or xgboost.
+        file: its path.
         dataset: the part that scores of a file belong to.
         columns: of a model: how its columns are matched (`columns.RULES`).
 
     Raises:
         UnknownNameError: no such rule.
+        DataError: no such file.
     """
     if columns and columns not in RULES:
         raise UnknownNameError("rule for columns", columns, RULES)
-    if RankerName.parse(name).is_scores:
-        return FileScores.read(name, dataset)
-    return OutsideModel.from_name(name, columns)
+    if kind == SCORES:
+        return FileScores.read(file, dataset)
+    path = _path_of(file)
+    return OutsideModel(f"{kind}:{file}", path.resolve(), _digest(path), columns)
 
 
 def load(directory: Path) -> FileScores | OutsideModel:
@@ -371,8 +366,8 @@ def _score(path: Path, place: int, line: str) -> float:
     return value
 
 
-def _file(name: str) -> Path:
-    path = Path(RankerName.parse(name).path).expanduser()
+def _path_of(file: str) -> Path:
+    path = Path(file).expanduser()
     if not path.is_file():
         raise no_file(path)
     return path

@@ -33,7 +33,7 @@ from shuffleproof.core.execution.machine import threads_allowed
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
-from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, RankerName
+from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, Kind, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import (
     EVERYTHING,
     CallableRanker,
@@ -189,14 +189,14 @@ def registered_ranker(name: str) -> RegisteredRanker:
     return registration
 
 
-def is_fitted(name: str) -> bool:
-    """True if studies train the ranker of this name; False if it is not registered."""
-    registration = _registration(name)
+def is_fitted(name: RankerName) -> bool:
+    """True for user code that studies train; False if it is not registered."""
+    registration = _registration(name.head) if name.kind is Kind.OBJECT else None
     return registration is not None and registration.fitted
 
 
 def _registration(name: str) -> RegisteredRanker | None:
-    registration = user_code.registered_code("ranker", RankerName.parse(name).registered_name)
+    registration = user_code.registered_code("ranker", RankerName.of(name).registered_name)
     return registration.thing if registration else None
 
 
@@ -459,7 +459,7 @@ class UserRanker:
         (directory / FILE).write_text(json.dumps(head, indent=1), encoding="utf-8")
 
 
-def open_ranker(name: str) -> Ranker:
+def open_ranker(name: str) -> UserRanker:
     """A ranker that is not fitted here, by its name; with a copy of objects that can be copied.
 
     Raises:

@@ -53,7 +53,7 @@ def _of_preferences(question: Any, scope: Scope) -> DryRun:
 
     dry = DryRun()
     if is_data_set(scope.data, scope.store):
-        dry = dry_training(replace(scope, lists=lists_of().plain()), question.function)
+        dry = dry_training(replace(scope, lists=lists_of().plain()), question.ranker)
         if dry.missing_seconds:
             return dry
     material = run_to_end(open_preferences(question, scope))

@@ -19,6 +19,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention.maps import by_document, record_maps
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
 
@@ -171,7 +172,8 @@ def test_the_documents_looked_at_most_have_the_largest_columns():
 
 def question(trained_sample, ranker, **more):
     store, workbench = trained_sample
-    found = run_to_end(workbench.train(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
+    name = RankerName.parse(ranker)
+    found = run_to_end(workbench.train(name, {"epochs": "1", "steps_per_epoch": "3"}))
     return {
         "store": str(store.root), "data": "sample",
         "recipe": workbench.recipe.plain(),

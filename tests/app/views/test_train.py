@@ -6,18 +6,13 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from shuffleproof.app import (
-    benchmarks,
-    library,
-    recent_work,
-    runs,
-    training,
-)
+from shuffleproof.app import benchmarks, library, recent_work, runs, training
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets, preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
@@ -204,22 +199,22 @@ def test_what_is_trained_already_is_found_at_once(own):
 
 def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sample):
     _, workbench = trained_sample
-    data = training.fit_size("sample")
+    planner = training.planner(training.fit_size("sample"))
     short = {"epochs": "1", "steps_per_epoch": "3"}
-    plan = training.plan_training(data, workbench.recipe, "dlcm", "small", short)
+    plan = planner.plan_training(workbench.recipe, RankerName.parse("dlcm@small"), short)
     parts = workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint
     made = workbench.recipe.plain()
     assert plan.key == ranker_key(registry.spec("dlcm", "small", **short), made, *parts)
     assert plan.stored
-    trees = training.plan_training(data, workbench.recipe, "mart", "small", {})
+    trees = planner.plan_training(workbench.recipe, RankerName.parse("mart@small"), {})
     assert trees.key == ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts)
 
 
 @pytest.mark.parametrize("name", training.FITTED)
 @pytest.mark.parametrize("preset", ["small", "tuned"])
 def test_every_ranker_and_preset_can_be_planned(table, name, preset):
-    data = training.fit_size("sample")
-    plan = training.plan_training(data, training.usual_lists(data.data), name, preset, {})
+    name_at, lists = RankerName.parse(f"{name}@{preset}"), training.usual_lists("sample")
+    plan = training.planner(training.fit_size("sample")).plan_training(lists, name_at, {})
     assert plan.seconds is None
     assert not plan.stored
     recipe = registry.spec(name, preset).recipe()

@@ -8,7 +8,7 @@ import pytest
 
 from shuffleproof.app.report import report
 from shuffleproof.core.library.entries import trials_of
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.registry import STUDIES
@@ -87,7 +87,7 @@ def test_the_workbench_finds_what_is_shipped_without_training(store):
     """Opening the sample as a user does finds the lists' scores, the rankers and both studies."""
     workbench = run_to_end(Workbench.open("sample", store=store))
     for name in ("lambdamart", "dlcm", "setrank-imsab-init"):
-        found = run_to_end(workbench.train(name))
+        found = run_to_end(workbench.train(RankerName.parse(name)))
         assert found.cached
         assert found.artefact.path.is_relative_to(HERE / "sample_data")
         scores = found.ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)

@@ -120,7 +120,7 @@ def test_missing_cells_stay_missing_for_models_that_know_them(tmp_path):
         for name, (model, given) in models.items():
             scores = open_ranker(ranker(f"gaps-{name}", model)).score(part, lists)
             np.testing.assert_allclose(scores, model.predict(given), rtol=1e-5, err_msg=name)
-    by_file = file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", test).score(test, lists)
+    by_file = file_ranker("lightgbm", str(tmp_path / "model.txt"), test).score(test, lists)
     np.testing.assert_allclose(by_file, booster.predict(cells), rtol=1e-5)
     assert np.ptp(booster.predict(zeros) - booster.predict(cells)) > 0.1
     sp.ingest(parts, "zeros", store=tmp_path, progress=False, nulls="zero")

@@ -7,6 +7,7 @@ from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion
 from shuffleproof.core.rankers.ensemble import rankers as ensemble
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.registry import STUDIES
@@ -31,7 +32,7 @@ def of_the_workbench(workbench):
 def trained(workbench, name):
     for one in workbench.store.artefacts("ranker"):
         if one.facts["name"] == name:
-            yield sp.run_to_end(workbench.train(f"{name}#{one.key.digest[:8]}"))
+            yield sp.run_to_end(workbench.train(RankerName.parse(f"{name}#{one.key.digest[:8]}")))
 
 
 def assert_short(thing, said):

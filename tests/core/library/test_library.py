@@ -15,6 +15,7 @@ from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.experiment import list_sources
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import query_answers as tables_query
@@ -183,7 +184,7 @@ def test_an_archive_opens_in_an_empty_store_with_names(made, tmp_path):
     before, after = StudyResult.open(study.path), StudyResult.open(other.find(study.key).path)
     np.testing.assert_array_equal(before.values, after.values)
     workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), other, "small"))
-    assert run_to_end(workbench.train("mart", {"trees": "3"})).cached
+    assert run_to_end(workbench.train(RankerName.parse("mart"), {"trees": "3"})).cached
     assert len(run_to_end(archive.read_archive(out, other))) == len(
         chosen
     )  # again: nothing changes

@@ -251,17 +251,16 @@ def test_saved_is_loaded_with_its_members(tmp_path):
 
 def test_a_workbench_combines_by_name(trained_sample):
     _, workbench = trained_sample
-    digits = run_to_end(
-        workbench.train("dlcm", {"epochs": "1", "steps_per_epoch": "3"})
-    ).artefact.key.digest
-    member = f"dlcm#{digits[:12]}"
-    first = run_to_end(workbench.train(f"shuffled-2:{member}"))
+    trains = workbench.train(RankerName.parse("dlcm"), {"epochs": "1", "steps_per_epoch": "3"})
+    member = f"dlcm#{run_to_end(trains).artefact.key.digest[:12]}"
+    first = run_to_end(workbench.train(RankerName.parse(f"shuffled-2:{member}")))
     assert not first.cached
     assert (first.artefact.facts["passes"], first.ranker.reads) == (2, {"features", "neighbours"})
-    assert run_to_end(workbench.train(f"shuffled-2:{member}")).cached
-    whole = run_to_end(workbench.train(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
+    assert run_to_end(workbench.train(RankerName.parse(f"shuffled-2:{member}"))).cached
+    whole_name = RankerName.parse(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}")
+    whole = run_to_end(workbench.train(whole_name))
     assert whole.artefact.key == first.artefact.key  # the digits of the whole
-    fused = run_to_end(workbench.train(f"rrf:{member}+feature:3+feature:4"))
+    fused = run_to_end(workbench.train(RankerName.parse(f"rrf:{member}+feature:3+feature:4")))
     assert fused.artefact.key != first.artefact.key
     assert fused.artefact.facts["valid"]["NDCG@10"] > 0
     lists = workbench.test_lists(3)
@@ -270,7 +269,7 @@ def test_a_workbench_combines_by_name(trained_sample):
         fused.ranker.score(lists.dataset, lists.lists),
     )
     with pytest.raises(UsageError, match="--set"):
-        run_to_end(workbench.train(f"shuffled:{member}", {"epochs": "1"}))
+        run_to_end(workbench.train(RankerName.parse(f"shuffled:{member}"), {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name
 
 

@@ -71,7 +71,9 @@ def test_a_file_is_a_ranker_of_a_study(workbench, files, kind, file):
     folder, expected = files
     test = workbench.prepared.test
     name = f"{kind}:{folder / file}"
-    found = file_ranker.file_ranker(name, test.dataset).score(test.dataset, test.lists)
+    found = file_ranker.file_ranker(kind, str(folder / file), test.dataset).score(
+        test.dataset, test.lists
+    )
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
     study = run_to_end(
         RankingDegradation((name,), (("transpositions", 0.0),), draws=1).run(workbench)
@@ -93,7 +95,7 @@ def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
     listed = trained_on(workbench.store, fold.train.fingerprint, fold.valid.fingerprint)
     assert kind in {one.name for one in listed}
     assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
-    again = run_to_end(workbench.train(f"{kind}#{artefact.key.digest[:12]}"))
+    again = run_to_end(workbench.train(RankerName.parse(f"{kind}#{artefact.key.digest[:12]}")))
     assert again.artefact.key == artefact.key
 
 
@@ -104,7 +106,7 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, fi
 
     folder, _ = files
     test = workbench.prepared.test
-    ranker = file_ranker.file_ranker(f"scores:{folder / 'scores.txt'}", test.dataset)
+    ranker = file_ranker.file_ranker("scores", str(folder / "scores.txt"), test.dataset)
     changed = disturb(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
     with pytest.raises(DataError, match="cannot be asked again"):
         ranker.score(changed.dataset, changed.lists)
@@ -182,7 +184,7 @@ def test_files_of_scores_that_do_not_fit_are_told_by_line(workbench, tmp_path, t
     content = "\n".join(["nan", *["1"] * (count - 1)]) if text is None else text
     (tmp_path / "scores.txt").write_text(content)
     with pytest.raises(DataError, match=words):
-        file_ranker.file_ranker(f"scores:{tmp_path / 'scores.txt'}", workbench.fold.test)
+        file_ranker.file_ranker("scores", str(tmp_path / "scores.txt"), workbench.fold.test)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
 ):
     model = (files[0] / "model.txt").read_bytes()
     (tmp_path / "model.txt").write_bytes(damaged(model))
-    ranker = file_ranker.file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker("lightgbm", str(tmp_path / "model.txt"), workbench.fold.test)
     with pytest.raises(DataError, match=f"^model.txt: .*{words}.*(LightGBM says: |save it again)"):
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
@@ -209,7 +211,7 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
 ):
     folder, _ = files
     asked = []
-    ranker = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker("lightgbm", str(folder / "model.txt"), workbench.fold.test)
     real = file_ranker._ask
     monkeypatch.setattr(
         file_ranker, "_ask", lambda *given, **more: asked.append(1) or real(*given, **more)
@@ -218,8 +220,7 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
     whole = ranker.score(test.dataset, test.lists)
     one = test.lists.select(np.array([3]))
     np.testing.assert_array_equal(
-        ranker.score(test.dataset, one),
-        whole[test.lists.offsets[3] : test.lists.offsets[4]],
+        ranker.score(test.dataset, one), whole[test.lists.offsets[3] : test.lists.offsets[4]]
     )
     assert len(asked) == 1
     doubled = replace(test.dataset, features=test.dataset.features * 2, fingerprint="")
@@ -231,7 +232,7 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the input order."""
     folder, _ = files
-    ranker = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker("lightgbm", str(folder / "model.txt"), workbench.fold.test)
     few = workbench.test_lists(6)
     card = run_to_end(certify(ranker, few, 3, 0))
     assert (card.verdict, card.distinct_orders) == ("invariant", 18)
@@ -240,7 +241,7 @@ def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monk
         return np.arange(len(rows), dtype=np.float32)
 
     monkeypatch.setattr(file_ranker.OutsideModel, "_model_scores", by_place)
-    fresh = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    fresh = file_ranker.file_ranker("lightgbm", str(folder / "model.txt"), workbench.fold.test)
     assert run_to_end(certify(fresh, few, 3, 0)).verdict == "not invariant"
 
 
@@ -250,7 +251,7 @@ def test_xgboost_models_answer_their_margins(workbench, tmp_path):
     data = xgboost.DMatrix(np.array(train.features), np.array(train.labels))
     made = xgboost.train({"nthread": 1, "max_depth": 3}, data, 4)
     made.save_model(tmp_path / "model.json")
-    ranker = file_ranker.file_ranker(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
+    ranker = file_ranker.file_ranker("xgboost", str(tmp_path / "model.json"), test.dataset)
     expected = made.predict(xgboost.DMatrix(np.array(test.dataset.features)), output_margin=True)
     found = ranker.score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[test.lists.rows], rtol=1e-5)
@@ -392,7 +393,7 @@ def test_unknown_kinds_and_files_are_refused(workbench, tmp_path):
     with pytest.raises(UnknownNameError):
         run_to_end(bring("pickle", tmp_path, workbench.fold, workbench.store))
     with pytest.raises(DataError, match="no such file"):
-        file_ranker.file_ranker("lightgbm:/nowhere", workbench.fold.test)
+        file_ranker.file_ranker("lightgbm", "/nowhere", workbench.fold.test)
 
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"d": 1, "e": -1}, "3": {"f": 1}}

@@ -16,6 +16,7 @@ from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, part_of_query, prepare
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from tests import loading, places
 from tests.synthetic import planted
@@ -26,8 +27,8 @@ RECIPE = ListRecipe(initial=("lambdamart@quick", "feature:1", "random"), depth=1
 MQ2008 = places.DATA / "mq2008"
 
 
-def quick(text, seed=0):
-    return QUICK if text == "lambdamart@quick" else initial_spec(text, seed)
+def quick(name, seed=0):
+    return QUICK if name.preset == "quick" else initial_spec(name, seed)
 
 
 def made(recipe, root, fold=FOLD, spec_of=quick):
@@ -194,7 +195,7 @@ def test_every_univariate_ranker_and_empty_parts_will_do(tmp_path):
 def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
     for name in ("setrank-msab-init@small", "dlcm@small"):
         with pytest.raises(UsageError, match="cannot be the initial one"):
-            initial_spec(name)
+            initial_spec(RankerName.parse(name))
     with pytest.raises(UnknownNameError, match="lambdamart"):
         made(replace(RECIPE, initial=("lambdamarts",)), tmp_path)
     one = Fold(FOLD.train.select(np.array([0])), FOLD.valid, FOLD.test)

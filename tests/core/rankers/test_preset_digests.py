@@ -17,6 +17,7 @@ from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.rankers import preset_digests, registry
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.preset_digests import PRESETS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -26,6 +27,7 @@ from tests import places
 from tests.core.library.test_library import LETOR
 
 LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")
+DLCM = RankerName.parse("dlcm")
 
 OTHER = {"trees": 7, "leaves": 8}
 
@@ -36,10 +38,11 @@ def test_names_of_today_stand_in_keys_as_they_are():
         for preset, digest in zip(preset_digests.PRESETS, digests, strict=True):
             own = preset_digests.digest_of(registry.spec(name, preset))
             text = f"{name}@{preset}"
-            assert preset_digests.with_digest(text) == (text if own == digest else f"{text}~{own}")
+            marked = preset_digests.with_digest(RankerName.parse(text))
+            assert str(marked) == (text if own == digest else f"{text}~{own}")
     assert ListRecipe().of_today() == ListRecipe()
     for text in ("feature:3", "file-order", "random", "ideal"):
-        assert preset_digests.with_digest(text) == text
+        assert str(preset_digests.with_digest(RankerName.parse(text))) == text
 
 
 def bench_of(store):
@@ -63,13 +66,13 @@ def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path,
     run_to_end(ingest(tmp_path / "set.txt", "mine", store))
     before = bench_of(store)
     assert before.recipe == LISTS
-    old = run_to_end(before.train("dlcm", {"epochs": "1"}))
-    assert run_to_end(before.train("dlcm", {"epochs": "1"})).cached
+    old = run_to_end(before.train(DLCM, {"epochs": "1"}))
+    assert run_to_end(before.train(DLCM, {"epochs": "1"})).cached
     assert not [entry for entry in library.entries(store) if entry.stale]
     digest = changed()
     after = bench_of(store)
     assert after.recipe.initial == (f"mart@small~{digest}",)
-    new = run_to_end(after.train("dlcm", {"epochs": "1"}))
+    new = run_to_end(after.train(DLCM, {"epochs": "1"}))
     assert not new.cached
     assert new.artefact.key != old.artefact.key
     found = {entry.key: entry for entry in library.entries(store)}
@@ -106,9 +109,10 @@ def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
 
 def test_a_name_with_another_digest_is_refused():
     with pytest.raises(ShuffleproofError, match="another recipe"):
-        initial_spec("lambdamart@small~000000000000")
-    own = preset_digests.digest_of(registry.spec("lambdamart", "small"))
-    assert initial_spec(f"lambdamart@small~{own}") == registry.spec("lambdamart", "small")
+        initial_spec(RankerName.parse("lambdamart@small~000000000000"))
+    today = registry.spec("lambdamart", "small")
+    name = RankerName.parse(f"lambdamart@small~{preset_digests.digest_of(today)}")
+    assert initial_spec(name) == today
 
 
 def asked_by_name():
@@ -152,6 +156,6 @@ def test_what_is_asked_for_by_its_name_alone_keeps_its_key():
 
 def test_only_what_is_fitted_is_marked_and_only_once(changed):
     digest = changed()
-    assert preset_digests.with_digest("mart@small") == f"mart@small~{digest}"
-    assert preset_digests.with_digest("mart@small~0123") == "mart@small~0123"
-    assert preset_digests.with_digest("feature:3") == "feature:3"
+    names = map(RankerName.parse, ("mart@small", "mart@small~0123", "feature:3"))
+    marked = [str(preset_digests.with_digest(name)) for name in names]
+    assert marked == [f"mart@small~{digest}", "mart@small~0123", "feature:3"]

@@ -18,6 +18,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED, LATER, PRESETS, NeuralSpec
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
@@ -52,9 +53,9 @@ def test_nets_of_single_documents_are_fitted_on_all_documents_and_can_rank_initi
     for name in FIXED:
         assert registry.spec(name).fits_documents == (name in UNIVARIATE)
     for name in UNIVARIATE:
-        assert initial_spec(f"{name}@small").name == name
+        assert initial_spec(RankerName.parse(f"{name}@small")).name == name
     with pytest.raises(UsageError, match="gsf"):
-        initial_spec("gsf@small")
+        initial_spec(RankerName.parse("gsf@small"))
 
 
 def test_all_rankers_are_those_that_learn():

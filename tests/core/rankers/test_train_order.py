@@ -16,7 +16,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.canonical import CanonicalLists, in_file_order
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
@@ -143,7 +143,7 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(wo
         np.testing.assert_array_equal(values, expected)
         lists = JudgedLists(train, CandidateLists.all_documents(train))
         hidden = run_to_end(spec.fit(lists, lists))
-        ours = run_to_end(workbench.train("lambdamart")).ranker
+        ours = run_to_end(workbench.train(RankerName.parse("lambdamart"))).ranker
         assert hidden.text == ours.text, "the canonical order leaves nothing to the file's"
     change = result.per_query("lambdamart", "train-order", 1.0, "score-change")
     assert change.min() > 0
@@ -160,7 +160,7 @@ def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(work
     for name in ("lambdamart", "ranksvm", NET):
         rows = result.trials[(result.trials.ranker == name) & (result.trials.level == 1)]
         assert rows.draw.tolist() == [0, 1]
-        usual = run_to_end(workbench.train(name))
+        usual = run_to_end(workbench.train(RankerName.parse(name)))
         training = Retraining(workbench, 4)
         for draw in (0, 1):
             kept = run_to_end(training.train(Trial(name, "train-order", 1.0, draw)))

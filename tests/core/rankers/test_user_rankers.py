@@ -11,7 +11,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import fit_or_load
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside.user_rankers import Lists, name_of, open_ranker, ranker
+from shuffleproof.core.rankers.outside.user_rankers import Lists, name_of, open_ranker, ranker, spec
 from shuffleproof.core.store.artefacts import Store
 from tests.core.perturb.test_perturb_feasibility import judged_lists
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_a_ranker_is_refused_with_a_remedy():
             ranker(name, of_two)
     with pytest.raises(UsageError, match="takes no parameters: leave them out"):
         ranker("mine", of_two, depth=3)
-    for ask in (open_ranker, registry.spec):
+    for ask in (open_ranker, spec):
         with pytest.raises(UsageError, match="not registered in this process"):
             ask("python:gone")
 
@@ -201,7 +201,7 @@ class Kept(Linear):
 
 def fitted(name, store, **changes):
     judged = judged_lists((6, 5))
-    return run_to_end(fit_or_load(registry.spec(name, **changes), judged, judged, "all", store))
+    return run_to_end(fit_or_load(spec(name, **changes), judged, judged, "all", store))
 
 
 @pytest.mark.parametrize("kind", [Linear, Kept])

@@ -12,6 +12,7 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.trainings import recorded_seconds
 from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.dry_run import DryRun, DryScope, NeededTraining, dry_run, sentence
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
@@ -156,8 +157,9 @@ def test_times_are_those_of_the_same_recipe_whatever_its_seed(tmp_path):
     scope = Scope(store, tables.DATA, None, "small")
     from shuffleproof.core.studies.dry_run import dry_training
 
-    (same,) = dry_training(scope, "mart@small", {"seed": "7"}).trainings.values()
-    (other,) = dry_training(scope, "mart@small", {"trees": "7"}).trainings.values()
+    mart = RankerName.parse("mart@small")
+    (same,) = dry_training(scope, mart, {"seed": "7"}).trainings.values()
+    (other,) = dry_training(scope, mart, {"trees": "7"}).trainings.values()
     assert same.seconds > 0
     assert other.seconds is None
 

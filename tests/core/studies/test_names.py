@@ -174,7 +174,7 @@ def test_what_is_named_rightly_passes(tmp_path):
     mine.write_text("1\n")
     asked = names.Names(
         rankers=("table2", "rrf:dlcm+mart@small", "feature:3", f"scores:{mine}", "json:dumps"),
-        initial=ListRecipe(("feature:3",)).initial,
+        initial=ListRecipe(("feature:3",)).rankers,
         measures=("NDCG(empty=skip)@10",),
         families=("transpositions:5+shuffle-shown", "gradient-sign@dlcm"),
         perturbations=(("shuffle", 0.5),),

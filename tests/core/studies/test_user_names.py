@@ -106,9 +106,8 @@ def test_every_kind_of_study_takes_user_code_and_finds_what_it_stored(kind, stor
 
 def test_values_are_those_of_the_functions(store):
     result = asked(questions(register())["degradation"], store)
-    workbench = run_to_end(
-        Workbench.open("mine", ListRecipe(small_set.LISTS.initial), store, "small")
-    )
+    lists = ListRecipe(small_set.LISTS.initial)
+    workbench = run_to_end(Workbench.open("mine", lists, store, "small"))
     test, (family, _) = workbench.prepared.test, result.recipe["perturbations"][0]
     found = result.per_query("initial ranking", family, 2.0, result.measures[0])
     labels = test.dataset.labels[test.lists.rows[test.lists.offsets[:-1] + 2]]

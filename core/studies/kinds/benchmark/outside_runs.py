@@ -27,12 +27,13 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import LARGEST_GRADE, evaluate
 from shuffleproof.core.metrics.tied import merged_in_words, tied_in_words, tied_share
 from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.benchmark.query import FILE, arrays_of, lists_of
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, REFERENCES
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.study import KIND
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted

@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shuffleproof.core.errors import DataError, UsageError
-from shuffleproof.core.experiment.precomputed_scores import is_precomputed
-from shuffleproof.core.experiment.ranker_sets import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import CachedRanker
-from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
+from shuffleproof.core.rankers.name import INITIAL, REFERENCES, Kind, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.studies.resolved_rankers import FROM, has_no_recipe
 from shuffleproof.core.studies.workbench import Workbench
@@ -55,6 +53,11 @@ class Row:
     group: str
     seeds: int
 
+    @property
+    def name(self) -> RankerName:
+        """The parsed label."""
+        return RankerName.of(self.label)
+
 
 def tuned_in_words(facts: Mapping[str, Any]) -> dict[str, str]:
     """Notes on the tuned rows, by label.
@@ -79,7 +82,7 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     >>> [row.seeds for row in rows_of(["mart", "ranksvm", "rrf:mart+dlcm"], "paper", 3)[3:]]
     [1, 1, 3]
     """
-    rows = tuple(_row(label, preset, seeds) for label in expand([*REFERENCES, *names]))
+    rows = tuple(_row(name, preset, seeds) for name in expand([*REFERENCES, *names]).values())
     if all(row.label in REFERENCES for row in rows):
         raise UsageError(
             "no ranker is named: name at least one, such as mart or feature:1 (the ideal, the "
@@ -88,10 +91,10 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     return rows
 
 
-def _row(label: str, preset: str, seeds: int) -> Row:
+def _row(name: RankerName, preset: str, seeds: int) -> Row:
+    label = str(name)
     if label == INITIAL:
         return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
-    name = RankerName.parse(label)
     if has_no_recipe(name):
         return Row(label, {"name": label}, GROUPS[-1], 1)
     if any(leaf.digits for leaf in name.leaves):
@@ -100,11 +103,11 @@ def _row(label: str, preset: str, seeds: int) -> Row:
             f"its recipe, such as {name.base}"
         )
     if name.options is not None:
-        members = [_row(str(leaf), preset, seeds) for leaf in name.leaves]
+        members = [_row(leaf, preset, seeds) for leaf in name.leaves]
         group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
         recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
         return Row(label, recipe, group, max(member.seeds for member in members))
-    spec = registry.spec(label, preset)
+    spec = registry.spec_of(name, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
     group = GROUPS[-1] if name.is_from_outside else group
@@ -145,40 +148,39 @@ def pin_content(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[
     """
     fixed = []
     for row in rows:
-        if not has_no_recipe(RankerName.parse(row.label)):
+        if not has_no_recipe(row.name):
             fixed.append(row)
             continue
-        if is_precomputed(row.label) and len(workbenches) > 1:
+        if row.name.is_scores and len(workbenches) > 1:
             raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
-        digests = [_known_by(workbench, row.label) for workbench in workbenches]
+        digests = [_known_by(workbench, row.name) for workbench in workbenches]
         fixed.append(replace(row, ranker={FROM: row.label, "digests": digests}))
     return tuple(fixed)
 
 
-def _known_by(workbench: Workbench, label: str) -> str:
+def _known_by(workbench: Workbench, name: RankerName) -> str:
     """Digest of an external ranker; a random one if its function fails.
 
     Such a row fails and is tried again later, while the other rows are stored.
     """
     try:
-        return run_to_end(workbench.identified(label)).digest
+        return run_to_end(workbench.identified(name)).digest
     except DataError:
-        if RankerName.parse(label).kind is not Kind.FUNCTION:
+        if name.kind is not Kind.FUNCTION:
             raise
-        CallableRanker.from_name(label)  # refuse a missing function before any training
+        CallableRanker.from_name(name.head)  # refuse a missing function before any training
         return secrets.token_hex(32)
 
 
 def trained_at(
-    workbench: Workbench, label: str, seed: int, wide: Workbench
+    workbench: Workbench, name: RankerName, seed: int, wide: Workbench
 ) -> Generator[Progress, None, CachedRanker]:
     """Ranker of a row at one seed, trained or stored; likewise the members of a combination.
 
     `wide` may have more initial rankings in its lists, for rankers that read more of them.
     """
-    name = RankerName.parse(label)
     if name.digits:
-        return (yield from workbench.train(label))
+        return (yield from workbench.train(name))
     if name.options is not None:
         return (
             yield from wide.combined(
@@ -187,7 +189,7 @@ def trained_at(
                 lambda part: trained_at(workbench, part, seed, wide),
             )
         )
-    spec = registry.spec(name, workbench.preset)
+    spec = registry.spec_of(name, workbench.preset)
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
     reads_more = spec.rankings > workbench.prepared.test.lists.rankings
-    return (yield from (wide if reads_more else workbench).train(label, changes))
+    return (yield from (wide if reads_more else workbench).train(name, changes))

@@ -26,7 +26,7 @@ from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.initial import InitialRanking
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import INITIAL, REFERENCES, Kind, RankerName
 from shuffleproof.core.rankers.preset_digests import with_digest
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -35,7 +35,6 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import FAILED
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
-    REFERENCES,
     TRIALS,
     Row,
     pin_content,
@@ -154,11 +153,11 @@ def _compute(
     facts["set_size"] = test.lists.mean_length
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
-    elif is_given(RankerName.parse(label)):
-        identified = yield from workbench.identified(label)
+    elif is_given(row.name):
+        identified = yield from workbench.identified(row.name)
         scores = identified.ranker.score(test.dataset, test.lists)
     else:
-        training = trained_at(workbench, label, cell.row.draw, wide)
+        training = trained_at(workbench, row.name, cell.row.draw, wide)
         trained = yield from with_words(
             training, f"of {label}, seed {cell.row.draw}, {workbench.name}"
         )
@@ -195,8 +194,7 @@ def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
     """Number of trials behind the recipes that were tuned in this store, by label."""
     trials = {}
     for row in plan.rows:
-        name = RankerName.of(row.label)
-        if (preset := named_presets.of(name.base).get(name.preset)) is not None:
+        if (preset := named_presets.of(row.name.base).get(row.name.preset)) is not None:
             trials[row.label] = preset.trials
     return {TRIALS: trials} if trials else {}
 
@@ -256,31 +254,33 @@ def with_initial_rankings(rows: Sequence[Row], workbenches: Sequence[Workbench])
         check_features(rows, workbench.fold.test.feature_ids)
     check_lengths(rows, longest)
     first = workbenches[0]
-    return tuple(wider(row, first.recipe.initial, first.preset) for row in rows)
+    return tuple(wider(row, first.recipe.rankers, first.preset) for row in rows)
 
 
-def wider(row: Row, initial: Sequence[str], preset: str) -> Row:
+def wider(row: Row, initial: Sequence[RankerName], preset: str) -> Row:
     """A row with the initial rankings of its lists, if these are not enough for it."""
     needed, _ = limits(row.ranker)
     if needed <= len(initial):
         return row
-    return replace(row, ranker={**row.ranker, WIDER: list(extend_initial(initial, needed, preset))})
+    return replace(row, ranker={**row.ranker, WIDER: extend_initial(initial, needed, preset)})
 
 
-def extend_initial(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...]:
+def extend_initial(initial: Sequence[RankerName], needed: int, preset: str) -> list[str]:
     """The first `needed` initial rankings: the present ones, then the missing ones of the paper.
 
-    >>> extend_initial(["lambdamart@tuned"], 4, "small")
-    ('lambdamart@tuned', 'mart@small', 'ranksvm@small', 'rankboost@small')
+    >>> extend_initial([RankerName.of("lambdamart@tuned")], 4, "small")
+    ['lambdamart@tuned', 'mart@small', 'ranksvm@small', 'rankboost@small']
 
     Raises:
         UsageError: there are not enough.
     """
-    present = {RankerName.parse(name).base for name in initial}
+    present = {name.base for name in initial}
     additional = [
-        with_digest(f"{name}@{preset}") for name in MultiRanking.initial if name not in present
+        with_digest(RankerName(Kind.REGISTERED, name, preset))
+        for name in MultiRanking.initial
+        if name not in present
     ]
-    rankings = (*initial, *additional)[:needed]
+    rankings = [*map(str, (*initial, *additional))][:needed]
     if len(rankings) < needed:
         raise UsageError(f"a row reads {needed} initial rankings: name them with --initial")
     return rankings
@@ -335,7 +335,7 @@ def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
         UsageError: there is no such feature.
     """
     for row in rows:
-        for leaf in RankerName.parse(row.label).leaves:
+        for leaf in row.name.leaves:
             if leaf.feature is not None and leaf.feature not in known:
                 bounds = f"{min(known)} … {max(known)}" if known else "none"
                 raise UsageError(

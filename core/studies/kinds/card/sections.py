@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED, is_precomputed
+from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import (
@@ -200,7 +200,7 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     if not points.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
     rows = [_card(points, label) for label in points.curves]
-    rows += [_not_asked(points, label) for label in points.labels if is_precomputed(label)]
+    rows += [_not_asked(points, label) for label in points.labels if RankerName.of(label).is_scores]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
@@ -256,7 +256,7 @@ class _Points:
         return {
             label: np.stack([self.at(label, level, self.measure) for level in self.levels])
             for label in self.labels
-            if levels_measured[label] == len(self.levels) and not is_precomputed(label)
+            if levels_measured[label] == len(self.levels) and not RankerName.of(label).is_scores
         }
 
     @cached_property

@@ -18,7 +18,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.experiment.score_reuse import source_of
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
@@ -26,7 +26,7 @@ from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.file_ranker import OutsideModel
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
@@ -99,9 +99,9 @@ def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artef
             OWN_PROCESS: {},
         }
         for label, ranker in rankers.items():
-            if label != INITIAL and not is_precomputed(label):
-                apart = RankerName.of(label).is_scored_apart
-                times = facts[OWN_PROCESS if apart else "milliseconds_a_list"]
+            name = RankerName.of(label)
+            if not (name.is_initial or name.is_scores):
+                times = facts[OWN_PROCESS if name.is_scored_apart else "milliseconds_a_list"]
                 times[label] = _milliseconds_a_list(ranker, base)
         return replace(result, facts=facts)
 
@@ -118,13 +118,12 @@ def _run_trials(
     step: MeasureTrial,
 ) -> Generator[Progress, None, StudyResult]:
     """Run the trials; scores in a file are only measured on the unperturbed lists."""
-    precomputed = tuple(pair for pair in study.rankers if is_precomputed(pair[0]))
-    scorable = tuple(pair for pair in study.rankers if pair not in precomputed)
+    scorable = tuple(pair for pair in study.rankers if pair not in study.precomputed)
     result = yield from run_study(replace(study, rankers=scorable), base, rankers, records, step)
-    if not precomputed:
+    if not study.precomputed:
         return result
     as_is = tuple(pair for pair in study.perturbations if is_as_is(*pair))
-    only = replace(study, rankers=precomputed, perturbations=as_is)
+    only = replace(study, rankers=study.precomputed, perturbations=as_is)
     as_is_result = yield from run_study(only, base, rankers, records, step)
     return replace(
         result,

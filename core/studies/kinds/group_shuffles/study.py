@@ -18,12 +18,12 @@ from jaxtyping import Float32, Float64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics import segments
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
@@ -33,7 +33,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
-from shuffleproof.core.studies.workbench import IdentifiedRanker, OpenRankers, Workbench
+from shuffleproof.core.studies.workbench import IdentifiedRanker, OpenRankers, Workbench, digests_of
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker
@@ -107,15 +107,15 @@ def run(workbench: Workbench, question: GroupShuffles) -> Generator[Progress, No
         ParameterError: a GSF of groups of one document.
     """
     trained, ways = dict[str, IdentifiedRanker](), {}
-    for name in question.rankers:
-        if RankerName.parse(name).base != "gsf":
+    for label, name in expand(question.rankers).items():
+        if name.base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
         cached = yield from workbench.train(name)
-        trained[name] = IdentifiedRanker(cached, cached.artefact.key.digest)
-        ways[name] = _groups(NeuralSpec.of_recipe(cached.artefact.recipe["ranker"]).model, name)
+        trained[label] = IdentifiedRanker(cached, cached.artefact.key.digest)
+        ways[label] = _groups(NeuralSpec.of_recipe(cached.artefact.recipe["ranker"]).model, label)
     rankers = OpenRankers(trained)
     plan = Plan(
-        rankers=tuple((name, trained[name].digest) for name in question.rankers),
+        rankers=digests_of(trained),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,

@@ -250,7 +250,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certificates(StudyResult.open(stored.path))[0]
     additional = yield from _additional_lists(workbench, queries, lists, seed)
-    examined = (yield from workbench.identified(ranker)).ranker
+    examined = (yield from workbench.identified(named)).ranker
     base = workbench.test_lists(queries)
     arguments = (permutations, seed, ranker)
     blocks = BLOCKS if in_blocks else 1

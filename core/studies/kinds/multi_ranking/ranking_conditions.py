@@ -20,6 +20,7 @@ from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble import rankers as ensemble
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.names import ANTI, ORACLE
 from shuffleproof.core.studies.workbench import Workbench
 
@@ -83,7 +84,7 @@ def extended_lists(
         elif name == ANTI:
             scores = -oracle(dataset)
         else:
-            trained = yield from with_words(workbench.train(name), f"of {name}")
+            trained = yield from with_words(workbench.train(RankerName.parse(name)), f"of {name}")
             scores = trained.ranker.score(dataset, CandidateLists.all_documents(dataset))
         columns.append(scores[lists.rows, None])
     prior = np.concatenate(columns, axis=1)

@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     extended_lists,
     scores_under,
 )
-from shuffleproof.core.studies.names import swap_named
+from shuffleproof.core.studies.names import swaps_named
 from shuffleproof.core.studies.resolved_rankers import resolve, train_row
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
@@ -106,24 +106,23 @@ def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
             replacement that cannot be an initial ranking.
     """
     trained_on = workbench.recipe.initial
-    swaps = dict.fromkeys(swap_named(swap, workbench.preset) for swap in question.swaps)
+    swaps = swaps_named(question.swaps, workbench.preset)
     all_rankings = (*trained_on, *(swap for swap in swaps if swap not in trained_on))
     rows = [
         Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
         for index, name in enumerate(all_rankings)
     ]
     changed: list[Row] = []
-    for label in expand(question.rankers):
-        ranker = resolve(label, workbench)
+    for name in expand(question.rankers).values():
+        ranker = resolve(name, workbench)
         if ranker.rankings > len(trained_on):
             raise UsageError(
-                f"{label} reads {ranker.rankings} initial rankings, the lists carry "
+                f"{name} reads {ranker.rankings} initial rankings, the lists carry "
                 f"{len(trained_on)}: name more with --initial"
             )
+        seeds = question.seeds if ranker.stochastic else 1
         ranker_rows = [
-            Row(
-                label, ranker.recipe, condition, columns, question.seeds if ranker.stochastic else 1
-            )
+            Row(ranker.label, ranker.recipe, condition, columns, seeds)
             for condition, columns in conditions(
                 ranker.rankings, all_rankings, fed=ranker.reads_order
             )
@@ -182,7 +181,7 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
         ranker, training_facts = yield from with_words(
-            train_row(lists.workbench, row.label, changes), f"of {row.label}"
+            train_row(lists.workbench, cell.row.ranker_name, changes), f"of {row.label}"
         )
         facts |= training_facts
         if row.condition == TRAINED:

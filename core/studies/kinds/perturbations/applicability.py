@@ -7,12 +7,12 @@ families of the study continue. A 0 is always a measured value.
 from collections.abc import Iterable, Mapping, Sequence
 
 from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
-from shuffleproof.core.experiment.precomputed_scores import beyond
+from shuffleproof.core.experiment.precomputed_scores import INPUT, REASON
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.perturb.system import BFLOAT16, ORDER, SEED, THREADS
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.resolved_rankers import has_no_recipe
 
@@ -50,43 +50,40 @@ def _reasons(family: str, labels: Sequence[str], rankings: int) -> dict[str, str
         return dict.fromkeys(labels, "no network among the rankers to be attacked")
     if "ranking" in entry_of(family).changes and not rankings:
         return dict.fromkeys(labels, "the lists carry no initial ranking")
-    reasons = {label: _reason(family, label) for label in labels}
-    return {label: why for label, why in reasons.items() if why} | beyond(family, labels)
+    reasons = {label: _reason(family, RankerName.of(label)) for label in labels}
+    return {label: why for label, why in reasons.items() if why}
 
 
-def _reason(family: str, label: str) -> str:
+def _reason(family: str, name: RankerName) -> str:
     """Reason why a family does not apply to a ranker; empty if it applies."""
     entry = entry_of(family)
-    if entry.retrains and (untrainable := without_recipe(label)):
+    if name.is_scores and entry.changes & INPUT:
+        return REASON
+    if entry.retrains and (untrainable := without_recipe(name)):
         return f"cannot be trained again, {untrainable}"
     if "labels" in entry.changes:
-        if label == INITIAL:
+        if name.is_initial:
             return "it is not trained"
-        learns = registry.entry(RankerName.parse(label).base).learns
-        return "" if learns else "learns from no label"
-    return _reason_of_system(family, label) if "system" in entry.changes else ""
+        return "" if registry.entry(name.base).learns else "learns from no label"
+    return _reason_of_system(family, name) if "system" in entry.changes else ""
 
 
-def _reason_of_system(family: str, label: str) -> str:
-    name = RankerName.parse(label).base
-    if label == INITIAL:
+def _reason_of_system(family: str, name: RankerName) -> str:
+    if name.is_initial:
         return "it is not computed"
-    if family in NETWORKS and name not in FIXED:
+    if family in NETWORKS and name.base not in FIXED:
         return "no bfloat16 arithmetic" if family == BFLOAT16 else "no parallel sums"
-    if family == SEED and seed_of(registry.spec(name)) is None:
+    if family == SEED and seed_of(registry.spec_of(name)) is None:
         return "no randomness in training"
-    return "learns from no row" if family == ORDER and not registry.entry(name).learns else ""
+    return "learns from no row" if family == ORDER and not registry.entry(name.base).learns else ""
 
 
-def without_recipe(label: str) -> str:
+def without_recipe(name: RankerName) -> str:
     """Reason why a ranker has no recipe for training; empty if it has one.
 
-    >>> [without_recipe(label) for label in ("dlcm@small", "dlcm#01", "scores:mine.txt")]
-    ['', 'named by its key, not by a recipe', 'imported']
-    >>> [without_recipe(label) for label in ("scores#01", "mine:score", "rrf:dlcm+mart")]
-    ['imported', 'imported', 'a combination']
+    >>> without_recipe(RankerName.of("dlcm#01")), without_recipe(RankerName.of("rrf:dlcm+mart"))
+    ('named by its key, not by a recipe', 'a combination')
     """
-    name = RankerName.parse(label)
     if name.options is not None:
         return "a combination"
     if has_no_recipe(name):

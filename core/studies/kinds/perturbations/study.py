@@ -17,14 +17,15 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ShuffleproofError, UsageError
-from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.experiment.precomputed_scores import is_as_is
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import MakePerturbation, Perturbation
 from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.registry import ATTACK, attack_target, entry_of, perturbation
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions
@@ -118,7 +119,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
         UnknownNameError: no such family.
         UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
     """
-    labels, families = [INITIAL, *names], list(families)
+    labels, families = [INITIAL, *expand(names)], list(families)
     for family in families:
         if (attacked_label := attack_target(family)) and attacked_label not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
@@ -157,7 +158,7 @@ def _with_as_is(pairs: Pairs, left_out: InapplicableRankers) -> tuple[tuple[str,
 
 def _for_all(left_out: InapplicableRankers, family: str) -> bool:
     """True if every ranker has a value on the unperturbed lists of a family."""
-    return all(is_precomputed(label) for label in left_out.get(family, {}))
+    return all(RankerName.of(label).is_scores for label in left_out.get(family, {}))
 
 
 def _left_out(workbench: Workbench, study: Study) -> InapplicableRankers:
@@ -167,7 +168,7 @@ def _left_out(workbench: Workbench, study: Study) -> InapplicableRankers:
     for family, reasons in left_out.items():
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
             left_out[family] = {
-                label: why for label, why in reasons.items() if not is_precomputed(label)
+                label: why for label, why in reasons.items() if not RankerName.of(label).is_scores
             }
     return left_out
 
@@ -179,7 +180,7 @@ def _without_left_out(
     facts = (result.trials[name] for name in ("family", "level", "ranker"))
     mask = [
         ranker not in left_out.get(family, {})
-        or (is_precomputed(ranker) and is_as_is(family, level))
+        or (RankerName.of(ranker).is_scores and is_as_is(family, level))
         for family, level, ranker in zip(*facts, strict=True)
     ]
     return trials_where(result, mask)
@@ -282,14 +283,13 @@ class Trials:
 
     def _parts(self) -> Iterator[Study]:
         """Parts of the study: one family of input each, with its applicable rankers."""
-        precomputed = [pair for pair in self.study.rankers if is_precomputed(pair[0])]
         for family in dict.fromkeys(family for family, _ in self.study.perturbations):
             if not entry_of(family).of_input:
                 continue
             able = [pair for pair in self.study.rankers if pair[0] not in self.left_out[family]]
             pairs = [pair for pair in self.study.perturbations if pair[0] == family]
             as_is = [pair for pair in pairs if is_as_is(*pair)]
-            for rankers, levels in ((able, pairs), (precomputed, as_is)):
+            for rankers, levels in ((able, pairs), (self.study.precomputed, as_is)):
                 if rankers and levels:
                     yield replace(self.study, rankers=tuple(rankers), perturbations=tuple(levels))
 

@@ -111,7 +111,7 @@ class Retraining:
         Raises:
             UsageError: a callable, a file, a stored ranker or a combination has no recipe.
         """
-        if reason := without_recipe(trial.ranker):
+        if reason := without_recipe(trial.ranker_name):
             raise UsageError(
                 f"{trial.ranker} cannot be trained again ({reason}): name a ranker by its recipe, "
                 "or leave the families that change labels, rows or the seed of the training out"
@@ -135,14 +135,14 @@ class Retraining:
         Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that rankers
         trained for another study with these seeds are reused.
         """
-        spec = registry.spec(trial.ranker, self.workbench.preset)
+        spec = registry.spec_of(trial.ranker_name, self.workbench.preset)
         if trial.family == ORDER:
             return in_file_order(spec)
         recipe_seed = seed_of(spec)
         if trial.family != SEED or recipe_seed is None:
             return spec
         seed = str(recipe_seed + 1 + trial.draw + STEP * self.seed)
-        return registry.spec(trial.ranker, self.workbench.preset, seed=seed)
+        return registry.spec_of(trial.ranker_name, self.workbench.preset, seed=seed)
 
 
 def scores_under(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.question import Scope
@@ -60,6 +61,11 @@ class PreferenceAggregation(ListlessQuestion):
         (100, 300, 1000), "sizes of generated tournaments, for calls and seconds",
         low=2, high=5000,
     )  # fmt: skip
+
+    @property
+    def ranker(self) -> RankerName:
+        """The parsed name of its function."""
+        return RankerName.parse(self.function)
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the preferences, or train the preference function; returns the stored result."""

@@ -224,7 +224,7 @@ def open_preferences(
             data, preference_store.find(scope.pinned or data, store), question.queries
         )
     bench = yield from scope.open_workbench(lists_of())
-    function = yield from bench.identified(question.function)
+    function = yield from bench.identified(question.ranker)
     base = bench.test_lists(question.queries)
     dataset, lists = base.dataset, base.lists
     matrices = preferences_of(function.ranker, dataset, lists)

@@ -148,10 +148,10 @@ def plan_sizes(workbenches: Mapping[int, Workbench], question: SetSize) -> Plan:
     smallest = next(iter(workbenches.values()))
     texts = tuple(str(Measure.parse(text)) for text in question.measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
-    for label in expand([CEILING, *question.rankers]):
-        ranker = resolve(label, smallest)
+    for name in expand([CEILING, *question.rankers]).values():
+        ranker = resolve(name, smallest)
         if ranker.rankings > len(smallest.recipe.initial):
-            raise MissingRankingError(label, ranker.rankings, len(smallest.recipe.initial))
+            raise MissingRankingError(str(name), ranker.rankings, len(smallest.recipe.initial))
         rows += _rows(ranker, tuple(workbenches), trained_on, question.seeds)
     lists = {str(size): workbench.lists_digest for size, workbench in workbenches.items()}
     stored = (*conventions.stored_measures(texts), ORDER, SHIFT)
@@ -211,7 +211,7 @@ def _compute(
         ranker: Ranker = InitialRanking()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        training = train_row(workbench, row.label, changes)
+        training = train_row(workbench, cell.row.ranker_name, changes)
         ranker, training_facts = yield from with_words(training, f"of {row.label} on {row.family}")
         facts |= training_facts
     test: JudgedLists = workbenches[size].prepared.test

@@ -19,6 +19,7 @@ from shuffleproof.core.experiment import ranker_sets
 from shuffleproof.core.metrics.significance import holm
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine, table_text
@@ -234,13 +235,13 @@ def test_one_that_reads_as_many_rankings_as_there_are_is_trained_on_the_lists_as
     asked = []
 
     def train(self, name, changes):
-        asked.append((self.preset, name, changes))
+        asked.append((self.preset, str(name), changes))
         yield from ()
 
     monkeypatch.setattr(Workbench, "train", train)
     wide = replace(workbench, preset="paper")
-    run_to_end(benchmark_rows.trained_at(workbench, "setrank-imsab-init@small", 0, wide))
-    run_to_end(benchmark_rows.trained_at(workbench, "setrank-imsab-multi-init@small", 1, wide))
+    for seed, text in enumerate(("setrank-imsab-init@small", "setrank-imsab-multi-init@small")):
+        run_to_end(benchmark_rows.trained_at(workbench, RankerName.parse(text), seed, wide))
     assert asked == [
         ("small", "setrank-imsab-init@small", {}),
         ("paper", "setrank-imsab-multi-init@small", {"seed": "1"}),
@@ -300,10 +301,10 @@ def test_lists_longer_than_ordinals_are_refused_in_the_plan():
 def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, monkeypatch):
     trained_at = benchmark.trained_at
 
-    def diverging(one, label, seed, wide):
-        if label == "file-order":
-            raise DivergedError(label, 3, 0.1)
-        return (yield from trained_at(one, label, seed, wide))
+    def diverging(one, name, seed, wide):
+        if name.base == "file-order":
+            raise DivergedError(name.base, 3, 0.1)
+        return (yield from trained_at(one, name, seed, wide))
 
     monkeypatch.setattr(benchmark, "trained_at", diverging)
     measures = ("NDCG(empty=one)@10",)

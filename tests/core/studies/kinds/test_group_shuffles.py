@@ -12,6 +12,7 @@ from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
@@ -59,7 +60,8 @@ def workbench(tmp_path_factory):
 def names(workbench):
     """A GSF of groups of two and one of three, both trained for an epoch."""
     kept = [
-        run_to_end(workbench.train("gsf", {"group": group, "epochs": "1"})) for group in ("2", "3")
+        run_to_end(workbench.train(RankerName.parse("gsf"), {"group": group, "epochs": "1"}))
+        for group in ("2", "3")
     ]
     return [f"gsf#{one.artefact.key.digest[:8]}" for one in kept]
 

@@ -9,12 +9,7 @@ import torch
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import (
-    DataError,
-    FixedScoresError,
-    ParameterError,
-    UnfinishedError,
-)
+from shuffleproof.core.errors import DataError, FixedScoresError, ParameterError, UnfinishedError
 from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.progress import limit_seconds, run_to_end
 from shuffleproof.core.rankers.theorems import theorem_of

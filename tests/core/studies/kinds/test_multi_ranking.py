@@ -12,6 +12,7 @@ from shuffleproof.core.metrics.significance import adjusted_tests, holm, t_inter
 from shuffleproof.core.rankers.combining import Fusion
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -28,7 +29,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     extended_lists,
     order_in,
 )
-from shuffleproof.core.studies.names import swap_named
+from shuffleproof.core.studies.names import swaps_named
 from shuffleproof.core.studies.paired_differences import HOLDS, INCONCLUSIVE, NOT, rising_verdict
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
@@ -104,7 +105,7 @@ def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(workbe
 
 def test_a_condition_is_the_network_reading_other_ranks(made, workbench):
     plan, result = made
-    kept = run_to_end(workbench.train("setrank-imsab-init"))
+    kept = run_to_end(workbench.train(RankerName.parse("setrank-imsab-init")))
     test = run_to_end(extended_lists(workbench, plan.initial))
     for condition, columns in conditions(1, plan.initial):
         scores = kept.ranker.reading(columns).score(test.dataset, test.lists)
@@ -117,7 +118,7 @@ def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, wo
     plan, result = made
     asked = [row.condition for row in plan.rows if row.label == "dlcm"]
     assert asked == [TRAINED, *(f"{swap} for feature:3" for swap in plan.initial[1:])]
-    ranker = run_to_end(workbench.train("dlcm")).ranker
+    ranker = run_to_end(workbench.train(RankerName.parse("dlcm"))).ranker
     test = run_to_end(extended_lists(workbench, plan.initial))
     worst = JudgedLists(test.dataset, test.lists.shown_as(order_in(test.lists, 4)))
     scores = ranker.score(worst.dataset, worst.lists)
@@ -130,23 +131,23 @@ def test_a_combination_reads_what_its_members_read(made, workbench):
     plan, result = made
     label = "rrf:setrank-imsab-init+feature:1"
     test = run_to_end(extended_lists(workbench, plan.initial))
-    network = run_to_end(workbench.train("setrank-imsab-init")).ranker.reading((None,))
-    alone = run_to_end(workbench.train("feature:1")).ranker
-    fused = combine([network, alone], Fusion())
+    parts = RankerName.parse(label).parts
+    network, alone = (run_to_end(workbench.train(part)).ranker for part in parts)
+    fused = combine([network.reading((None,)), alone], Fusion())
     scores = fused.score(test.dataset, test.lists)
     expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
     np.testing.assert_array_equal(result.per_query(label, NONE, 0.0, "NDCG@10"), expected)
 
 
 def test_what_takes_an_initial_rankings_place_says_its_preset_and_reads_no_ranking():
-    assert swap_named("rrf:mart+feature:3", "small") == "rrf:mart@small+feature:3"
+    assert swaps_named(["rrf:mart+feature:3"], "small") == ["rrf:mart@small+feature:3"]
     with pytest.raises(UsageError, match="cannot be the initial one"):
-        swap_named("dlcm", "small")
+        swaps_named(["dlcm"], "small")
 
 
 def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypatch):
     plan, _ = made
-    ranker = run_to_end(workbench.train("setrank-imsab-init"))
+    ranker = run_to_end(workbench.train(RankerName.parse("setrank-imsab-init")))
     query = workbench.fold.test.query_ids[3]
     item = {
         "store": str(workbench.store.root), "data": "sample", "recipe": workbench.recipe.plain(),
@@ -181,7 +182,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
 def test_one_query_at_two_sizes(made, workbench):
     recipe, features = (
         workbench.recipe.plain(),
-        [run_to_end(workbench.train(f"feature:{at}")) for at in (1, 2)],
+        [run_to_end(workbench.train(RankerName.parse(f"feature:{at}"))) for at in (1, 2)],
     )
     digests = {
         str(size): key_of("lists", recipe | {"depth": size}, (workbench.fold.fingerprint,)).digest

@@ -16,7 +16,7 @@ from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -319,7 +319,7 @@ def nets(workbench):
     """Two networks after a few steps, on the whole training part."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
     return {
-        name: run_to_end(workbench.train(name, short)).ranker
+        name: run_to_end(workbench.train(RankerName.parse(name), short)).ranker
         for name in ("dlcm-without-init", "setrank-imsab")
     }
 
@@ -360,7 +360,7 @@ def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workb
 def asked(small, nets):
     """A network, a ranker that draws and one that is fixed, trained and asked otherwise."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
-    net = run_to_end(small.train("setrank-imsab", short))
+    net = run_to_end(small.train(RankerName.parse("setrank-imsab"), short))
     names = (f"setrank-imsab#{net.artefact.key.digest[:12]}", "random", "feature:2")
     pairs = (("bfloat16", 1.0), ("threads", 1.0), ("batches", 1.0), ("batches", 5.0))
     machine = run_to_end(Perturbations(names, pairs, draws=2).run(small))
@@ -371,7 +371,7 @@ def asked(small, nets):
 def test_rankers_asked_otherwise_are_measured_where_it_means_something(small, asked):
     net, found, seeds = asked
     test = small.prepared.test
-    ranker = run_to_end(small.identified(net)).ranker
+    ranker = run_to_end(small.identified(RankerName.parse(net))).ranker
     (low,) = ranker.score_variants(test.dataset, [test.lists], precision="bf16")
     before = ranker.score(test.dataset, test.lists)
     change = found.per_query(net, "bfloat16", 1.0, "score-change")

@@ -8,12 +8,9 @@ from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.perturbations.query import (
-    replay_trial,
-    worst_replayed,
-)
+from shuffleproof.core.studies.kinds.perturbations.query import replay_trial, worst_replayed
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
@@ -36,7 +33,7 @@ def disturbed(workbench):
     pairs = tuple(pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE))
     asked = Perturbations(("feature:1", "ranksvm"), pairs, draws=2, seed=1)
     artefact = run_to_end(asked.run(workbench))
-    key = str(run_to_end(workbench.train("ranksvm")).artefact.key)
+    key = str(run_to_end(workbench.train(RankerName.parse("ranksvm"))).artefact.key)
     return StudyResult.open(artefact.path), key
 
 

@@ -167,8 +167,7 @@ def test_queries_left_empty_are_counted_and_count(result, store):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
-    [("--noise typo", "one of typos, drop"), ("--noise ,", "name at least one")],
+    ("flags", "said"), [("--noise typo", "one of typos, drop"), ("--noise ,", "name at least one")]
 )
 def test_wrong_questions_are_refused(store, capsys, flags, said):
     assert main(["study", "query-noise", *flags.split(), "--store", str(store.root)]) in {1, 2}

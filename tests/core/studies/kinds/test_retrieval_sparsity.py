@@ -87,8 +87,7 @@ def test_the_answer_is_found_again(store, result, capsys):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
-    [("--penalties l2", "l1"), ("--strengths ,", "at least one")],
+    ("flags", "said"), [("--penalties l2", "l1"), ("--strengths ,", "at least one")]
 )
 def test_wrong_questions_are_refused(store, capsys, flags, said):
     assert main(["study", "sparsity", *flags.split(), "--store", str(store.root)]) in {1, 2}

@@ -13,6 +13,7 @@ from shuffleproof.core.errors import ArtefactError, MissingRankingError, Paramet
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import resolved_rankers
@@ -125,14 +126,15 @@ def by_first_feature(features, _ranks):
 
 def test_combinations_functions_and_stored_rankers_are_taken(workbenches):
     function = f"{__name__}:by_first_feature"
-    kept = run_to_end(workbenches[5].train("rrf:feature:1+feature:2")).artefact.key
+    name = RankerName.parse("rrf:feature:1+feature:2")
+    kept = run_to_end(workbenches[5].train(name)).artefact.key
     names = ("rrf:feature:1+feature:2", function, f"rrf:feature:1+feature:2#{kept.digest}")
     asked = SetSize(names, (5,))
     assert {row.family for row in set_size.plan_sizes(workbenches, asked).rows} == {"any"}
     found = StudyResult.open(run_to_end(set_size.run(workbenches, asked)).path)
     for size in SIZES:
         judged = workbenches[size].prepared.test
-        fused = run_to_end(workbenches[size].train(names[0])).ranker
+        fused = run_to_end(workbenches[size].train(name)).ranker
         own = {
             names[0]: fused.score(judged.dataset, judged.lists),
             function: judged.dataset.features[judged.lists.rows, 0],
@@ -172,7 +174,7 @@ def test_networks_with_ordinals_are_not_asked_beyond_their_table(workbenches):
 
 def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(workbenches):
     short = {"epochs": "1", "steps_per_epoch": "1"}
-    kept = run_to_end(workbenches[5].train("dlcm", short)).artefact.key
+    kept = run_to_end(workbenches[5].train(RankerName.parse("dlcm"), short)).artefact.key
     name = f"dlcm#{kept.digest[:12]}"
     plan = set_size.plan_sizes(workbenches, SetSize((name,), (20,)))
     assert [row.size for row in plan.rows if row.label == name] == [5]
@@ -298,7 +300,7 @@ def test_where_few_lists_reach_the_longer_size_they_are_counted():
     ],
 )
 def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, workbenches):
-    found = resolved_rankers.resolve(name, workbenches[5])
+    found = resolved_rankers.resolve(RankerName.parse(name), workbenches[5])
     assert (found.stochastic, found.pointwise, found.reads_order) == (drawn, alone, fed)
 
 
@@ -315,16 +317,16 @@ def test_a_combination_is_fed_where_a_member_is_but_not_by_shuffles(label, first
             "b", {}, stochastic=True, pointwise=False, depth=20, max_length=30
         ),
     ]
-    found = resolved_rankers._resolved_combination(label, members)
+    found = resolved_rankers._resolved_combination(RankerName.parse(label), members)
     assert (found.reads_order, found.stochastic, found.pointwise) == (fed, False, False)
     assert (found.depth, found.rankings, found.max_length) == (20, 1, 30)
 
 
 def test_what_comes_from_outside_is_not_drawn(workbenches, monkeypatch):
-    def identified(_self, name):
+    def identified(_self, _name):
         yield from ()
-        return SimpleNamespace(digest=name * 8)
+        return SimpleNamespace(digest="1" * 64)
 
     monkeypatch.setattr(Workbench, "identified", identified)
-    found = resolved_rankers.resolve("mine:score", workbenches[5])
+    found = resolved_rankers.resolve(RankerName.parse("mine:score"), workbenches[5])
     assert (found.stochastic, found.pointwise) == (False, True)
