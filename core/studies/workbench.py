@@ -141,7 +141,7 @@ class Workbench:
             return self._stored_ranker(name)
         if name.is_from_outside and not user_rankers.is_fitted(name):
             remedy = "name it in certify or study"
-            raise UsageError(f"{name} is imported and cannot be trained: {remedy}")
+            raise UsageError(f"{name} is imported, so it cannot be trained; {remedy}")
         spec = registry.spec_of(name, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(str(name), spec.rankings, self.prepared.test.lists.rankings)

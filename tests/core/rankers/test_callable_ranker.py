@@ -404,7 +404,7 @@ def test_a_certificate_says_that_ids_were_read(test, plain_card):
     assert set(named.reads) - set(plain.reads) == {"query", "documents", "texts"}
     assert named.sentence().endswith("It reads query ids and document ids and documents' texts.")
     assert "the same documents under other query ids or document ids" in named.unseen
-    assert any("beside its document in every order" in line for line in named.details())
+    assert any("with its document in every order" in line for line in named.details())
     assert "It reads" not in plain.sentence()
     assert not any("ids" in line for line in (*plain.unseen, *plain.details()))
     twins = np.zeros_like(test.dataset.features)

@@ -135,11 +135,11 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(wo
     seeds = run_to_end(Perturbations((label, "random"), tuple(SEEDS), draws=1).run(workbench))
     assert seeds.facts["left_out"] == {
         "train-seed": {
-            label: "cannot be trained again, from outside",
+            label: "cannot be trained again, imported",
             "initial ranking": "it is not computed",
         }
     }
-    with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):
+    with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, imported\)"):
         run_to_end(Perturbations((label,), tuple(SEEDS)).run(workbench))
 
 
