@@ -75,17 +75,45 @@ class UsageError(ShuffleproofError):
     exit_code: ClassVar[int] = 2
 
 
+def closest(word: str, known: Iterable[str]) -> str:
+    """Known name that is spelt most like a word, or begins with it; empty: none.
+
+    >>> closest("Setrnk", ["dlcm", "setrank-msab"]), closest("setr", ["setrank-msab"])
+    ('setrank-msab', 'setrank-msab')
+    """
+    letters = {name.casefold(): name for name in known}
+    begin = [name for name in letters if len(word) > 1 and name.startswith(word.casefold())]
+    near = get_close_matches(word.casefold(), letters, n=1) or begin
+    return letters[near[0]] if near else ""
+
+
 class UnknownNameError(UsageError):
-    """A name that no registry entry has."""
+    """A name that no registry entry has.
+
+    Attributes:
+        LISTS: kind of names by the word of `shuffleproof list` that prints all of them.
+        MOST: number of names in a message.
+    """
+
+    LISTS: ClassVar[dict[str, str]] = {
+        "ranker": "rankers", "loss": "losses", "measure": "measures", "aggregator": "aggregators",
+        "perturbation": "perturbations", "retriever": "retrievers",
+        "bundle of conventions": "conventions",
+    }  # fmt: skip
+    MOST: ClassVar[int] = 12
 
     def __init__(self, kind: str, name: str, known: Iterable[str], meant: str = "") -> None:
-        """Name it, and what was meant: by default the known name that is spelt most like it."""
-        all_known = sorted(known)
-        letters = {known_name.casefold(): known_name for known_name in all_known}
-        near = get_close_matches(name.partition("@")[0].casefold(), letters, n=1)
-        meant = meant or (letters[near[0]] if near else "")
-        hint = f" (did you mean {meant}?)" if meant else ""
-        super().__init__(f"no {kind} is called {quoted(name)}{hint}; known: {', '.join(all_known)}")
+        """Name it, with the closest known name (`meant`), or a few known names if none is close."""
+        names = sorted(known)
+        meant = meant or closest(name.partition("@")[0], names)
+        text = f"no {kind} is called {quoted(name)}"
+        if meant:
+            super().__init__(f"{text} (did you mean {meant}?)")
+            return
+        more, shown = len(names) - self.MOST, ", ".join(names[: self.MOST])
+        where = f"; `shuffleproof list {self.LISTS[kind]}` shows all" if kind in self.LISTS else ""
+        rest = f" and {more} more{where}" if more > 0 else ""
+        super().__init__(f"{text}; known: {shown}{rest}")
 
 
 class ParameterError(UsageError):

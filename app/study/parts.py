@@ -14,8 +14,8 @@ from streamlit.navigation.page import StreamlitPage
 from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies.figure_size import WIDTHS
+from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.studies.figure_size import WIDTHS, width_of
 from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import Headline
 
@@ -230,8 +230,8 @@ class ExportContent:
     """Downloads of a result.
 
     Attributes:
-        figures: files of the figure in a width (a name of WIDTHS, or empty: as on a screen), with
-            or without a caption line.
+        figures: files of the figure in a width (as `width_of` reads it; empty: as on a screen),
+            with or without a caption line.
         tables: function that returns the files of the table.
         recipe: file of the recipe.
         link: function that returns query parameters of the same view in another browser.
@@ -298,16 +298,23 @@ def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
     """Draw the downloads of a figure, with a choice of its width: screen, print or slide."""
     if not files("", True):  # noqa: FBT003 (as ExportContent says)
         return
-    width = st.segmented_control(
-        "Width", ("", *WIDTHS), default="", required=True, key=f"{key}.width",
-        format_func=lambda name: name.replace("mm", " mm") or "Screen",
-        help="A column and a page of a journal with letters of 8 points, a slide with 18.",
+    width = st.selectbox(
+        "Width", ("", *WIDTHS), accept_new_options=True, key=f"{key}.width",
+        format_func=lambda name: name or "Screen",
+        help="A column or page of a journal has 8-point letters, a slide 18-point letters. "
+        "Type another width such as 90mm or 3.3in.",
     )  # fmt: skip
     caption = st.toggle(
         "Caption line", value=True, key=f"{key}.caption",
         help="Data set, queries, seeds, convention and study under the figure.",
     )  # fmt: skip
-    downloads(files(str(width or ""), caption), key)
+    try:
+        width = str(width or "")
+        if width:
+            width_of(width)
+        downloads(files(width, caption), key)
+    except ParameterError as error:
+        st.error(refusal(error))
 
 
 def downloads(files: Sequence[File], key: str) -> None:

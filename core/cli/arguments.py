@@ -6,14 +6,19 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from shuffleproof.core.cli.answer import Answer, show, warn
-from shuffleproof.core.cli.flags import FoldedHelp, add_commands
-from shuffleproof.core.errors import MissingPackageError, ShuffleproofError
+from shuffleproof.core.cli.commands import OWN, SECTIONS
+from shuffleproof.core.cli.flags import ShortHelp, add_commands
+from shuffleproof.core.errors import (
+    MissingPackageError,
+    ShuffleproofError,
+    UnknownNameError,
+    closest,
+)
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
@@ -27,6 +32,7 @@ CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 MOST_CHOICES = 30
+ROOT = "shuffleproof"
 EXAMPLES = """examples:
   shuffleproof demo
   shuffleproof study initial-ranking --rankers lambdamart,dlcm
@@ -117,16 +123,34 @@ class Parser(argparse.ArgumentParser):
             self.error(f"not known here: {' '.join(rest)}{meant}")
         return parsed, rest
 
+    def format_help(self) -> str:
+        """Help with flags and commands in the sections of the table."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, [])
+        formatter.add_text(self.description)
+        sections: dict[str, list[argparse.Action]] = {title: [] for title in SECTIONS}
+        for action in self._actions:
+            for one in getattr(action, "_choices_actions", None) or [action]:
+                names = {*one.option_strings} or {one.dest if self.prog == ROOT else ""}
+                title = next((title for title in SECTIONS if names & SECTIONS[title]), OWN)
+                sections[title].append(one)
+        for title, actions in sections.items():
+            formatter.start_section(title)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with 2; flags are listed only in the help."""
-        self.exit(2, f"{self.prog}: {_plain(message)}. `{self.prog} --help` tells what it takes\n")
+        self.exit(2, f"{self.prog}: {_plain(message)}. See `{self.prog} --help`\n")
 
 
 def _plain(message: str) -> str:
     """A message of argparse with what was meant.
 
     >>> _plain("argument STUDY: invalid choice: 'crad' (choose from 'card', 'attention')")
-    "STUDY: no 'crad' (did you mean card?); known: card, attention"
+    "STUDY: no 'crad' (did you mean card?)"
     >>> _plain("argument --seed: invalid whole value: 'one'")
     "--seed: 'one' is not a whole number of at most 18 digits"
     """
@@ -137,7 +161,8 @@ def _plain(message: str) -> str:
         study = kind_of(match[2].casefold())
         meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
         meant = meant or _meant(match[2], known)
-        return f"{match[1]}: no {match[2]!r}{meant}; known: {', '.join(known)}"
+        few = known[: UnknownNameError.MOST]
+        return f"{match[1]}: no {match[2]!r}" + (meant or f"; known: {', '.join(few)}")
     if match := VALUE.fullmatch(message):
         return f"{match[1]}: {match[3]} is not {KINDS.get(match[2], f'a {match[2]}')}"
     return message.removeprefix("argument ")
@@ -152,10 +177,9 @@ def _list_of(word: str, words: Sequence[str] | None) -> str:
     return f" ({before[-2]} takes one word, with commas: {before[-1]},{word})"
 
 
-def _meant(word: str, known: Any) -> str:
-    near = get_close_matches(word.casefold(), list(known), n=1)
-    begun = [option for option in known if len(word) > 1 and option.startswith(word.casefold())]
-    return f" (did you mean {(near or begun)[0]}?)" if near or begun else ""
+def _meant(word: str, known: Iterable[str]) -> str:
+    meant = closest(word, known)
+    return f" (did you mean {meant}?)" if meant else ""
 
 
 class _Version(argparse.Action):
@@ -172,18 +196,14 @@ class _Version(argparse.Action):
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     root: argparse.ArgumentParser = Parser(
-        prog="shuffleproof",
-        formatter_class=FoldedHelp,
-        description="Will my ranker survive? Robustness studies for learning to rank.",
-        epilog=(
-            f"What is made is kept in {default_store().root} and never made twice; "
-            "SHUFFLEPROOF_HOME names another folder, --store one for a command. "
-            "SHUFFLEPROOF_DEVICE=cpu|cuda says where networks compute, --device for a command."
-            f"\n\n{EXAMPLES}"
-        ),
+        prog=ROOT,
+        formatter_class=ShortHelp,
+        usage="shuffleproof COMMAND",
+        description="Shuffle, truncate and corrupt the lists that a ranker sees; measure the loss.",
+        epilog=(f"Store: {default_store().root} (change it by SHUFFLEPROOF_HOME).\n\n{EXAMPLES}"),
     )
-    root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
-    add_commands(root.add_subparsers(required=True, metavar="COMMAND"))
+    root.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    add_commands(root.add_subparsers(prog=ROOT, required=True, metavar="COMMAND"))
     return root
 
 
@@ -198,4 +218,4 @@ def flags_of(command: str) -> list[argparse.Action]:
         action.choices for action in actions if action.dest == argparse.SUPPRESS and action.choices
     )
     chosen: argparse.ArgumentParser = dict(commands)[command]
-    return [action for action in chosen._actions if action.dest != "help"]  # noqa: SLF001 (likewise)
+    return [action for action in chosen._actions if "--help" not in "".join(action.option_strings)]  # noqa: SLF001 (likewise)

@@ -5,15 +5,17 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple, TypeAlias
 
-from shuffleproof.core.cli.commands import EXIT_STATUS, GROUPS, TABLE
+from shuffleproof.core.cli.commands import EXIT_STATUS, GROUPS, RARE, TABLE
+from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import choice_named, parameters
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
-from shuffleproof.core.studies.figure_size import WIDTHS
+from shuffleproof.core.studies.figure_size import width_of
 from shuffleproof.core.studies.question import Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, LISTLESS, STUDIES
 
@@ -23,6 +25,10 @@ SIZES = {"column": (480, 420), "page": (840, 400)}
 """Pixels: letters stay readable where the figure is as wide as a column or the page."""
 
 LEAST_SIZE, MOST_SIZE = 100, 10_000
+EXAMPLES = 3
+WIDEST = 12
+"""Letters of choices that replace the value of a flag in a help text."""
+DEFAULT = " (default"
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 FLAG = re.compile(
     r"(?P<name>\S+?)(?P<many>[?+*!]?)(?: (?!as |in |=)(?P<type>.*?))?(?: as (?P<dest>\w+))?"
@@ -72,6 +78,15 @@ def size(text: str) -> tuple[int, int]:
     raise argparse.ArgumentTypeError(f"{text!r} {reason}")
 
 
+def width(text: str) -> str:
+    """Text of a figure's width."""
+    try:
+        width_of(text)
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "": {"type": str},
     "path": {"type": Path},
@@ -81,6 +96,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
     "seconds": {"type": partial(duration, units={"": 1.0})},
     "duration": {"type": duration},
     "size": {"type": size},
+    "width": {"type": width},
     "port": {"type": whole, "choices": range(1, 65_536)},
     "digit": {"type": whole, "choices": range(1, 10)},
     "bundle": {"type": partial(choice_named, BUNDLES), "choices": tuple(BUNDLES)},
@@ -106,7 +122,7 @@ def table() -> dict[str, Command]:
     """The table of commands, by name."""
     found: dict[str, Command] = {}
     name = ""
-    for line in filter(str.strip, TABLE.replace("{widths}", "|".join(WIDTHS)).splitlines()):
+    for line in filter(str.strip, TABLE.splitlines()):
         if line.startswith(" "):
             found[name].lines.append(line.strip())
             continue
@@ -120,15 +136,77 @@ def table() -> dict[str, Command]:
 
 
 class FoldedHelp(argparse.HelpFormatter):
-    """Folds paragraphs and leaves the lines of examples."""
+    """Folds paragraphs and leaves the lines of examples; no empty line between sections."""
+
+    def __init__(self, prog: str, **more: Any) -> None:
+        super().__init__(prog, max_help_position=32, **more)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Paragraphs, separated by an empty line; examples are not folded."""
         fold = super()._fill_text
         return "\n\n".join(
-            part if part.startswith("examples:") else fold(part, width, indent)
+            part if part.startswith("examples") else fold(part, width, indent)
             for part in text.split("\n\n")
         )
+
+    def _format_usage(self, *parts: Any) -> str:
+        usage, actions, _, prefix = parts
+        needed = [one for one in actions if one.required or not one.option_strings]
+        return f"{super()._format_usage(usage, needed, [], prefix).rstrip()} [options]\n\n"
+
+    def _metavar_formatter(self, action: argparse.Action, default_metavar: str) -> Any:
+        if action.metavar is None and len(_choices(action)) > WIDEST:
+            return lambda size: (default_metavar,) * size
+        return super()._metavar_formatter(action, default_metavar)
+
+    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
+        named = {count: "N", whole: "N", number: "N", Path: "FILE"}
+        return named.get(action.type) or super()._get_default_metavar_for_optional(action)
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        text, choices = super()._expand_help(action), _choices(action)
+        if action.metavar is not None or len(choices) <= WIDEST:
+            return text
+        text, bracket, default = text.partition(DEFAULT)
+        return f"{text}: {choices}{bracket}{default}"
+
+    def format_help(self) -> str:
+        """Help without the empty lines between sections."""
+        head, title, rest = super().format_help().partition(":\n")
+        return head + title + re.sub(r"\n\n(?=[a-z ]+:\n  )", "\n", rest)
+
+
+class ShortHelp(FoldedHelp):
+    """Leaves out rare flags, and has one line for each other one."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Add a flag that is not rare."""
+        if not {*RARE.split()}.intersection(action.option_strings):
+            super().add_argument(action)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        text, bracket, default = text.partition(DEFAULT)
+        clause = text.partition("; ")[0] + bracket + default.partition("; ")[0]
+        return [shorten(clause, width, placeholder=" …")]
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """The first paragraph and the examples."""
+        first, *_, last = text.split("\n\n") * 2
+        return super()._fill_text(text if first == last else f"{first}\n\n{last}", width, indent)
+
+
+def _choices(action: argparse.Action) -> str:
+    return ", ".join(map(str, action.choices or ()))
+
+
+class HelpAll(argparse.Action):
+    """Prints the help of every flag."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print it and end."""
+        parser.formatter_class = FoldedHelp
+        parser.print_help()
+        parser.exit()
 
 
 def add_commands(root: Commands) -> None:
@@ -139,9 +217,10 @@ def add_commands(root: Commands) -> None:
         if name.startswith("&") or (group == "study" and group in groups):
             continue
         if rest and group not in groups:
-            added = root.add_parser(group, help=GROUPS[group])
-            metavar = "STUDY" if group == "study" else "DOING"
-            groups[group] = added.add_subparsers(required=True, metavar=metavar)
+            added = root.add_parser(group, help=GROUPS[group], formatter_class=ShortHelp)
+            metavar = "STUDY" if group == "study" else "ACTION"
+            prog = f"shuffleproof {group}"
+            groups[group] = added.add_subparsers(prog=prog, required=True, metavar=metavar)
         if group == "study":
             for kind, question in EVERY.items():
                 _add_study(groups[group], kind, question)
@@ -154,14 +233,16 @@ def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentPa
     kind = EVERY.get(name.rpartition(" ")[2])
     is_alias = kind is not None and kind.command_words() != (kind.kind,)
     shown: dict[str, Any] = {} if is_alias else {"help": command.summary}
+    description = command.summary[:1].upper() + command.summary[1:]
     added = commands.add_parser(
-        name.rpartition(" ")[2], description=command.summary, formatter_class=FoldedHelp, **shown,
+        name.rpartition(" ")[2], description=description, formatter_class=ShortHelp, **shown,
     )  # fmt: skip
     lines = "\n".join(["examples:", *(f"  shuffleproof {line}" for line in examples_of(name))])
     status = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE)
     added.epilog = f"{status}\n\n{lines}" if status else lines
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     added.add_argument("--verbose", "-v", action="store_true", help="print all details")
+    added.add_argument("--help-all", action=HelpAll, nargs=0, help="show all flags and their texts")
     store = "folder of the store (default: your own)"
     added.add_argument("--store", type=_place, metavar="FOLDER", help=store)
     _add_lines(added, command.lines)
@@ -226,7 +307,7 @@ def _add_flag(command: argparse.ArgumentParser, line: str) -> None:
     if parts["default"] is not None:
         how["default"] = how.get("type", str)(parts["default"])
     how |= {key: parts[key] for key in ("dest", "metavar") if parts[key]}
-    command.add_argument(name, help=help_ or None, **how)
+    command.add_argument(name, help=help_ or "one of", **how)
 
 
 def add_fields(command: argparse.ArgumentParser, declared: type) -> None:
@@ -251,14 +332,17 @@ def _place(text: str) -> Path | str:
 def examples_of(command: str) -> tuple[str, ...]:
     """Lines to try, without the program's name.
 
-    >>> examples_of("study set-size")
+    >>> examples_of("study set-size")[:2]
     ('study set-size', 'study set-size --data mq2008 --preset small --queries 100')
     """
     kind = command.partition(" ")[2]
-    if command in table():
-        return tuple(line[2:] for line in table()[command].lines if line.startswith("$"))
-    if kind in COLLECTION_STUDIES:
-        return command, f"{command} --data cranfield --seeds 4"
+    own = (
+        [line[2:] for line in table()[command].lines if line[0] == "$"]
+        if command in table()
+        else []
+    )
+    if kind not in EVERY:
+        return tuple(own)
     flags = [flag for field in parameters(EVERY[kind]) for flag in syntax_of(field).flags(field)]
     required = [
         f"--{flag.name} {'transpositions,cut' if flag.name == 'families' else 'dlcm'}"
@@ -266,7 +350,10 @@ def examples_of(command: str) -> tuple[str, ...]:
         if flag.required
     ]
     line = " ".join([command, *required])
-    return line, f"{line} --data mq2008 --preset small --queries 100"
+    data = "--data mq2008 --preset small --queries 100"
+    if kind in LISTLESS:
+        data = "--data cranfield --seeds 4" if kind in COLLECTION_STUDIES else "--data judged"
+    return tuple(dict.fromkeys([*own, line, f"{line} {data}", f"{line} --dry-run"]))[:EXAMPLES]
 
 
 def question_of(kind: type[Question], arguments: argparse.Namespace, preset: str) -> Question:

@@ -1,7 +1,10 @@
 """Sizes of exported figures: pixels, or the usual widths of papers and slides."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from shuffleproof.core.errors import ParameterError
 
 INCH, MILLIMETRES = 96, 25.4
 """Pixels per inch, and millimetres per inch."""
@@ -56,3 +59,26 @@ WIDTHS: Mapping[str, Width] = {
     "16:9": Width(1280 / INCH * MILLIMETRES, 18.0, 16 / 9),
 }
 """Column and page of a journal, and a slide."""
+
+NARROWEST, WIDEST = 20, 1000
+"""Millimetres of other widths."""
+
+LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in|)")
+UNITS = {"": 1.0, "mm": 1.0, "cm": 10.0, "in": MILLIMETRES}
+
+
+def width_of(text: str) -> Width:
+    """Width by its name, or by its length in millimetres, centimetres or inches.
+
+    Raises:
+        ParameterError: no width of 20 to 1000 mm.
+
+    >>> width_of("84") == width_of("8.4cm") == WIDTHS["84mm"], width_of("3.3in").millimetres
+    (True, 83.82)
+    """
+    match = LENGTH.fullmatch(text.strip())
+    length = round(float(match[1]) * UNITS[match[2]], 2) if match else 0.0
+    if text in WIDTHS or NARROWEST <= length <= WIDEST:
+        return WIDTHS.get(text) or Width(length, WIDTHS["84mm"].points)
+    allowed = f"84mm, 3.3in or 84 ({NARROWEST} to {WIDEST} mm), or 16:9"
+    raise ParameterError("width", text, allowed)

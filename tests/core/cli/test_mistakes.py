@@ -78,7 +78,7 @@ MISTAKES = """
 2 | certify dlcm --permutations 0 | '0' | from 1 on
 2 | certify dlcm --queries 0 | '0' | from 1 on
 2 | certify dlcm --lists half | 'half' | known: whole, duplicates
-2 | certify mine | 'mine' | known: dlcm
+2 | certify mine | 'mine' | did you mean mine:FUNCTION
 1 | certify nomodule:score --initial feature:1 | nomodule | Run from the folder
 1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Mend it
 1 | certify scores:scores.txt | scores.txt | Bring the ranker itself
@@ -131,7 +131,7 @@ MISTAKES = """
 2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
-2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
+2 | study ablation --ranker lambdamart | 'lambdamart' | no neural ranker
 2 | study card --families cut --rankers dlcm | cut | leave it out of a card
 1 | export nosuch x.csv | nosuch | library list
 1 | export study- x.csv | study- | could be any of
