@@ -211,7 +211,7 @@ def flags_of(command: str) -> list[argparse.Action]:
     """The arguments of one command, `--help` left out.
 
     >>> [action.dest for action in flags_of("doctor")][:2]
-    ['json', 'store']
+    ['json', 'verbose']
     """
     actions = parser()._actions  # noqa: SLF001 (argparse tells them nowhere else)
     (commands,) = (

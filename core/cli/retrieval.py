@@ -2,14 +2,16 @@
 
 import argparse
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer, named_once
+from shuffleproof.core.cli.data import check_name, findings_answer, named_once
 from shuffleproof.core.cli.open import run_shown, store_of, use_device
 from shuffleproof.core.data import trec
+from shuffleproof.core.data.advice import line
+from shuffleproof.core.data.doctor import Severity
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, parts_of
 from shuffleproof.core.retrieval import candidates as bridge
@@ -40,7 +42,8 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         "notes": artefact.facts["notes"],
         "findings": [asdict(finding) for finding in findings],
     }
-    return Answer(facts | remarks, f"{table(facts)}\n\n{_listed(findings)}".rstrip())
+    answer = findings_answer(facts, remarks["findings"], facts, _lines(findings))
+    return replace(answer, json=facts | remarks, exit_code=0)
 
 
 def _declared(kind: type, arguments: argparse.Namespace) -> Any:
@@ -64,15 +67,11 @@ def doctor(arguments: argparse.Namespace) -> Answer:
         "judgments": len(collection.judged),
     }  # fmt: skip
     rows = [asdict(finding) for finding in findings]
-    return findings_answer(facts, rows, f"{table(facts)}\n\n{_listed(findings) or NO_FINDINGS}")
+    return findings_answer(facts, rows, facts, _lines(findings))
 
 
-def _listed(findings: list[Finding]) -> str:
-    return "\n".join(
-        f"{finding.severity:<8} {finding.message}"
-        + (f"\n         → {finding.action}" if finding.action else "")
-        for finding in findings
-    )
+def _lines(findings: Sequence[Finding]) -> list[tuple[Severity, str]]:
+    return [(one.severity, line(one.severity, one.message, one.action)) for one in findings]
 
 
 def search(arguments: argparse.Namespace) -> Answer:
