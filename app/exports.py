@@ -120,6 +120,8 @@ def figure_files(figure: go.Figure, stem: str, width: str = "", caption: str = "
         caption: a line under the figure; empty: none.
     """
     missing = drawing_lacks()
+    if width:
+        width_of(width)  # refuses what is no width
     stem += f"-{width}".replace(":", "by") if width else ""
     return [
         File(

@@ -88,32 +88,21 @@ def closest(word: str, known: Iterable[str]) -> str:
 
 
 class UnknownNameError(UsageError):
-    """A name that no registry entry has.
+    """A name that no registry entry has."""
 
-    Attributes:
-        LISTS: kind of names by the word of `shuffleproof list` that prints all of them.
-        MOST: number of names in a message.
-    """
-
-    LISTS: ClassVar[dict[str, str]] = {
-        "ranker": "rankers", "loss": "losses", "measure": "measures", "aggregator": "aggregators",
-        "perturbation": "perturbations", "retriever": "retrievers",
-        "bundle of conventions": "conventions",
-    }  # fmt: skip
     MOST: ClassVar[int] = 12
+    LISTED = ("rankers", "losses", "measures", "perturbations", "aggregators", "retrievers")
 
     def __init__(self, kind: str, name: str, known: Iterable[str], meant: str = "") -> None:
         """Name it, with the closest known name (`meant`), or a few known names if none is close."""
         names = sorted(known)
         meant = meant or closest(name.partition("@")[0], names)
-        text = f"no {kind} is called {quoted(name)}"
-        if meant:
-            super().__init__(f"{text} (did you mean {meant}?)")
-            return
-        more, shown = len(names) - self.MOST, ", ".join(names[: self.MOST])
-        where = f"; `shuffleproof list {self.LISTS[kind]}` shows all" if kind in self.LISTS else ""
-        rest = f" and {more} more{where}" if more > 0 else ""
-        super().__init__(f"{text}; known: {shown}{rest}")
+        hint = f" (did you mean {meant}?)" if meant else f"; known: {', '.join(names[: self.MOST])}"
+        if not meant and len(names) > self.MOST:
+            listed = next((one for one in self.LISTED if one.startswith(kind)), "")
+            command = f"; `shuffleproof list {listed}` shows all" if listed else ""
+            hint += f" and {len(names) - self.MOST} more{command}"
+        super().__init__(f"no {kind} is called {quoted(name)}{hint}")
 
 
 class ParameterError(UsageError):

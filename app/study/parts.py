@@ -14,8 +14,8 @@ from streamlit.navigation.page import StreamlitPage
 from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
-from shuffleproof.core.errors import ParameterError, ShuffleproofError
-from shuffleproof.core.studies.figure_size import WIDTHS, width_of
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.headline import BENDS, BEST, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import Headline
 
@@ -308,13 +308,8 @@ def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
         "Caption line", value=True, key=f"{key}.caption",
         help="Data set, queries, seeds, convention and study under the figure.",
     )  # fmt: skip
-    try:
-        width = str(width or "")
-        if width:
-            width_of(width)
-        downloads(files(width, caption), key)
-    except ParameterError as error:
-        st.error(refusal(error))
+    with errors_shown():
+        downloads(files(width or "", caption), key)
 
 
 def downloads(files: Sequence[File], key: str) -> None:

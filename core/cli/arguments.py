@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from shuffleproof.core.cli.answer import Answer, show, warn
-from shuffleproof.core.cli.commands import OWN, SECTIONS
-from shuffleproof.core.cli.flags import ShortHelp, add_commands
+from shuffleproof.core.cli.flags import add_commands
+from shuffleproof.core.cli.help_text import ROOT, HelpParser
 from shuffleproof.core.errors import (
     MissingPackageError,
     ShuffleproofError,
@@ -32,7 +32,6 @@ CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 MOST_CHOICES = 30
-ROOT = "shuffleproof"
 EXAMPLES = """examples:
   shuffleproof demo
   shuffleproof study initial-ranking --rankers lambdamart,dlcm
@@ -104,7 +103,7 @@ def function_at(place: str) -> Callable[[argparse.Namespace], Any]:
     return function
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """A command's parser, whose errors name what was meant and where to read on."""
 
     def parse_known_args(  # type: ignore[override]
@@ -122,24 +121,6 @@ class Parser(argparse.ArgumentParser):
             )
             self.error(f"not known here: {' '.join(rest)}{meant}")
         return parsed, rest
-
-    def format_help(self) -> str:
-        """Help with flags and commands in the sections of the table."""
-        formatter = self._get_formatter()
-        formatter.add_usage(self.usage, self._actions, [])
-        formatter.add_text(self.description)
-        sections: dict[str, list[argparse.Action]] = {title: [] for title in SECTIONS}
-        for action in self._actions:
-            for one in getattr(action, "_choices_actions", None) or [action]:
-                names = {*one.option_strings} or {one.dest if self.prog == ROOT else ""}
-                title = next((title for title in SECTIONS if names & SECTIONS[title]), OWN)
-                sections[title].append(one)
-        for title, actions in sections.items():
-            formatter.start_section(title)
-            formatter.add_arguments(actions)
-            formatter.end_section()
-        formatter.add_text(self.epilog)
-        return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with 2; flags are listed only in the help."""
@@ -197,13 +178,11 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     root: argparse.ArgumentParser = Parser(
         prog=ROOT,
-        formatter_class=ShortHelp,
-        usage="shuffleproof COMMAND",
         description="Shuffle, truncate and corrupt the lists that a ranker sees; measure the loss.",
         epilog=(f"Store: {default_store().root} (change it by SHUFFLEPROOF_HOME).\n\n{EXAMPLES}"),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    add_commands(root.add_subparsers(prog=ROOT, required=True, metavar="COMMAND"))
+    add_commands(root.add_subparsers(required=True, metavar="COMMAND"))
     return root
 
 

@@ -109,7 +109,6 @@ consistency preferences:show_consistency : contradictions in preferences
     preferences : name, key or file
     --best yes : compute the order with fewest contradictions for each query
     $ consistency judged
-    $ consistency judged --best --json
 
 aggregate preferences:show_orders : rank documents by preferences, and count the calls
     preferences : name, key or file
@@ -154,7 +153,6 @@ doctor-collection retrieval:doctor : problems of a text collection
     collection : name, key or folder
     --all yes as verbose : print the notes too
     $ doctor-collection cranfield
-    $ doctor-collection cranfield --json
 
 search retrieval:search : search a text collection
     collection : name, key or folder
@@ -277,12 +275,10 @@ check check:check : test a ranker against its stored card, for CI
 library list library:listing : stored data sets, rankers and studies
     --kind data|ranker|study|scores|preferences|collection : kind
     $ library list
-    $ library list --kind ranker
 
 library show library:show : recipe of an entry, with its command and Python code
     what : name or key, or a preset of `tune`: RANKER@NAME
     $ library show sample
-    $ library show lambdamart@tuned_mq2008
 
 library export library:export : write entries to an archive
     out path : file to write
@@ -302,16 +298,13 @@ library delete library:delete : delete an entry
     what : name or key, or a preset of `tune`: RANKER@NAME
     --with-dependents yes : delete everything made from it too
     $ library delete mine --with-dependents
-    $ library delete lambdamart@tuned_mq2008
 
 library verify library:verify : read every file and check its digest
     what* : names or keys (default: everything)
     $ library verify
-    $ library verify study-3f2a91c4
 
 library clean library:clean : list or remove files that nothing needs
     --yes yes : remove the files; by default they are listed only
-    $ library clean
     $ library clean --yes
 
 export export:export first=open:export_format late=out : write a study, run, data set or figure
@@ -321,7 +314,7 @@ export export:export first=open:export_format late=out : write a study, run, dat
     --per-query yes : study: values by query instead of means
     --figure count : study: number of its figure (default 1)
     --no-caption yes : study: no line under the figure
-    --width width in LENGTH : figure width: 84mm, 3.3in, or 16:9 for a slide
+    --width in LENGTH : figure width: 84mm, 3.3in, or 16:9 for a slide
     --size size in WIDTHxHEIGHT =900x500 : figure size in pixels, or `column` or `page`
     --against : benchmark: baselines of the marks (default initial ranking)
     --run path in FILE : collection: results of its queries (TREC)
@@ -339,7 +332,6 @@ export export:export first=open:export_format late=out : write a study, run, dat
 demo work:demo : train and test four rankers on the sample, in minutes
     --out path =reports/demo.html : report file (default reports/demo.html)
     $ demo
-    $ demo --out report.html
 
 app work:app : open the dashboard
     --host =127.0.0.1 : address of the server (default 127.0.0.1)
@@ -352,29 +344,24 @@ app work:app : open the dashboard
 
 OWN = "options"
 SECTIONS = {
-    title: frozenset(names.split())
-    for title, names in {
-        "start": "demo app",
-        "rankers": "list train tune certify bring runs",
-        "studies": "study check export library",
-        "data sets": "ingest doctor",
-        "preferences": "ingest-preferences consistency aggregate judge",
-        "text collections": "ingest-collection doctor-collection search candidates",
-        OWN: "",
-        "measures": "--conventions --digits",
-        "data and lists": "--data --initial --depth --scores --preset --queries",
-        "work": "--max-seconds --jobs --executor --with --device",
-        "output": "--dry-run --json --verbose --all --store --version --help --help-all",
-    }.items()
+    "start": "demo app",
+    "rankers": "list train tune certify bring runs",
+    "studies": "study check export library",
+    "data sets": "ingest doctor",
+    "preferences": "ingest-preferences consistency aggregate judge",
+    "text collections": "ingest-collection doctor-collection search candidates",
+    OWN: "| --seed --fold --split --texts --documents --query-texts --malformed --values --judge "
+    "--retries --wait --timeout --price --seconds --no-caption --run --by --method --unit --size "
+    "--figure -k",
+    "measures": "| --conventions --digits",
+    "data and lists": "--data --initial --preset --queries | --depth --scores",
+    "work": "| --max-seconds --jobs --executor --with --device",
+    "output": "--dry-run --json --verbose --all --version --help-all | --store -h",
 }
-"""Sections of a help text, with their commands or flags; OWN has all others."""
+"""Sections of a help text with their commands or flags; OWN has all others.
 
-RARE = """
---help --store --seed --conventions --digits --max-seconds --jobs --executor --with --depth --scores
---device --fold --split --texts --documents --query-texts --malformed --values --judge --retries
---wait --timeout --price --seconds --no-caption --run --by --method --unit --size --figure -k
+Only `--help-all` shows flags behind `|`.
 """
-"""Flags that only `--help-all` shows."""
 
 GROUPS = {
     "study": "run a study, such as initial-ranking or benchmark",
@@ -384,12 +371,12 @@ GROUPS = {
 
 EXIT_STATUS = {
     "certify": "Exit status: 0 invariant, 3 not invariant, 4 inconclusive.\n\nA function is {}. "
-    "Ranks count from 0, the best first. {}",
+    "Ranks count from 0, the best first. {}\n\n",
     "check": "Exit status: 0 no regression, 3 regression, 4 inconclusive, 1 wrong data, 2 wrong "
     "usage.\n\nA regression is a significant loss (p ≤ .05, max-T over all comparisons) of --least "
     "or more that exceeds the ranker's own noise. A soft loss is smaller, or not significant. "
-    "--fail-on names the losses with status 3.",
-    "doctor": "Exit status: 3 if a problem makes studies unreliable, else 0.",
-    "doctor-collection": "Exit status: 3 if a problem makes studies unreliable, else 0.",
+    "--fail-on names the losses with status 3.\n\n",
+    "doctor": (DOCTOR := "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n"),
+    "doctor-collection": DOCTOR,
 }
 """Text above the examples of a command; `--help` shows the first paragraph only."""

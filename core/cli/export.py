@@ -26,6 +26,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.figure_size import width_of
 from shuffleproof.core.studies.kinds.ablation import sections as ablation_sections
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import query, sections
@@ -101,6 +102,8 @@ def _check(arguments: argparse.Namespace, chosen: str, thing: str, kind: str) ->
         raise UsageError("an export is a file: name one (commands print JSON with --json)")
     if thing != STUDY and arguments.out.suffix == ".zip":
         raise UsageError("a zip holds the runs of a benchmark: give the file another ending")
+    if arguments.width:
+        width_of(arguments.width)  # refuses what is no width
     formats = FORMATS.get(kind, FORMATS[thing])
     if chosen not in formats:
         raise UsageError(

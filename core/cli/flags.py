@@ -5,17 +5,15 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, NamedTuple, TypeAlias
 
-from shuffleproof.core.cli.commands import EXIT_STATUS, GROUPS, RARE, TABLE
-from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.cli.commands import EXIT_STATUS, GROUPS, TABLE
+from shuffleproof.core.cli.help_text import HelpAll
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import choice_named, parameters
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
-from shuffleproof.core.studies.figure_size import width_of
 from shuffleproof.core.studies.question import Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, LISTLESS, STUDIES
 
@@ -26,9 +24,6 @@ SIZES = {"column": (480, 420), "page": (840, 400)}
 
 LEAST_SIZE, MOST_SIZE = 100, 10_000
 EXAMPLES = 3
-WIDEST = 12
-"""Letters of choices that replace the value of a flag in a help text."""
-DEFAULT = " (default"
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 FLAG = re.compile(
     r"(?P<name>\S+?)(?P<many>[?+*!]?)(?: (?!as |in |=)(?P<type>.*?))?(?: as (?P<dest>\w+))?"
@@ -78,15 +73,6 @@ def size(text: str) -> tuple[int, int]:
     raise argparse.ArgumentTypeError(f"{text!r} {reason}")
 
 
-def width(text: str) -> str:
-    """Text of a figure's width."""
-    try:
-        width_of(text)
-    except ParameterError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "": {"type": str},
     "path": {"type": Path},
@@ -96,7 +82,6 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
     "seconds": {"type": partial(duration, units={"": 1.0})},
     "duration": {"type": duration},
     "size": {"type": size},
-    "width": {"type": width},
     "port": {"type": whole, "choices": range(1, 65_536)},
     "digit": {"type": whole, "choices": range(1, 10)},
     "bundle": {"type": partial(choice_named, BUNDLES), "choices": tuple(BUNDLES)},
@@ -135,80 +120,6 @@ def table() -> dict[str, Command]:
     return found
 
 
-class FoldedHelp(argparse.HelpFormatter):
-    """Folds paragraphs and leaves the lines of examples; no empty line between sections."""
-
-    def __init__(self, prog: str, **more: Any) -> None:
-        super().__init__(prog, max_help_position=32, **more)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Paragraphs, separated by an empty line; examples are not folded."""
-        fold = super()._fill_text
-        return "\n\n".join(
-            part if part.startswith("examples") else fold(part, width, indent)
-            for part in text.split("\n\n")
-        )
-
-    def _format_usage(self, *parts: Any) -> str:
-        usage, actions, _, prefix = parts
-        needed = [one for one in actions if one.required or not one.option_strings]
-        return f"{super()._format_usage(usage, needed, [], prefix).rstrip()} [options]\n\n"
-
-    def _metavar_formatter(self, action: argparse.Action, default_metavar: str) -> Any:
-        if action.metavar is None and len(_choices(action)) > WIDEST:
-            return lambda size: (default_metavar,) * size
-        return super()._metavar_formatter(action, default_metavar)
-
-    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
-        named = {count: "N", whole: "N", number: "N", Path: "FILE"}
-        return named.get(action.type) or super()._get_default_metavar_for_optional(action)
-
-    def _expand_help(self, action: argparse.Action) -> str:
-        text, choices = super()._expand_help(action), _choices(action)
-        if action.metavar is not None or len(choices) <= WIDEST:
-            return text
-        text, bracket, default = text.partition(DEFAULT)
-        return f"{text}: {choices}{bracket}{default}"
-
-    def format_help(self) -> str:
-        """Help without the empty lines between sections."""
-        head, title, rest = super().format_help().partition(":\n")
-        return head + title + re.sub(r"\n\n(?=[a-z ]+:\n  )", "\n", rest)
-
-
-class ShortHelp(FoldedHelp):
-    """Leaves out rare flags, and has one line for each other one."""
-
-    def add_argument(self, action: argparse.Action) -> None:
-        """Add a flag that is not rare."""
-        if not {*RARE.split()}.intersection(action.option_strings):
-            super().add_argument(action)
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        text, bracket, default = text.partition(DEFAULT)
-        clause = text.partition("; ")[0] + bracket + default.partition("; ")[0]
-        return [shorten(clause, width, placeholder=" …")]
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """The first paragraph and the examples."""
-        first, *_, last = text.split("\n\n") * 2
-        return super()._fill_text(text if first == last else f"{first}\n\n{last}", width, indent)
-
-
-def _choices(action: argparse.Action) -> str:
-    return ", ".join(map(str, action.choices or ()))
-
-
-class HelpAll(argparse.Action):
-    """Prints the help of every flag."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print it and end."""
-        parser.formatter_class = FoldedHelp
-        parser.print_help()
-        parser.exit()
-
-
 def add_commands(root: Commands) -> None:
     """Add every command of the table, and one for every kind of study."""
     groups: dict[str, Commands] = {}
@@ -217,10 +128,9 @@ def add_commands(root: Commands) -> None:
         if name.startswith("&") or (group == "study" and group in groups):
             continue
         if rest and group not in groups:
-            added = root.add_parser(group, help=GROUPS[group], formatter_class=ShortHelp)
+            added = root.add_parser(group, help=GROUPS[group], description=GROUPS[group])
             metavar = "STUDY" if group == "study" else "ACTION"
-            prog = f"shuffleproof {group}"
-            groups[group] = added.add_subparsers(prog=prog, required=True, metavar=metavar)
+            groups[group] = added.add_subparsers(required=True, metavar=metavar)
         if group == "study":
             for kind, question in EVERY.items():
                 _add_study(groups[group], kind, question)
@@ -235,11 +145,10 @@ def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentPa
     shown: dict[str, Any] = {} if is_alias else {"help": command.summary}
     description = command.summary[:1].upper() + command.summary[1:]
     added = commands.add_parser(
-        name.rpartition(" ")[2], description=description, formatter_class=ShortHelp, **shown,
+        name.rpartition(" ")[2], description=description, **shown,
     )  # fmt: skip
     lines = "\n".join(["examples:", *(f"  shuffleproof {line}" for line in examples_of(name))])
-    status = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE)
-    added.epilog = f"{status}\n\n{lines}" if status else lines
+    added.epilog = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE) + lines
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     added.add_argument("--verbose", "-v", action="store_true", help="print all details")
     added.add_argument("--help-all", action=HelpAll, nargs=0, help="show all flags and their texts")
