@@ -341,7 +341,7 @@ DOCTOR = "ranker examined"
 
 def _doctor(data: str, names: list[str]) -> None:
     """Draw the choice of a ranker to examine, the running job, and its findings."""
-    st.subheader("What the doctor finds")
+    st.subheader("Findings of the doctor")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ranker = st.selectbox(
             "Ranker",
@@ -352,9 +352,8 @@ def _doctor(data: str, names: list[str]) -> None:
         )
         pressed = st.button("Examine it", key="examine ranker")
     st.caption(
-        "Input passed on, constant, saturated or rounded scores, ties by order, NaN, the wrong "
-        "direction, other answers when asked again, slowness. Whether the order matters is for "
-        "certificates: Invariance."
+        "Checks for copied input, constant, saturated or rounded scores, ties, NaN, the wrong "
+        "direction, unstable scores and slow calls. The page Invariance tests input orders."
     )
     if pressed and ranker:
         _hand_in(DOCTOR, lambda: jobs.submit("doctor", {"data": data, "ranker": ranker}))
@@ -368,7 +367,7 @@ def _findings(job: Job) -> None:
     values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
     parts.sentence(f"{result['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
     if not result["findings"]:
-        st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
+        st.success("No problem or warning.", icon=":material/check_circle:")
     for finding in result["findings"]:
         where = f" ({escaped(finding['where'])})" if finding["where"] else ""
         st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")

@@ -73,12 +73,12 @@ REMEDIES: Mapping[str, str] = {
 }
 """What is to be done where a list has no scores."""
 
-SAYS: Mapping[str, tuple[str, str]] = {
-    "not-finite": ("has", "a score that is no finite number"),
-    "dropped-documents": ("has", "fewer scores than documents"),
-    "added-documents": ("has", "more scores than documents"),
-    "no-scores": ("has", "no scores"),
-    FAILED: ("makes", "the ranker fail"),
+SAYS: Mapping[str, str] = {
+    "not-finite": "with a score that is no finite number",
+    "dropped-documents": "with fewer scores than documents",
+    "added-documents": "with more scores than documents",
+    "no-scores": "without scores",
+    FAILED: "with a failed call",
 }
 
 
@@ -162,13 +162,12 @@ def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
 
 def _without_scores(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
     asked = len(seen.places) + len(seen.faults)
-    for code, (verb, words) in SAYS.items():
+    for code, words in SAYS.items():
         of = [fault for fault in seen.faults if fault.code == code]
         if of:
             size = base.lists.lengths
             shown = min(of, key=lambda fault: size[fault.list])
-            does = verb if len(of) == 1 else {"has": "have", "makes": "make"}[verb]
-            lists = f"{len(of):,} of {counted(asked, 'list')} {does} {words}"
+            lists = f"{len(of):,} of {counted(asked, 'list')} {words}"
             message = f"{lists}: {shown.found}. {REMEDIES[code]}."
             places = tuple(sorted(int(base.lists.queries[fault.list]) for fault in of))
             yield Finding(code, "problem", message, _query(base, shown.list), "", places)

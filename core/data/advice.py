@@ -80,14 +80,11 @@ def merged_message(findings: Sequence[Finding]) -> str:
     head = commonprefix(rows)  # noqa: RUF071 (of words)
     tail = commonprefix([row[len(head) :][::-1] for row in rows])  # noqa: RUF071 (likewise)
     middles = [" ".join(row[len(head) : len(row) - len(tail)]) for row in rows]
-    parts = [finding.part or finding.place for finding in findings]
     if not any(middles):
-        named = ", ".join(dict.fromkeys(filter(None, parts)))
-        return f"{named}: {findings[0].message}" if named else findings[0].message
-    several = ", ".join(
-        f"{finding.part} {middle}".strip()
-        for finding, middle in zip(findings, middles, strict=True)
-    )
+        named = dict.fromkeys(filter(None, [one.part or one.place for one in findings]))
+        return f"{', '.join(named)}: {findings[0].message}".removeprefix(": ")
+    parts = zip([finding.part for finding in findings], middles, strict=True)
+    several = ", ".join(f"{part} {middle}".strip() for part, middle in parts)
     return " ".join([*head, several, *tail[::-1]]) + "."
 
 

@@ -123,7 +123,7 @@ def _shared(train: Vectors, part: Vectors) -> Iterator[Finding]:
         )
         yield Finding("numbered-queries", "info", message)
     elif shared:
-        message = f"{_subject(len(shared), 'query', 'is are')} in train too."
+        message = f"{counted(len(shared), 'query')} shared with train."
         yield _of_queries(dataset, "shared-queries", "problem", message, shared)
     repeated = np.flatnonzero(np.isin(codes, train[1]))
     if len(repeated):
@@ -171,8 +171,7 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
         severity: Severity = "problem" if share > FEW_FEATURES else grave
         features = counted(int(used[this_part].sum()), "feature")
         message = (
-            f"{lacking.sum():,} of {features} of {this_part} "
-            f"{'is' if lacking.sum() == 1 else 'are'} 0 in every row of {other_part}."
+            f"{lacking.sum():,} of {features} of {this_part} with 0 in every row of {other_part}."
         )
         where = f"{other_part} {_in_words('feature', ids[lacking].tolist())}"
         yield Finding("unlike-features", severity, message, where, other_part)
@@ -189,11 +188,6 @@ def _of_queries(
 def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
     owners = np.searchsorted(dataset.offsets, rows, side="right") - 1
     return tuple(np.unique(owners).tolist())
-
-
-def _subject(number: int, kind: str, verbs: str) -> str:
-    """A subject with its verb: `_subject(1, "query", "has have")` is `1 query has`."""
-    return f"{counted(number, kind)} {verbs.split()[number != 1]}"
 
 
 def _gravest_first(findings: list[Finding]) -> list[Finding]:
@@ -218,12 +212,12 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
         message = f"Every label is {labels[0]:g}, so there is nothing to learn or measure."
         yield Finding("one-label", "problem", message)
     odd: tuple[tuple[str, Severity, np.ndarray, str], ...] = (
-        ("negative-labels", "problem", labels < 0, "negative; measures need 0 or more"),
-        ("fractional-labels", "warning", labels != np.rint(labels), "not a whole number"),
+        ("negative-labels", "problem", labels < 0, "below 0"),
+        ("fractional-labels", "warning", labels != np.rint(labels), "with a fraction"),
     )
     for code, severity, wrong, words in odd:
         if wrong.any():
-            message = f"{_subject(int(wrong.sum()), 'label', 'is are')} {words}."
+            message = f"{counted(int(wrong.sum()), 'label')} {words}."
             places = _queries_of(dataset, np.flatnonzero(wrong))
             yield _of_queries(dataset, code, severity, message, places)
     if len(labels) and labels.max() > NAMED:
@@ -243,8 +237,7 @@ def _queries(dataset: RankingDataset) -> Iterator[Finding]:
     for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
         places = np.flatnonzero(lengths == length).tolist()
         if places:
-            those = _subject(len(places), "query", "has have")
-            message = f"{those} {words}, so every ranking is equal."
+            message = f"{counted(len(places), 'query')} with {words}."
             yield _of_queries(dataset, f"{code}-queries", "warning", message, places)
     relevant = np.unique(ragged.segment_ids(dataset.offsets)[dataset.labels > 0])
     none = np.setdiff1d(np.arange(dataset.queries), relevant).tolist()
@@ -259,7 +252,7 @@ def _queries(dataset: RankingDataset) -> Iterator[Finding]:
     first = {name: place for place, name in reversed([*enumerate(dataset.query_ids)])}
     again = {name for place, name in enumerate(dataset.query_ids) if first[name] != place}
     if again:
-        message = f"{_subject(len(again), 'query id', 'belongs belong')} to several lists."
+        message = f"{counted(len(again), 'query id')} with several lists."
         where = _in_words("query", [name for name in first if name in again])
         places = [place for place, name in enumerate(dataset.query_ids) if name in again]
         finding = _of_queries(dataset, "repeated-query-ids", "problem", message, places)
@@ -314,21 +307,16 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
     ids = np.array(dataset.feature_ids, dtype=np.int64)
     size = np.maximum(np.abs(low), np.abs(high))
     huge, top = (size > HUGE) & (size < LARGEST), size[size < LARGEST].max(initial=0)
-    beyond = f"{HUGE:,.0f} (up to {top:.3g})"
     grave: Severity = "problem" if top > SQUARED else "warning"
-    missing = "the largest float32, which marks missing values"
-    checks: list[tuple[str, Severity, np.ndarray, tuple[str, str]]] = [
-        ("constant-features", "info", low == high,
-         ("has the same value in every row", "have the same value in every row")),
-        ("query-features", "info", (varying == 0) & (low != high),
-         ("never varies within a query", "never vary within a query")),
-        ("sentinel-features", "warning", size >= LARGEST, (f"holds {missing}", f"hold {missing}")),
-        ("huge-features", grave, huge, (f"exceeds {beyond}", f"exceed {beyond}")),
-    ]  # fmt: skip
-    for code, severity, affected, (singular, plural) in checks:
+    checks: list[tuple[str, Severity, np.ndarray, str]] = [
+        ("constant-features", "info", low == high, "with the same value in every row"),
+        ("query-features", "info", (varying == 0) & (low != high), "constant within each query"),
+        ("sentinel-features", "warning", size >= LARGEST, "with the largest float32 (no value)"),
+        ("huge-features", grave, huge, f"beyond {HUGE:,.0f} (up to {top:.3g})"),
+    ]
+    for code, severity, affected, words in checks:
         if affected.any():
             affected_ids = ids[affected].tolist()
-            words = singular if len(affected_ids) == 1 else plural
             subject = where = _in_words("feature", affected_ids)
             if len(affected_ids) > NAMED:
                 subject = f"{len(affected_ids):,} of {counted(len(ids), 'feature')}"
@@ -378,12 +366,11 @@ def _documents(dataset: RankingDataset) -> Iterator[Finding]:
         if dataset.query_ids[query] in ids and len(ids) > 1:
             own.append(query)
     for code, places, words in (
-        ("repeated-documents", several, f"has have a repeated document, up to {most} times"),
-        ("query-among-documents", own, "has have its id among the document ids"),
+        ("repeated-documents", several, f"with a repeated document, up to {most} times"),
+        ("query-among-documents", own, "with the query id among the document ids"),
     ):
         if places:
-            singular, plural, rest = words.split(" ", 2)
-            message = f"{_subject(len(places), 'query', f'{singular} {plural}')} {rest}."
+            message = f"{counted(len(places), 'query')} {words}."
             yield _of_queries(dataset, code, "warning", message, places)
 
 

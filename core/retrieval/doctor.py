@@ -58,12 +58,7 @@ def _judgments(indexed: IndexedCollection) -> Iterator[Finding]:
         )  # fmt: skip
     if len(collection.judged) == 0:
         message = "no relevance judgments"
-        yield Finding(
-            "no-judgments",
-            "warning",
-            message,
-            "Add a file of judgments.",
-        )
+        yield Finding("no-judgments", "warning", message, "Add a file of judgments.")
 
 
 def _queries(indexed: IndexedCollection) -> Iterator[Finding]:
@@ -123,12 +118,7 @@ def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
     if len(empty):
         ids = [collection.doc_ids[place] for place in empty[:SHOWN].tolist()]
         message = f"{counted(len(empty), 'document')} without a word: {_few(ids, len(empty))}"
-        yield Finding(
-            "empty-text",
-            "warning",
-            message,
-            "Check the files of documents.",
-        )
+        yield Finding("empty-text", "warning", message, "Check the files of documents.")
     originals: dict[bytes, int] = {}
     copies = []
     for place in range(len(encoded)):

@@ -45,7 +45,7 @@ def uploaded(visitor_of_all, tmp_path_factory):
         visitor.drawn()
         visitor.press("Import")
         page.get_by_role("button", name=f"Open {DATA}").click(timeout=PATIENCE)
-        page.get_by_role("heading", name="What the doctor found").wait_for()
+        page.get_by_role("heading", name="Findings of the doctor").wait_for()
         visitor.drawn()
         said = page.get_by_test_id("stMain").inner_text()
         assert f"data={DATA}" in page.url

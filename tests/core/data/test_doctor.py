@@ -244,7 +244,7 @@ def test_published_facts():
     for part in parts:
         findings = doctor.examine(part)
         assert found(findings, "constant-features").message.startswith(
-            "Features 6, 7, 8, 9, 10, 43 have"
+            "Features 6, 7, 8, 9, 10, 43 with"
         )
     clue = [loading.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
     assert [doctor_counts.repeated_rows(fold.dataset)[1] for fold in clue] == [65, 53, 51]
