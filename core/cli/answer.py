@@ -66,7 +66,7 @@ def table(rows: Any) -> str:
         pairs = [[str(key), _cell(value)] for key, value in rows.items()]
         return aligned(["", ""], pairs, [False, False])
     if not isinstance(rows, Sequence) or not rows:
-        return "nothing"
+        return "(none)"
     heads = list(rows[0])
     values = [[row.get(head) for head in heads] for row in rows]
     numeric = [

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         warn(f"shuffleproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        warn("shuffleproof: stopped. What was finished is stored; the same command goes on.")
+        warn("shuffleproof: stopped. Finished work is stored; run the command again to continue.")
         return status_of(stop)
     except BrokenPipeError:
         sys.stderr.close()
@@ -82,7 +82,7 @@ def _tell_unexpected(error: Exception) -> None:
     missing = MissingPackageError.of(error)
     if missing is None:
         traceback.print_exc()
-    warn(f"shuffleproof: {missing or 'this is a defect of ours; please report the lines above.'}")
+    warn(f"shuffleproof: {missing or 'internal error; please report the lines above.'}")
 
 
 def _show(answer: Answer, command: str | None, *, verbose: bool) -> None:
@@ -119,7 +119,7 @@ class Parser(HelpParser):
             meant = (
                 _meant(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
             )
-            self.error(f"not known here: {' '.join(rest)}{meant}")
+            self.error(f"unknown: {' '.join(rest)}{meant}")
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
@@ -155,7 +155,7 @@ def _list_of(word: str, words: Sequence[str] | None) -> str:
     before = given[: given.index(word)] if word in given else []
     if len(before) < 2 or not before[-2].startswith("--"):
         return ""
-    return f" ({before[-2]} takes one word, with commas: {before[-1]},{word})"
+    return f" (separate values by commas: {before[-2]} {before[-1]},{word})"
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

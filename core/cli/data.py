@@ -49,7 +49,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
     if arguments.path is not None and (named.train or named.valid or named.test):
-        raise UsageError("a path and --train/--valid/--test do not go together: leave one out")
+        raise UsageError("a path excludes --train, --valid and --test: leave one out")
     place = arguments.path or named
     store = store_of(arguments)
 
@@ -86,8 +86,8 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     if len(rows) == 1:
         return Answer({"folds": rows}, text)
     note = (
-        f"{len(rows)} folds, each a data set under its own name. Where one is wanted, "
-        f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
+        f"{len(rows)} folds are stored as data sets. Commands for one fold read "
+        f"{arguments.name} as {rows[0]['name']}; --fold stores only one."
     )
     return Answer({"folds": rows, "note": note}, f"{text}\n\n{note}")
 
@@ -97,7 +97,7 @@ def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
     given = [name for name in ("split", "seed") if getattr(arguments, name) is not None]
     if not given or "whole" in artefact.recipe["files"]:
         return []
-    return [f"{' and '.join(f'--{name}' for name in given)} not used: the data come in parts"]
+    return [f"{' and '.join(f'--{name}' for name in given)} without effect: the data have parts"]
 
 
 def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
@@ -155,11 +155,11 @@ def named_once(
 def check_name(name: str, store: Store) -> None:
     """Refuse a name that cannot be one, or means something already, before anything is read."""
     if name == catalogue.SAMPLE:
-        raise UsageError("the name sample means the shipped set; choose another")
+        raise UsageError("the name sample is reserved; choose another")
     names.check(name)
     if name in store.names() or f"{name}-fold1" in store.names():
         raise UsageError(
-            f"the name {name} is taken: choose another, or `library delete {name}` first"
+            f"the name {name} is in use: choose another, or `library delete {name}` first"
         )
 
 

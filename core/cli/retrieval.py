@@ -94,7 +94,7 @@ def search(arguments: argparse.Namespace) -> Answer:
             )  # fmt: skip
     lines = [row | {"title": str(row["title"] or row["text"])[:60]} for row in rows]
     shown = [{name: line[name] for name in line if name != "text"} for line in lines]
-    note = f"\n\nWords that the collection lacks: {unknown}." if unknown else ""
+    note = f"\n\nQuery words missing in the collection: {unknown}." if unknown else ""
     answer = {"collection": arguments.collection, "query": arguments.query, "unknown": unknown}
     return Answer(answer | {"rows": rows}, table(shown) + note)
 
@@ -103,7 +103,7 @@ def _retrievers(arguments: argparse.Namespace) -> list[str]:
     """The retrievers that --by names, at least one."""
     names = parts_of(arguments.by)
     if not names:
-        raise UsageError("--by names no retriever; `list retrievers` shows them")
+        raise UsageError("--by is empty: name retrievers of `list retrievers`")
     return names
 
 
@@ -158,7 +158,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     use_device(arguments)
     learner, indexed, recipe = _asked_of(arguments, changes)
     if arguments.executor is not None:
-        raise UsageError("of a collection, leave out --executor, which rankers of lists alone take")
+        raise UsageError("retrievers train without workers: leave out --executor")
     cached = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
     start = time.perf_counter()
     artefact = run_shown(learner.kind, learner.training(indexed, recipe))
@@ -171,10 +171,10 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     head = {name: answer[name] for name in ("artefact", "cached", "seconds")}
     if not answer["gates"]:
         depth = recipe.training.first_stage_depth
-        sentence = f"It reorders the first {depth} documents of query likelihood."
+        sentence = f"The ranker reorders the top {depth} of query likelihood."
         return Answer(answer, f"{sentence}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
-    sentence = f"Not sparse: {failed}." if dense else "It passes the sparsity checks."
+    sentence = f"Not sparse: {failed}." if dense else "Sparse: all checks passed."
     return Answer(answer, f"{sentence}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 

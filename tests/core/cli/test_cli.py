@@ -130,7 +130,7 @@ def test_the_same_content_under_its_name_is_no_error_and_other_content_is(
     (tmp_path / "one.txt").write_text("".join(f"1 qid:{at} 1:{at}\n" for at in range(9)))
     status, words = refused("ingest", tmp_path / "one.txt", "--name", "twice")
     assert status == 2
-    assert "the name twice is taken" in words
+    assert "the name twice is in use" in words
     assert len(answered("library", "list")["rows"]) == before
 
 
@@ -361,7 +361,7 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
 
     monkeypatch.setattr("shuffleproof.core.cli.arguments.show", interrupted)
     assert main(["list", "measures"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "run the command again" in capsys.readouterr().err
 
 
 def test_a_ranker_of_documents_is_trained_without_lists(folder, tmp_path, capsys):

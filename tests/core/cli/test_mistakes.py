@@ -146,7 +146,7 @@ MISTAKES = """
 1 | library show nosuch | nosuch | library list
 1 | library import words.txt | words.txt | Give a file that the library exported
 2 | app --port 0 | '0' | 1 to 65535
-2 | study initial-ranking --rankers dlcm mart | mart | one word, with commas: dlcm,mart
+2 | study initial-ranking --rankers dlcm mart | mart | --rankers dlcm,mart
 2 | study initial-ranking --rankers feature:1 --queries 99999999999999999999 | --queries | 18 digits
 2 | study initial-ranking --rankers dlcm@ | 'dlcm@' | dlcm@tuned (a preset)
 1 | study initial-ranking --rankers dlcm:small | dlcm:small | A preset is written dlcm@small
