@@ -62,24 +62,17 @@ TELLING = 20
 NAMED = 3
 Kinds = Int64[np.ndarray, " candidates"]
 
-REMEDIES: Mapping[str, str] = {
-    "not-finite": "Return a finite number for every document; missing features and divisions by 0 "
-    "cause NaN",
-    "dropped-documents": "Return one number per document, in the input order: do not cut, filter "
-    "or deduplicate",
-    "added-documents": "Return one number per document, in the input order, without padding",
-    "no-scores": "Return an array with one number per document",
-    FAILED: "Correct the ranker for this list",
-}
-"""What is to be done where a list has no scores."""
-
-SAYS: Mapping[str, str] = {
-    "not-finite": "with a score that is no finite number",
-    "dropped-documents": "with fewer scores than documents",
-    "added-documents": "with more scores than documents",
-    "no-scores": "without scores",
-    FAILED: "with a failed call",
-}
+WITHOUT_SCORES: Mapping[str, tuple[str, str]] = {
+    "not-finite": ("with a score that is no finite number",
+                   "Return finite numbers; missing features and divisions by 0 cause NaN"),
+    "dropped-documents": ("with fewer scores than documents",
+                          "Return one number per document, in the input order: cut nothing"),
+    "added-documents": ("with more scores than documents",
+                        "Return one number per document, in the input order, without padding"),
+    "no-scores": ("without scores", "Return an array with one number per document"),
+    FAILED: ("with a failed call", "Correct the ranker for this list"),
+}  # fmt: skip
+"""Problem and remedy of lists without scores, by the code of the finding."""
 
 
 @dataclass(frozen=True)
@@ -162,13 +155,13 @@ def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
 
 def _without_scores(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
     asked = len(seen.places) + len(seen.faults)
-    for code, words in SAYS.items():
+    for code, (words, remedy) in WITHOUT_SCORES.items():
         of = [fault for fault in seen.faults if fault.code == code]
         if of:
             size = base.lists.lengths
             shown = min(of, key=lambda fault: size[fault.list])
             lists = f"{len(of):,} of {counted(asked, 'list')} {words}"
-            message = f"{lists}: {shown.found}. {REMEDIES[code]}."
+            message = f"{lists}: {shown.found}. {remedy}."
             places = tuple(sorted(int(base.lists.queries[fault.list]) for fault in of))
             yield Finding(code, "problem", message, _query(base, shown.list), "", places)
 
@@ -388,7 +381,7 @@ def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
         except FixedScoresError:  # scores of a file
             continue
         except DataError as error:
-            message = f"The second call fails: {error.finding}. {REMEDIES[FAILED]}."
+            message = f"The second call fails: {error.finding}. {WITHOUT_SCORES[FAILED][1]}."
             found.append(Finding(FAILED, "problem", message, error.place))
             break
     return found

@@ -110,6 +110,7 @@ class Parser(HelpParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse; the command's own parser reports unknown words, since it knows its flags."""
+        self.is_full = "--help-all" in (args or ())
         parsed, rest = super().parse_known_args(args, namespace)
         late = self.get_default("late")  # argparse gives an optional word up at the first flag
         if late and len(rest) == 1 and not rest[0].startswith("-") and vars(parsed)[late] is None:

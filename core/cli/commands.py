@@ -47,7 +47,7 @@ TABLE = """
     --jobs count : processes that call a module:function (default 1)
 
 &study
-    --queries count : number of test queries, from the first of each fold (default: all)
+    --queries count : number of test queries per fold (default: all)
     &dry-run studies:dry_run
     &max-seconds , and the same command without this flag continues
     &jobs
@@ -58,7 +58,7 @@ TABLE = """
     &max-seconds , and the same command without this flag continues
     &dry-run studies:dry_run
     &workers
-    --data =sample : a stored {}, or `sample`
+    --data =sample : {} (default sample)
 
 ingest data:ingest : store a data set from LETOR text or tables
     path? path : a file, or a folder or zip of parts or folds

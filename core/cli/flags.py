@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shuffleproof.core.cli.commands import EXIT_STATUS, GROUPS, TABLE
-from shuffleproof.core.cli.help_text import HelpAll
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import choice_named, parameters
@@ -151,7 +150,7 @@ def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentPa
     added.epilog = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE) + lines
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     added.add_argument("--verbose", "-v", action="store_true", help="print all details")
-    added.add_argument("--help-all", action=HelpAll, nargs=0, help="show all flags and their texts")
+    added.add_argument("--help-all", action="help", help="show all flags and their texts")
     store = "folder of the store (default: your own)"
     added.add_argument("--store", type=_place, metavar="FOLDER", help=store)
     _add_lines(added, command.lines)
@@ -170,9 +169,9 @@ def _add_study(commands: Commands, kind: str, question: type[Question]) -> None:
     if kind in STUDIES and any(field.names == "measures" for field in parameters(question)):
         _add_lines(added, table()["&conventions"].lines)
     _add_lines(added, own.lines)
-    data = "collection's name, a key, a folder"
+    data = "collection: name, key or folder"
     if kind not in COLLECTION_STUDIES:
-        data = "set of preferences or a ranking data set, a file"
+        data = "preferences or data set: name, key or file"
     shared, value = (
         ("&listless", data) if kind in LISTLESS else ("&study", ",".join(question.initial))
     )

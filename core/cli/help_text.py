@@ -38,21 +38,12 @@ class HelpParser(argparse.ArgumentParser):
             lines += [f"{title}:"] if rows else []
             for spelt, text in rows:
                 folded = fill(text, width - wide).replace("\n", "\n" + " " * wide)
-                short = shorten(text, width - wide, placeholder=" …")
+                short = text if len(text) <= width - wide else text.partition(DEFAULT)[0]
+                short = shorten(short, width - wide, placeholder=" …")
                 lines.append(spelt.ljust(wide) + (folded if self.is_full else short))
         *above, examples = (self.epilog or "").split("\n\n")
         lines += [fill(part, width) for part in (above if self.is_full else above[:1])]
         return "\n".join([*lines, examples]).rstrip() + "\n"
-
-
-class HelpAll(argparse.Action):
-    """Prints the help of every flag."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and end."""
-        vars(parser)["is_full"] = True
-        parser.print_help()
-        parser.exit()
 
 
 def _spelt(action: argparse.Action) -> str:

@@ -37,25 +37,24 @@ class PreferenceAggregation(ListlessQuestion):
             "goa", "gain", "sop", "quicksort", "multi-quicksort", "fuzzy-merge", "borda",
             "copeland", "kemeny",
         ),
-        "comma-separated, of `list aggregators`", names="aggregators",
+        "aggregators, comma-separated", names="aggregators",
     )  # fmt: skip
     disturbances: tuple[str, ...] = parameter(
         ("noise", "missing", "cycles", "adversarial", "direction", "order", "calls", "runs"),
-        "comma-separated: noise, missing, cycles, adversarial, direction, order, calls, runs",
+        "kinds: noise, missing, cycles, adversarial, direction, order, calls, runs",
         names="disturbances",
     )
     levels: tuple[float, ...] = parameter(
-        (), "levels of each disturbance, comma-separated; by default its own", low=0.0
+        (), "severity levels, comma-separated; by default those of each kind", low=0.0
     )
     function: str = parameter(
-        "pair-trees@small", "of a ranking data set: the trained function that prefers, or any "
-        "ranker, whose scores contradict nothing",
+        "pair-trees@small", "preference function for a ranking data set, or a ranker",
     )  # fmt: skip
-    draws: int = parameter(2, "draws of each disturbance, and seeds of who draws", low=1, high=1000)
-    seed: int = parameter(0, "of these draws")
-    queries: int | None = parameter(None, "only the first so many queries", low=1)
+    draws: int = parameter(2, "random draws per level", low=1, high=1000)
+    seed: int = parameter(0, "seed of the draws")
+    queries: int | None = parameter(None, "number of queries (default: all)", low=1)
     sizes: tuple[int, ...] = parameter(
-        (100, 300, 1000), "items of generated tournaments on which calls and seconds are counted",
+        (100, 300, 1000), "items of generated tournaments, for calls and seconds",
         low=2, high=5000,
     )  # fmt: skip
 
