@@ -45,7 +45,7 @@ def listing(arguments: argparse.Namespace) -> Answer:
     rows += [_damaged_row(entry) | {"bytes": entry.size} for entry in broken]
     parts = [table([_line(entry) for entry in entries])]
     if stale := [f"{entry.name} ({entry.key}): {entry.stale}" for entry in entries if entry.stale]:
-        parts.append(_named("Stale (an older recipe); train or run again", stale))
+        parts.append(_named("Stale; train or run again for the current recipe", stale))
     if broken:
         lines = [f"{entry.name}: {entry.found}" for entry in broken]
         parts.append(_named("Damaged; `library delete NAME` or `library clean --yes`", lines))

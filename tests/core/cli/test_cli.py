@@ -333,7 +333,8 @@ def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, c
     assert "problem" in capsys.readouterr().out
     assert main(["doctor", "sample", *store]) == 0
     printed = capsys.readouterr().out
-    assert len(printed.split()) <= 60 and "train 28 of 400 queries (7 %), valid 10 of" in printed
+    assert len(printed.split()) <= 60, printed
+    assert "train 28 of 400 queries (7 %), valid 10 of" in printed
     assert main(["doctor", "sample", "--all", *store]) == 0
     assert "train, valid, test: Lists have 36 to 44 documents" in capsys.readouterr().out
 
