@@ -100,7 +100,7 @@ def test_the_bare_name_of_several_folds_means_the_first_or_the_one_chosen(tmp_pa
 def test_the_command_tells_of_the_folds_and_takes_no_name_over(tmp_path, capsys):
     folder, store = str(numbered(tmp_path / "MQ2008")), ("--store", str(tmp_path / "store"))
     assert main(["ingest", folder, "--name", "mq", *store]) == 0
-    assert "5 folds, each a data set under its own name" in capsys.readouterr().out
+    assert "5 folds are stored as data sets" in capsys.readouterr().out
     assert main(["ingest", folder, "--name", "mq", *store]) == 0, "the same content"
     capsys.readouterr()
     assert main(["ingest", f"{folder}/Fold2", "--name", "mq", *store]) == 2

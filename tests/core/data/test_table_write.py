@@ -215,7 +215,7 @@ def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys)
     assert main(["export", str(folder), str(tmp_path / "all.txt"), *store]) == 2
     assert "into a folder" in capsys.readouterr().err
     assert main(["export", "feature:1", str(tmp_path / "x.run"), *store]) == 2
-    assert "a run is of one part" in capsys.readouterr().err
+    assert "a run needs one part" in capsys.readouterr().err
 
 
 def test_a_packed_file_is_letor_text_or_refused(exported, tmp_path, folder, capsys):
