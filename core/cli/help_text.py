@@ -20,12 +20,8 @@ class HelpParser(argparse.ArgumentParser):
         """Help of the common flags, or of all."""
         width = shutil.get_terminal_size().columns - 1
         needed = [_spelt(one) for one in self._actions if one.required or not one.option_strings]
-        lines = [
-            " ".join([f"usage: {self.prog}", *needed, "[options]"]),
-            "",
-            str(self.description),
-            "",
-        ]
+        usage = " ".join([self.prog, *needed, "[options]"])
+        lines = [f"usage: {usage}", "", str(self.description), ""]
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
         for action in self._actions:
             for one in getattr(action, "_choices_actions", None) or [action]:

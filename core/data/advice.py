@@ -11,7 +11,7 @@ WORD = re.compile(r"(?<!=) (?![%=])")
 """Blank between two words of a message; a number and its unit are one word."""
 
 ACTIONS: dict[str, str] = {
-    "one-label": "Check that the label comes first in each line and is the right one.",
+    "one-label": "Check that the label comes first in each line: equal labels measure nothing.",
     "label-feature": "Remove this feature: a ranker would learn nothing else.",
     "shared-queries": "Split by query again: `ingest FILE` with one file puts no query into two "
     "parts.",
@@ -79,7 +79,7 @@ def merged_message(findings: Sequence[Finding]) -> str:
     rows = [WORD.split(finding.message.removesuffix(".")) for finding in findings]
     head = commonprefix(rows)  # noqa: RUF071 (of words)
     tail = commonprefix([row[len(head) :][::-1] for row in rows])  # noqa: RUF071 (likewise)
-    middles = [" ".join(row[len(head) : len(row) - len(tail)]) for row in rows]
+    middles = [" ".join(row[len(head) : len(row) - len(tail)]).rstrip(",:") for row in rows]
     if not any(middles):
         named = dict.fromkeys(filter(None, [one.part or one.place for one in findings]))
         return f"{', '.join(named)}: {findings[0].message}".removeprefix(": ")

@@ -209,7 +209,7 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     )
     yield Finding("label-histogram", "info", f"Labels: {shares}.")
     if len(labels) and labels.min() == labels.max():
-        message = f"Every label is {labels[0]:g}, so there is nothing to learn or measure."
+        message = f"Every label is {labels[0]:g}."
         yield Finding("one-label", "problem", message)
     odd: tuple[tuple[str, Severity, np.ndarray, str], ...] = (
         ("negative-labels", "problem", labels < 0, "below 0"),
