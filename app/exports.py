@@ -21,7 +21,7 @@ from shuffleproof.app.figures.style import names_printed, on_paper
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.figure_size import INCH, WIDTHS
+from shuffleproof.core.studies.figure_size import INCH, width_of
 from shuffleproof.core.studies.table_text import table_bytes
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
@@ -116,10 +116,12 @@ def figure_files(figure: go.Figure, stem: str, width: str = "", caption: str = "
     Args:
         figure: the figure.
         stem: file name without its ending.
-        width: a name of WIDTHS; empty: as on a screen.
+        width: as `width_of` reads it; empty: as on a screen.
         caption: a line under the figure; empty: none.
     """
     missing = drawing_lacks()
+    if width:
+        width_of(width)  # refuses what is no width
     stem += f"-{width}".replace(":", "by") if width else ""
     return [
         File(
@@ -157,8 +159,8 @@ def figure_as(
         figure: the figure.
         kind: ending of the file.
         size: width and height in pixels, 96 per inch; HTML fills the window.
-        width: a name of WIDTHS, instead of the size; adds a legend for names that the figure
-            would only show on a click.
+        width: as `width_of` reads it, instead of the size; adds a legend for names that the
+            figure would only show on a click.
         caption: a line under the figure; empty: none.
 
     Raises:
@@ -174,7 +176,7 @@ def figure_as(
     wide, high, scale = float(size[0]), float(size[1]), 1.0
     if width:
         paper = names_printed(paper)  # paper has no hover texts
-        wide, high, scale = WIDTHS[width].pixels(paper.layout.height or HEIGHT)
+        wide, high, scale = width_of(width).pixels(paper.layout.height or HEIGHT)
     if caption:  # added below the finished drawing: Plotly would change the figure's margins
         svg, high = captioned(_drawn(paper, "svg", wide, high).decode(), caption, wide, high, scale)
         if kind == "svg":

@@ -89,7 +89,7 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
         directory: folder of the study.
         out: the file.
         how: measures (none: the study's); number (from 1, in the order of its sections); size in
-            pixels. Also width (a name of WIDTHS instead of size, or empty); format (pdf, svg or
+            pixels. Also width (as `width_of` reads it, or empty); format (pdf, svg or
             png); caption (True: add a line on data and study under the figure).
 
     Raises:

@@ -75,17 +75,34 @@ class UsageError(ShuffleproofError):
     exit_code: ClassVar[int] = 2
 
 
+def closest(word: str, known: Iterable[str]) -> str:
+    """Known name that is spelt most like a word, or begins with it; empty: none.
+
+    >>> closest("Setrnk", ["dlcm", "setrank-msab"]), closest("setr", ["setrank-msab"])
+    ('setrank-msab', 'setrank-msab')
+    """
+    letters = {name.casefold(): name for name in known}
+    begin = [name for name in letters if len(word) > 1 and name.startswith(word.casefold())]
+    near = get_close_matches(word.casefold(), letters, n=1) or begin
+    return letters[near[0]] if near else ""
+
+
 class UnknownNameError(UsageError):
     """A name that no registry entry has."""
 
+    MOST: ClassVar[int] = 12
+    LISTED = ("rankers", "losses", "measures", "perturbations", "aggregators", "retrievers")
+
     def __init__(self, kind: str, name: str, known: Iterable[str], meant: str = "") -> None:
-        """Name it, and what was meant: by default the known name that is spelt most like it."""
-        all_known = sorted(known)
-        letters = {known_name.casefold(): known_name for known_name in all_known}
-        near = get_close_matches(name.partition("@")[0].casefold(), letters, n=1)
-        meant = meant or (letters[near[0]] if near else "")
-        hint = f" (did you mean {meant}?)" if meant else ""
-        super().__init__(f"no {kind} is called {quoted(name)}{hint}; known: {', '.join(all_known)}")
+        """Name it, with the closest known name (`meant`), or a few known names if none is close."""
+        names = sorted(known)
+        meant = meant or closest(name.partition("@")[0], names)
+        hint = f" (did you mean {meant}?)" if meant else f"; known: {', '.join(names[: self.MOST])}"
+        if not meant and len(names) > self.MOST:
+            listed = next((one for one in self.LISTED if one.startswith(kind)), "")
+            command = f"; `shuffleproof list {listed}` shows all" if listed else ""
+            hint += f" and {len(names) - self.MOST} more{command}"
+        super().__init__(f"no {kind} is called {quoted(name)}{hint}")
 
 
 class ParameterError(UsageError):

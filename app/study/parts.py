@@ -230,8 +230,8 @@ class ExportContent:
     """Downloads of a result.
 
     Attributes:
-        figures: files of the figure in a width (a name of WIDTHS, or empty: as on a screen), with
-            or without a caption line.
+        figures: files of the figure in a width (as `width_of` reads it; empty: as on a screen),
+            with or without a caption line.
         tables: function that returns the files of the table.
         recipe: file of the recipe.
         link: function that returns query parameters of the same view in another browser.
@@ -298,16 +298,18 @@ def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
     """Draw the downloads of a figure, with a choice of its width: screen, print or slide."""
     if not files("", True):  # noqa: FBT003 (as ExportContent says)
         return
-    width = st.segmented_control(
-        "Width", ("", *WIDTHS), default="", required=True, key=f"{key}.width",
-        format_func=lambda name: name.replace("mm", " mm") or "Screen",
-        help="A column and a page of a journal with letters of 8 points, a slide with 18.",
+    width = st.selectbox(
+        "Width", ("", *WIDTHS), accept_new_options=True, key=f"{key}.width",
+        format_func=lambda name: name or "Screen",
+        help="A column or page of a journal has 8-point letters, a slide 18-point letters. "
+        "Type another width such as 90mm or 3.3in.",
     )  # fmt: skip
     caption = st.toggle(
         "Caption line", value=True, key=f"{key}.caption",
         help="Data set, queries, seeds, convention and study under the figure.",
     )  # fmt: skip
-    downloads(files(str(width or ""), caption), key)
+    with errors_shown():
+        downloads(files(width or "", caption), key)
 
 
 def downloads(files: Sequence[File], key: str) -> None:

@@ -62,24 +62,17 @@ TELLING = 20
 NAMED = 3
 Kinds = Int64[np.ndarray, " candidates"]
 
-REMEDIES: Mapping[str, str] = {
-    "not-finite": "Give every document a finite number; a missing feature or a division by 0 or by "
-    "the spread of equal scores makes NaN",
-    "dropped-documents": "Give one number for each document, in the order given: nothing may be "
-    "cut off, filtered or deduplicated on the way",
-    "added-documents": "Give one number for each document, in the order given: leave padding out",
-    "no-scores": "Return an array of one number a document",
-    FAILED: "Mend it on that list",
-}
-"""What is to be done where a list has no scores."""
-
-SAYS: Mapping[str, tuple[str, str]] = {
-    "not-finite": ("has", "a score that is no finite number"),
-    "dropped-documents": ("has", "fewer scores than documents"),
-    "added-documents": ("has", "more scores than documents"),
-    "no-scores": ("has", "no scores"),
-    FAILED: ("makes", "the ranker fail"),
-}
+WITHOUT_SCORES: Mapping[str, tuple[str, str]] = {
+    "not-finite": ("with a score that is no finite number",
+                   "Return finite numbers; missing features and divisions by 0 cause NaN"),
+    "dropped-documents": ("with fewer scores than documents",
+                          "Return one number per document, in the input order: cut nothing"),
+    "added-documents": ("with more scores than documents",
+                        "Return one number per document, in the input order, without padding"),
+    "no-scores": ("without scores", "Return an array with one number per document"),
+    FAILED: ("with a failed call", "Correct the ranker for this list"),
+}  # fmt: skip
+"""Problem and remedy of lists without scores, by the code of the finding."""
 
 
 @dataclass(frozen=True)
@@ -162,14 +155,13 @@ def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
 
 def _without_scores(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
     asked = len(seen.places) + len(seen.faults)
-    for code, (verb, words) in SAYS.items():
+    for code, (words, remedy) in WITHOUT_SCORES.items():
         of = [fault for fault in seen.faults if fault.code == code]
         if of:
             size = base.lists.lengths
             shown = min(of, key=lambda fault: size[fault.list])
-            does = verb if len(of) == 1 else {"has": "have", "makes": "make"}[verb]
-            lists = f"{len(of):,} of {counted(asked, 'list')} {does} {words}"
-            message = f"{lists}: {shown.found}. {REMEDIES[code]}."
+            lists = f"{len(of):,} of {counted(asked, 'list')} {words}"
+            message = f"{lists}: {shown.found}. {remedy}."
             places = tuple(sorted(int(base.lists.queries[fault.list]) for fault in of))
             yield Finding(code, "problem", message, _query(base, shown.list), "", places)
 
@@ -182,10 +174,10 @@ def _slow(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
     slowest = seen.timed[int(np.argmax(seen.seconds))]
     docs = counted(int(base.lists.lengths[slowest]), "document")
     message = (
-        f"A list takes {usual:.1f} s (median of {counted(len(seconds), 'list')}; the slowest, of "
-        f"{docs}, {max(seen.seconds):.1f} s): 20 orders of {counted(len(base.lists), 'list')} take "
-        f"{duration(usual * 20 * len(base.lists))}. Score all documents of a list in one call, "
-        "load models once and not in each call, or study fewer queries."
+        f"A list takes {usual:.1f} s (median of {counted(len(seconds), 'list')}; slowest, with "
+        f"{docs}: {max(seen.seconds):.1f} s), so 20 orders of {counted(len(base.lists), 'list')} "
+        f"take {duration(usual * 20 * len(base.lists))}. Score a list in one call, load models "
+        "once, or use fewer queries."
     )
     yield Finding("slow", "warning", message, _query(base, slowest))
 
@@ -199,9 +191,9 @@ def _constant(seen: FirstPass) -> Iterator[Finding]:
     at = _shortest(judged, equal)
     value = seen.scores[offsets[at]]
     message = (
-        f"All documents have the same score in {_of(equal, unlike)} whose documents differ "
-        f"({_told(value, '.4g')} in this one): nothing is ranked. Check that features reach the "
-        "ranker, and that its last layer is not saturated or untrained."
+        f"All documents have the same score in {_of(equal, unlike)} with different documents "
+        f"({_told(value, '.4g')} in this one). Check that features reach the ranker, and that its "
+        "last layer is neither saturated nor untrained."
     )
     yield _finding("constant-scores", "problem", message, judged, at, equal)
 
@@ -225,9 +217,8 @@ def _passed_on(judged: JudgedLists, scores: np.ndarray, what: str) -> Finding:
     some = _spread(judged.lists.offsets, scores) > 0
     at = _shortest(judged, some)
     message = (
-        f"It orders the documents of all {counted(int(some.sum()), 'list')} exactly as {what}: "
-        "nothing else has a say. Check that it is the model that answers, and not its input "
-        "handed on."
+        f"The ranking of all {counted(int(some.sum()), 'list')} is exactly {what}. Check that the "
+        "scores come from the model and not from its input."
     )
     return _finding("pass-through", "problem", message, judged, at, some)
 
@@ -247,10 +238,10 @@ def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
     lost = np.nan_to_num(turned - own)
     at = _shortest(judged, lost >= 0.9 * lost.max())
     message = (
-        f"Negated scores are much better: {MEASURES[0]} {_told(np.nanmean(turned))} instead of "
-        f"{_told(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; by chance "
+        f"Negated scores are better: {MEASURES[0]} {_told(np.nanmean(turned))} instead of "
+        f"{_told(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; chance "
         f"{_told(np.nanmean(chance))}; here {_told(turned[at])} instead of {_told(own[at])}). "
-        "The highest score must be the best document: negate what is a rank, a distance or a loss."
+        "Negate ranks, distances and losses: the best document needs the highest score."
     )
     yield _finding("wrong-direction", "problem", message, judged, at, lost > 0)
 
@@ -258,8 +249,8 @@ def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
 def _training_mode(ranker: Ranker) -> Iterator[Finding]:
     if getattr(ranker, "training_mode", False):
         message = (
-            "It came in training mode; evaluation mode was examined. Call `.eval()` on it, as its "
-            "use elsewhere will need."
+            "The model was in training mode; the doctor examined it in evaluation mode. Call "
+            "`.eval()` before use."
         )
         yield Finding("training-mode", "warning", message)
 
@@ -267,7 +258,7 @@ def _training_mode(ranker: Ranker) -> Iterator[Finding]:
 def _first_ones(seen: FirstPass) -> Iterator[Finding]:
     """Only the first documents of the initial ranking have scores; all others tie."""
     judged, lists = seen.judged, seen.judged.lists
-    ranks, words = ragged.places_of(lists.offsets), "documents shown"
+    ranks, words = ragged.places_of(lists.offsets), "input documents"
     if lists.rankings:
         ranks, words = np.array(lists.ranks[:, 0], dtype=np.int64), "of the initial ranking"
     order = ragged.order_within(lists.offsets, ranks)
@@ -284,9 +275,8 @@ def _first_ones(seen: FirstPass) -> Iterator[Finding]:
     if tied.sum() <= HALF * len(lists) or behind.sum() < TELLING or not few:
         return
     message = (
-        f"It scores the first {scored} {words}; all others tie in {_of(tied)}. Measures beyond "
-        f"rank {scored} average over these ties: score all documents, or study lists of that "
-        f"depth (--depth {scored})."
+        f"The ranker scores the first {scored} {words}; all others tie in {_of(tied)}. Score all "
+        f"documents, or use shorter lists (--depth {scored}): measures average over ties."
     )
     yield _finding("first-ones", "warning", message, judged, _shortest(judged, tied), tied)
 
@@ -307,10 +297,9 @@ def _saturated(seen: FirstPass) -> Iterator[Finding]:
         at = _shortest(judged, tied)
         message = (
             f"{int(at_bound.sum()):,} of {counted(len(at_bound), 'document')} "
-            f"({_told(float(at_bound.mean()), '.1%')}) have the {words} score that there is, "
-            f"{_told(float(bound), '.6g')}, in {_of(tied)} with other documents than themselves, "
-            "and hardly any others tie: scores are clipped or saturated. Rank by the value before "
-            "the sigmoid, ReLU or clip."
+            f"({_told(float(at_bound.mean()), '.1%')}) have the {words} score, "
+            f"{_told(float(bound), '.6g')}, in {_of(tied)}: scores are clipped or saturated. Rank "
+            "by the value before the sigmoid, ReLU or clip."
         )
         yield _finding("saturated-scores", "problem", message, judged, at, tied)
 
@@ -341,9 +330,9 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
     at = _shortest(judged, gap >= 0.9 * gap.max())
     told = ", ".join(f"{_told(mean)} {name}" for name, mean in means.items())
     message = (
-        f"{_told(share, '.1%')} of the pairs have equal scores, which are {kept}: mean AP is "
-        f"{told} over the ways to break these ties ({_told(values['worst'][at])} to "
-        f"{_told(values['best'][at])} here). Keep scores in float32 and do not round them."
+        f"{_told(share, '.1%')} of the pairs have equal scores, which are {kept}. Mean AP is "
+        f"{told}, by the order of ties ({_told(values['worst'][at])} to "
+        f"{_told(values['best'][at])} here). Keep float32 scores without rounding."
     )
     decides = means["best"] - means["worst"] > DECIDES
     grave: Severity = "problem" if decides else "warning"
@@ -392,7 +381,7 @@ def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
         except FixedScoresError:  # scores of a file
             continue
         except DataError as error:
-            message = f"It fails when it is asked again: {error.finding}. {REMEDIES[FAILED]}."
+            message = f"The second call fails: {error.finding}. {WITHOUT_SCORES[FAILED][1]}."
             found.append(Finding(FAILED, "problem", message, error.place))
             break
     return found
@@ -414,10 +403,10 @@ def _unsteady(
     worst = int(apart[inside].argmax())
     name = documents(JudgedLists(base.dataset, lists.select(np.array([at]))))[worst]
     message = (
-        f"Asked again in the same order, it gives other scores in {_of(changed)}: "
-        f"{_told(scores[inside][worst], '.6g')} of document {name} changes by "
+        f"A second call with the same order changes scores in {_of(changed)}: "
+        f"{_told(scores[inside][worst], '.6g')} of document {name} by "
         f"{_told(apart[inside][worst], '.2g')}. Switch off dropout and sampling, fix seeds, and "
-        "let no list depend on those scored with it."
+        "score each list independently."
     )
     yield _finding("not-deterministic", "problem", message, base, at, changed)
 
@@ -431,7 +420,7 @@ def _handed_on(
     shown = lists.shown_as(ragged.order_within(offsets, mixed))
     after = _score(ranker, JudgedLists(base.dataset, shown))
     if _follows(offsets, after, -ragged.places_of(offsets)):
-        yield _passed_on(base, scores, "the order in which they are shown")
+        yield _passed_on(base, scores, "the input order")
         return
     if not lists.rankings:
         return

@@ -28,12 +28,14 @@ class Answer:
         text: printed without it; by default a table of `json`.
         exit_code: 0 done, 1 the work failed.
         details: printed below the text with --verbose.
+        more: printed instead without it.
     """
 
     json: Any
     text: str = ""
     exit_code: int = 0
     details: str = ""
+    more: str = MORE
 
 
 def show(answer: Answer, command: str | None, *, verbose: bool = False) -> None:
@@ -43,7 +45,7 @@ def show(answer: Answer, command: str | None, *, verbose: bool = False) -> None:
         return
     print(answer.text or table(answer.json))
     if answer.details:
-        print(f"\n{answer.details}" if verbose else MORE)
+        print(f"\n{answer.details}" if verbose else answer.more)
 
 
 def document(command: str, answer: Any) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def table(rows: Any) -> str:
         pairs = [[str(key), _cell(value)] for key, value in rows.items()]
         return aligned(["", ""], pairs, [False, False])
     if not isinstance(rows, Sequence) or not rows:
-        return "nothing"
+        return "(none)"
     heads = list(rows[0])
     values = [[row.get(head) for head in heads] for row in rows]
     numeric = [

@@ -6,14 +6,19 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from shuffleproof.core.cli.answer import Answer, show, warn
-from shuffleproof.core.cli.flags import FoldedHelp, add_commands
-from shuffleproof.core.errors import MissingPackageError, ShuffleproofError
+from shuffleproof.core.cli.flags import add_commands
+from shuffleproof.core.cli.help_text import ROOT, HelpParser
+from shuffleproof.core.errors import (
+    MissingPackageError,
+    ShuffleproofError,
+    UnknownNameError,
+    closest,
+)
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
@@ -55,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         warn(f"shuffleproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        warn("shuffleproof: stopped. What was finished is stored; the same command goes on.")
+        warn("shuffleproof: stopped. Finished work is stored; run the command again to continue.")
         return status_of(stop)
     except BrokenPipeError:
         sys.stderr.close()
@@ -77,7 +82,7 @@ def _tell_unexpected(error: Exception) -> None:
     missing = MissingPackageError.of(error)
     if missing is None:
         traceback.print_exc()
-    warn(f"shuffleproof: {missing or 'this is a defect of ours; please report the lines above.'}")
+    warn(f"shuffleproof: {missing or 'internal error; please report the lines above.'}")
 
 
 def _show(answer: Answer, command: str | None, *, verbose: bool) -> None:
@@ -98,13 +103,14 @@ def function_at(place: str) -> Callable[[argparse.Namespace], Any]:
     return function
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """A command's parser, whose errors name what was meant and where to read on."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse; the command's own parser reports unknown words, since it knows its flags."""
+        self.is_full = "--help-all" in (args or ())
         parsed, rest = super().parse_known_args(args, namespace)
         late = self.get_default("late")  # argparse gives an optional word up at the first flag
         if late and len(rest) == 1 and not rest[0].startswith("-") and vars(parsed)[late] is None:
@@ -114,19 +120,19 @@ class Parser(argparse.ArgumentParser):
             meant = (
                 _meant(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
             )
-            self.error(f"not known here: {' '.join(rest)}{meant}")
+            self.error(f"unknown: {' '.join(rest)}{meant}")
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         """Print the error and exit with 2; flags are listed only in the help."""
-        self.exit(2, f"{self.prog}: {_plain(message)}. `{self.prog} --help` tells what it takes\n")
+        self.exit(2, f"{self.prog}: {_plain(message)}. See `{self.prog} --help`\n")
 
 
 def _plain(message: str) -> str:
     """A message of argparse with what was meant.
 
     >>> _plain("argument STUDY: invalid choice: 'crad' (choose from 'card', 'attention')")
-    "STUDY: no 'crad' (did you mean card?); known: card, attention"
+    "STUDY: no 'crad' (did you mean card?)"
     >>> _plain("argument --seed: invalid whole value: 'one'")
     "--seed: 'one' is not a whole number of at most 18 digits"
     """
@@ -137,7 +143,8 @@ def _plain(message: str) -> str:
         study = kind_of(match[2].casefold())
         meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
         meant = meant or _meant(match[2], known)
-        return f"{match[1]}: no {match[2]!r}{meant}; known: {', '.join(known)}"
+        few = known[: UnknownNameError.MOST]
+        return f"{match[1]}: no {match[2]!r}" + (meant or f"; known: {', '.join(few)}")
     if match := VALUE.fullmatch(message):
         return f"{match[1]}: {match[3]} is not {KINDS.get(match[2], f'a {match[2]}')}"
     return message.removeprefix("argument ")
@@ -149,13 +156,12 @@ def _list_of(word: str, words: Sequence[str] | None) -> str:
     before = given[: given.index(word)] if word in given else []
     if len(before) < 2 or not before[-2].startswith("--"):
         return ""
-    return f" ({before[-2]} takes one word, with commas: {before[-1]},{word})"
+    return f" (separate values by commas: {before[-2]} {before[-1]},{word})"
 
 
-def _meant(word: str, known: Any) -> str:
-    near = get_close_matches(word.casefold(), list(known), n=1)
-    begun = [option for option in known if len(word) > 1 and option.startswith(word.casefold())]
-    return f" (did you mean {(near or begun)[0]}?)" if near or begun else ""
+def _meant(word: str, known: Iterable[str]) -> str:
+    meant = closest(word, known)
+    return f" (did you mean {meant}?)" if meant else ""
 
 
 class _Version(argparse.Action):
@@ -172,17 +178,11 @@ class _Version(argparse.Action):
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     root: argparse.ArgumentParser = Parser(
-        prog="shuffleproof",
-        formatter_class=FoldedHelp,
-        description="Will my ranker survive? Robustness studies for learning to rank.",
-        epilog=(
-            f"What is made is kept in {default_store().root} and never made twice; "
-            "SHUFFLEPROOF_HOME names another folder, --store one for a command. "
-            "SHUFFLEPROOF_DEVICE=cpu|cuda says where networks compute, --device for a command."
-            f"\n\n{EXAMPLES}"
-        ),
+        prog=ROOT,
+        description="Shuffle, truncate and corrupt the lists that a ranker sees; measure the loss.",
+        epilog=(f"Store: {default_store().root} (change it by SHUFFLEPROOF_HOME).\n\n{EXAMPLES}"),
     )
-    root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
+    root.add_argument("--version", action=_Version, nargs=0, help="print the version")
     add_commands(root.add_subparsers(required=True, metavar="COMMAND"))
     return root
 
@@ -191,11 +191,11 @@ def flags_of(command: str) -> list[argparse.Action]:
     """The arguments of one command, `--help` left out.
 
     >>> [action.dest for action in flags_of("doctor")][:2]
-    ['json', 'store']
+    ['json', 'verbose']
     """
     actions = parser()._actions  # noqa: SLF001 (argparse tells them nowhere else)
     (commands,) = (
         action.choices for action in actions if action.dest == argparse.SUPPRESS and action.choices
     )
     chosen: argparse.ArgumentParser = dict(commands)[command]
-    return [action for action in chosen._actions if action.dest != "help"]  # noqa: SLF001 (likewise)
+    return [action for action in chosen._actions if "--help" not in "".join(action.option_strings)]  # noqa: SLF001 (likewise)

@@ -13,220 +13,220 @@ it, other settings, and behind ` : ` its summary. Its indented lines are
 
 TABLE = """
 &modules
-    --with module as modules in MODULE : import your module that registers rankers, measures, …
+    --with module as modules in MODULE : your module that registers rankers, measures, …
 
 &lists
     --initial : initial rankers, comma-separated (default {})
-    --depth count =40 : candidates a query (default 40)
-    --scores cross-fitted|in-sample =cross-fitted
-    --preset : preset of rankers named without one
+    --depth count =40 : candidates per query (default 40)
+    --scores cross-fitted|in-sample =cross-fitted : initial scores (default cross-fitted)
+    --preset : preset of rankers without one in their name, as small
     --device : cuda or cpu (default: cuda where there is one)
 
 &workbench
     &modules
-    --data =sample : stored name, key, folder, or `sample`
+    --data =sample : name, key, file or folder (default sample)
     &lists {}
 
 &conventions
-    --conventions bundle : of measures that do not state their own; `list conventions`
-    --digits digit in DIGITS =3 : decimals of printed tables (default 3)
+    --conventions bundle : conventions of measures without their own; see `list conventions`
+    --digits digit in DIGITS =3 : decimals in tables (default 3)
 
 &baselines
-    --test paired t|randomisation =paired t : of the marks
+    --test paired t|randomisation =paired t : significance test of the marks (default paired t)
 
 &max-seconds
-    --max-seconds seconds : begin nothing after so many seconds and answer from what is finished{}
+    --max-seconds seconds : time limit; the answer uses finished work only{}
 
 &dry-run
-    --dry-run answer={} : print what would be made and how long that takes; make nothing
+    --dry-run answer={} : print the plan and its time; compute nothing
 
 &workers
-    --executor in WHERE : runs trainings and cells: processes:4, ray[:ADDRESS], slurm[:PARTITION]
+    --executor in WHERE : workers: processes:4, ray[:ADDRESS] or slurm[:PARTITION]
 
 &jobs
-    --jobs count : calls of a module:function at the same time, a process each (default 1)
+    --jobs count : processes that call a module:function (default 1)
 
 &study
-    --queries count : only the first so many test queries, of each fold
+    --queries count : number of test queries per fold (default: all)
     &dry-run studies:dry_run
-    &max-seconds ; the same line without it goes on
+    &max-seconds , and the same command without this flag continues
     &jobs
     &workers
     &workbench {}
 
 &listless
-    &max-seconds ; the same line without it goes on
+    &max-seconds , and the same command without this flag continues
     &dry-run studies:dry_run
     &workers
-    --data =sample : a stored {}, or `sample`
+    --data =sample : {} (default sample)
 
-ingest data:ingest : read LETOR text or tables into the store
+ingest data:ingest : store a data set from LETOR text or tables
     path? path : a file, or a folder or zip of parts or folds
-    --name! : the name to find it by
+    --name! : name of the data set
     --train+ path : files of the train part
     --valid+ path : files of the valid part
     --test+ path : files of the test part
-    --fold count : only this fold (default: all of them)
-    --split : fractions for a single file (default: 0.6,0.2,0.2)
-    --seed whole : seed of the split by query (default: 0)
-    --nulls error|zero|mean|largest|missing =error : value of NULL and NaN cells (default: an error)
-    --columns in OURS=THEIRS,… : names of columns in a table, as query=session_id
-    --texts path : texts of documents for functions: CSV or JSON lines
-    --documents path : shown on pages: a table of docid and title, url or snippet
-    --query-texts path as queries : shown on pages: a table of qid, text and tag
+    --fold count : number of the only fold to store (default: all)
+    --split : shares of train, valid and test in a single file (default 0.6,0.2,0.2)
+    --seed whole : seed of the split by query (default 0)
+    --nulls error|zero|mean|largest|missing =error : value of NULL and NaN cells (default error)
+    --columns in OURS=THEIRS,… : columns of a table, as query=session_id
+    --texts path : document texts for functions (CSV or JSON lines)
+    --documents path : document titles for pages: a table of docid and title, url or snippet
+    --query-texts path as queries : query texts for pages: a table of qid, text and tag
     $ ingest MQ2008 --name mq2008
     $ ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero
     $ ingest clicks.csv --name mine --columns query=session_id,label=target
     $ ingest --name mine --documents docs.csv --query-texts queries.jsonl
 
-doctor data:doctor_ : problems of a data set or a ranker; exit status 3 where one spoils a study
-    data? : a stored name, a key, a LETOR file or folder, or `sample`
-    --part all|train|valid|test =all
-    --ranker : examine this ranker instead: a name, KIND:FILE or module:function
-    --queries count : of a ranker: only the first so many
-    --seed whole =0 : of a ranker: of the orders that are tried
-    --data as of : as the first word
+doctor data:doctor_ : problems of a data set or a ranker
+    data? : name, key, LETOR file or folder, or `sample`
+    --part all|train|valid|test =all : part of the data set (default all)
+    --ranker : ranker to examine: a name, KIND:FILE or module:function
+    --queries count : number of test queries for a ranker (default: all)
+    --seed whole =0 : seed of the input orders for a ranker (default 0)
+    --data as of : data set, the same as the first argument
+    --all yes as verbose : print the notes too, part by part
     &lists lambdamart
     $ doctor sample
     $ doctor clicks.txt --part train --json
 
-ingest-preferences preferences:ingest : read preferences: pairs, matrices, rankings, TREC runs
+ingest-preferences preferences:ingest : store preferences from pairs, matrices, rankings or runs
     path+ path : files: CSV, TSV, JSON lines, Parquet …
-    --name! : the name to find them by
+    --name! : name of the preferences
     --format pairs|matrix|rankings|runs : content of the files (default: by name and first lines)
-    --direction small|large : of rankings: which numbers are the top
-    --nulls missing|last : an item that a ranker lacks has no vote, or comes last
-    --repeats error|votes|first|last =error : a pair with two preferences (default: an error)
-    --malformed error|skip =error : unreadable answers (default: an error)
-    --columns in OURS=THEIRS,… : names of our columns in the table
-    --values in WORD=NUMBER,… : values of words of a preference, from 0 (b) to 1 (a)
-    --qrels path : judgments (TREC): labels of items
+    --direction small|large : numbers of the top ranks in rankings
+    --nulls missing|last : an item that a ranker lacks: no vote, or last rank
+    --repeats error|votes|first|last =error : a pair with two preferences (default error)
+    --malformed error|skip =error : unreadable answers (default error)
+    --columns in OURS=THEIRS,… : columns of a table, as query=topic
+    --values in WORD=NUMBER,… : numbers for words, from 0 (b wins) to 1 (a wins)
+    --qrels path : relevance labels of the items (TREC)
     $ ingest-preferences judged.csv --name judged
     $ ingest-preferences A1.txt --name agg --direction small --nulls last
 
 consistency preferences:show_consistency : contradictions in preferences
-    preferences : a stored name, a key, or a file
-    --best yes : search each query's best order too, and the least that any order contradicts
+    preferences : name, key or file
+    --best yes : compute the order with fewest contradictions for each query
     $ consistency judged
-    $ consistency judged --best --json
 
-aggregate preferences:show_orders : orders made of preferences, and their cost
-    preferences : a stored name, a key, or a file
-    --with as aggregators in NAMES =goa,kemeny : of `list aggregators` (default goa,kemeny)
-    --calls whole : pairs that may be asked a query
-    --top count : ranks that are wanted (default: all)
-    --seed whole =0 : of pivots and of pairs bought
+aggregate preferences:show_orders : rank documents by preferences, and count the calls
+    preferences : name, key or file
+    --with as aggregators in NAMES =goa,kemeny : see `list aggregators` (default goa,kemeny)
+    --calls whole : limit of calls (pairs) per query
+    --top count : number of ranks to compute (default: all)
+    --seed whole =0 : seed of pivots and of drawn pairs (default 0)
     $ aggregate judged --with goa,quicksort,kemeny
     $ aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json
 
-judge judging:judge initial=file-order : ask a live judge for preferences between test documents
-    name : of the preferences, which are made or extended
-    --with! as judge in JUDGE : http://…, which takes and answers JSON, or module:function
+judge judging:judge initial=file-order : collect preferences of a live judge (LLM, service)
+    name : name of the preferences; answers are added to existing ones
+    --with! as judge in JUDGE : judge: http://… with JSON, or module:function
     --judge as called in NAME : name of the judge (default: its address or function)
-    --pairs in WHICH =sampled : sampled (default), all, or an aggregator, which asks itself
-    --calls count : answers that are wanted, earlier ones included
-    --orders both|one =both : show each pair in both orders (default), or in one that is drawn
-    --top count : ranks that an aggregator wants (default: all)
-    --seed whole =0 : of all that is drawn
-    --queries count : only the first so many test queries
+    --pairs in WHICH =sampled : sampled (default), all, or an aggregator that chooses pairs
+    --calls count : limit of answers, earlier ones included
+    --orders both|one =both : input orders of each pair: both (default), or one at random
+    --top count : number of ranks for an aggregator (default: all)
+    --seed whole =0 : seed of drawn pairs and orders (default 0)
+    --queries count : number of test queries, from the first (default: all)
     --jobs count =1 : calls at the same time (default 1)
     --retries whole =3 : repetitions of a failed call (default 3)
     --wait number =0.5 : seconds before the first repetition, doubled each time (default 0.5)
     --timeout number =60 : seconds for an answer (default 60)
-    --price number : of a call, for the cost that is printed before
-    --seconds number : of a call, likewise
-    --dry-run yes : print the cost and ask nothing
-    --data =sample : stored name, key, folder, or `sample`
+    --price number : price of a call, for the estimate of the cost
+    --seconds number : seconds of a call, for the estimate of the time
+    --dry-run yes : print the cost and make no call
+    --data =sample : name, key, file or folder (default sample)
     &lists file-order
     $ judge mine --with http://127.0.0.1:8000/judge --calls 100 --jobs 4
     $ judge mine --with judges:prefer --pairs heap-top-k --top 10 --dry-run
 
-ingest-collection retrieval:ingest : read documents, queries and judgments of a text collection
-    path path : a folder of its files, or one archive: SMART, TREC, BEIR, JSON lines or tables
-    --name! : the name to find it by
+ingest-collection retrieval:ingest : store documents, queries and judgments
+    path path : folder or archive: SMART, TREC, BEIR, JSON lines or tables
+    --name! : name of the collection
     &fields CollectionFormat
     &fields Analysis
     $ ingest-collection cranfield --name cranfield
     $ ingest-collection scifact --name scifact --format beir
 
-doctor-collection retrieval:doctor : problems of a text collection; exit status 3 where there is one
-    collection : a stored name, a key, or a folder
+doctor-collection retrieval:doctor : problems of a text collection
+    collection : name, key or folder
+    --all yes as verbose : print the notes too
     $ doctor-collection cranfield
-    $ doctor-collection cranfield --json
 
-search retrieval:search : documents that retrievers find for a text
-    collection : a stored name, a key, or a folder
-    query : the text
-    --by in NAMES =bm25 : comma-separated, of `list retrievers` (default bm25)
-    -k count =10 : documents of each (default 10)
+search retrieval:search : search a text collection
+    collection : name, key or folder
+    query : text of the query
+    --by in NAMES =bm25 : retrievers, comma-separated (default bm25); see `list retrievers`
+    -k count =10 : documents per retriever (default 10)
     $ search cranfield "heated slabs"
     $ search cranfield "flow" --by bm25,lsi -k 5
 
-candidates retrieval:candidates : a learning-to-rank data set made of a text collection
-    collection : a stored name, a key, or a folder
-    --name! : the name to find the data set by
-    --depth count =100 : candidates a query (default 100)
-    --by in NAMES =bm25,ql,lsi : retrievers whose scores are features; the first finds candidates
-    --features yes : lengths and matched words as features too
-    --seed whole =0 : of the split by query
+candidates retrieval:candidates : make a data set from a text collection
+    collection : name, key or folder
+    --name! : name of the data set
+    --depth count =100 : candidates per query (default 100)
+    --by in NAMES =bm25,ql,lsi : retrievers; the first selects documents (default bm25,ql,lsi)
+    --features yes : add lengths and matched words as features
+    --seed whole =0 : seed of the split by query (default 0)
     $ candidates cranfield --depth 100 --features --name cranfield_ltr
 
-list rankers:names first=open:look_over_list : names that can be chosen
+list rankers:names first=open:look_over_list : names of rankers, measures, perturbations, …
     kind rankers|recipe|losses|measures|conventions|perturbations|studies|aggregators|retrievers
-    of? in RANKER : of `recipe`: the ranker whose fields are listed, as dlcm@paper, snrm@tuned
+    of? in RANKER : ranker of `list recipe`, as dlcm@paper or snrm@tuned
     $ list rankers
     $ list recipe dlcm@paper
 
-train rankers:train first=open:look_over : train a ranker, or find it trained
-    ranker : of `list rankers`, with @preset if you like; snrm, fnrm, cnrm of a text collection
-    --set* in FIELD=VALUE : recipe fields; `list recipe RANKER` names them
-    --seed whole : of the ranker
+train rankers:train first=open:look_over : train a ranker, unless it is stored
+    ranker : ranker, perhaps with @preset; snrm, fnrm or cnrm with a text collection
+    --set* in FIELD=VALUE : fields of the recipe; see `list recipe RANKER`
+    --seed whole : seed of the training
     &dry-run rankers:dry_run
     &workers
     &workbench lambdamart
     $ train lambdamart
     $ train dlcm@tuned --data mq2008 --set learning_rate=0.01 epochs=20
 
-tune tune:tune first=open:look_over : search a recipe on validation; the best becomes a preset
-    ranker : one of `list rankers`; the search starts from its preset
-    --budget duration : begin no trial after so long: 90s, 10m, 2h
-    --trials count : trials at most, presets included (default 40, with --budget any number)
-    --search* in FIELD : fields, perhaps FIELD=LOW..HIGH or FIELD=a,b (default: those with a range)
-    --name : of the preset (default tuned_ and the data's name)
-    --seed whole =0 : of the search (default 0)
-    --at-once count : trials proposed at a time (default 1, with --executor as many as workers)
+tune tune:tune first=open:look_over : tune a ranker on validation and store a preset
+    ranker : ranker, perhaps with the @preset to start from
+    --budget duration : time for new trials: 90s, 10m, 2h
+    --trials count : limit of trials, presets included (default 40; no limit with --budget)
+    --search* in FIELD : fields, FIELD=LOW..HIGH or FIELD=a,b (default: all with a range)
+    --name : name of the preset (default tuned_ and the data's name)
+    --seed whole =0 : seed of the search (default 0)
+    --at-once count : parallel trials (default 1; with --executor one per worker)
     &workers
     &workbench lambdamart
     $ tune lambdamart --budget 10m
     $ tune dlcm@tuned --data mq2008 --trials 20 --search learning_rate batch_lists=8..64
 
-certify rankers:certify first=open:look_over : is it invariant to the order shown?
-    ranker : a ranker, a model (lightgbm:FILE, xgboost:FILE) or module:function
-    --permutations count =20 : a query (default 20)
-    --queries count : only the first so many test queries
-    --seed whole =0 : of the permutations (default 0)
-    --lists* whole|duplicates : lists of all documents of a query too, planted duplicates
+certify rankers:certify first=open:look_over : test whether the input order changes the ranking
+    ranker : ranker, model (lightgbm:FILE, xgboost:FILE) or module:function
+    --permutations count =20 : input orders per query (default 20)
+    --queries count : number of test queries, from the first (default: all)
+    --seed whole =0 : seed of the input orders (default 0)
+    --lists* whole|duplicates : further lists: all documents of a query (whole), planted duplicates
     &max-seconds
     &jobs
     &workbench lambdamart
     $ certify setrank-imsab
     $ certify mymodule:score --data mq2008 --queries 50
 
-bring outside_rankers:bring : add a ranker by its file
-    kind scores|lightgbm|xgboost
+bring outside_rankers:bring : store a ranker from a file
+    kind scores|lightgbm|xgboost : kind of file
     path path : scores of the test part, or a model file
-    --data =sample : the data set of the ranker
-    --columns names|id|id-1|order = : how a model's columns are matched (default: what fits)
+    --data =sample : data set of the ranker (default sample)
+    --columns names|id|id-1|order = : order of a model's columns (default: by names, else ids)
     $ bring scores mine.txt --data mq2008
     $ bring xgboost model.json --data mq2008 --columns id-1
 
-runs outside_rankers:runs conventions=trec_eval : judge and compare TREC runs, as trec_eval does
-    run+ path : files of runs
-    --qrels! path : the judgments
-    --measures =NDCG@10,AP,P@10,RR : comma-separated (default NDCG@10,AP,P@10,RR)
+runs outside_rankers:runs conventions=trec_eval : evaluate and compare TREC runs, like trec_eval
+    run+ path : run files
+    --qrels! path : relevance judgments
+    --measures =NDCG@10,AP,P@10,RR : measures, comma-separated (default NDCG@10,AP,P@10,RR)
     &conventions
     &modules
-    --against : runs for the marks, comma-separated
+    --against : baseline runs for the marks, comma-separated
     $ runs bm25.run dense.run --qrels qrels.txt
     $ runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25
 
@@ -238,19 +238,19 @@ study invariance studies:study
     $ study invariance --rankers mymodule:score --data mq2008 --queries 50
 
 study benchmark studies:benchmark
-    --against =initial ranking : baselines (default initial ranking)
+    --against =initial ranking : baselines of the marks (default initial ranking)
     &baselines
     $ study benchmark --rankers table2 --seeds 3 --data mq2008
     $ study benchmark --rankers dlcm,dlcm@tuned --against dlcm --max-seconds 600
 
 study card check:card
-    --out path in card.json : also write values by query, for `check --baseline card.json`
-    --measures : with --out: comma-separated, NDCG at 1, 3, 5 or 10 (default NDCG@10)
+    --out path in card.json : file for `check --baseline card.json`
+    --measures : measures in --out: NDCG at 1, 3, 5 or 10 (default NDCG@10)
     $ study card --rankers dlcm
     $ study card --rankers dlcm --out card.json
 
 study retrieval studies:listless
-    --vary documents|queries|sparsity : vary these, by other flags: `--vary queries --help`
+    --vary documents|queries|sparsity : variation; see `--vary queries --help` for its flags
     $ study retrieval
     $ study retrieval --data cranfield --seeds 4
     $ study retrieval --vary queries --data cranfield
@@ -258,13 +258,13 @@ study preferences studies:listless
     $ study preferences
     $ study preferences --data judged --disturbances noise,calls --aggregators goa,quicksort
 
-check check:check : is a ranker worse than its stored card? for builds
-    --baseline! path in card.json : a file of `study card --out card.json`
+check check:check : test a ranker against its stored card, for CI
+    --baseline! path in card.json : file of `study card --out card.json`
     &modules
-    --data : stored name, key, folder (default: the card's)
-    --rankers : comma-separated, `new=old` for another name in the card (default: the card's own)
-    --fail-on regression|soft|nothing =regression : soft: soft losses too; nothing: status 0
-    --least number : the smallest loss that is a regression (default 0.01)
+    --data : name, key, file or folder (default: the card's)
+    --rankers : rankers, comma-separated; `new=old` renames one (default: the card's)
+    --fail-on regression|soft|nothing =regression : losses with exit status 3 (default regression)
+    --least number : smallest loss of a regression (default 0.01)
     --junit path in out.xml : write JUnit XML
     --markdown path in out.md : write a summary for a pull request
     --device : cuda or cpu (default: cuda where there is one)
@@ -272,95 +272,111 @@ check check:check : is a ranker worse than its stored card? for builds
     $ check --baseline card.json
     $ check --baseline card.json --rankers dlcm --junit card.xml --markdown card.md
 
-library list library:listing : everything that is stored
-    --kind data|ranker|study|scores|preferences|collection
+library list library:listing : stored data sets, rankers and studies
+    --kind data|ranker|study|scores|preferences|collection : kind
     $ library list
-    $ library list --kind ranker
 
-library show library:show : one entry: recipe, needs, command, Python
-    what : a name or key, or a preset of `tune`: RANKER@NAME
+library show library:show : recipe of an entry, with its command and Python code
+    what : name or key, or a preset of `tune`: RANKER@NAME
     $ library show sample
-    $ library show lambdamart@tuned_mq2008
 
-library export library:export : one archive for another machine
-    out path : the file to write
-    what+ : names or keys; what they need goes along
+library export library:export : write entries to an archive
+    out path : file to write
+    what+ : names or keys; everything that they need is included
     $ library export mine.zip study-3f2a91c4
 
-library import library:take : take the artefacts of an archive
-    archive path : a file of `library export`
+library import library:take : store the entries of an archive
+    archive path : file of `library export`
     $ library import mine.zip
 
-library rename library:rename : call something by another name
-    what : a name or key
-    name : its new name
+library rename library:rename : rename an entry
+    what : name or key
+    name : new name
     $ library rename study-3f2a91c4 "Figure 3"
 
-library delete library:delete : delete something
-    what : a name or key, or a preset of `tune`: RANKER@NAME
-    --with-dependents yes : and everything that was made from it
+library delete library:delete : delete an entry
+    what : name or key, or a preset of `tune`: RANKER@NAME
+    --with-dependents yes : delete everything made from it too
     $ library delete mine --with-dependents
-    $ library delete lambdamart@tuned_mq2008
 
-library verify library:verify : read every file and compare digests
+library verify library:verify : read every file and check its digest
     what* : names or keys (default: everything)
     $ library verify
-    $ library verify study-3f2a91c4
 
-library clean library:clean : trials and left files that nothing needs
-    --yes yes : remove it; without, it is only listed
-    $ library clean
+library clean library:clean : list or remove files that nothing needs
+    --yes yes : remove the files; by default they are listed only
     $ library clean --yes
 
-export export:export first=open:export_format late=out : write something stored to a file
-    what : a stored study, ranker, data set or collection: key or name
-    out? path in FILE : the file; its ending names the format (none: a LETOR folder)
-    --format run|qrels|letor|csv|parquet|arrow|jsonl|latex|markdown|html|json|pdf|svg|png
-    --per-query yes : of a study: values by query instead of means
-    --figure count : of a study: number of its figure (default 1)
-    --no-caption yes : leave out the line under a figure
-    --width {widths} : of a figure for a column, a page or a slide, with letters to match
-    --size size in WIDTHxHEIGHT =900x500 : of a figure, in pixels, or `column` or `page` of a paper
-    --against : of a benchmark: baselines for its marks (default initial ranking)
-    --run path in FILE : of a collection: results of its queries (TREC)
-    --by in RETRIEVER : of a collection: the retriever (default bm25)
-    -k count =1000 : documents a query (default 1000)
-    --measures : comma-separated (default: those of the study)
-    --conventions bundle : of measures that do not state their own; `list conventions`
-    --digits digit in DIGITS : decimals of printed tables (default the table’s own)
-    --test paired t|randomisation : of the marks
-    --part all|train|valid|test : of a data set (default: all in tables and folders, else test)
+export export:export first=open:export_format late=out : write a study, run, data set or figure
+    what : study, ranker, data set or collection: name or key
+    out? path in FILE : file, whose ending names the format (none: a LETOR folder)
+    --format run|qrels|letor|csv|parquet|arrow|jsonl|latex|markdown|html|json|pdf|svg|png : one of
+    --per-query yes : study: values by query instead of means
+    --figure count : study: number of its figure (default 1)
+    --no-caption yes : study: no line under the figure
+    --width in LENGTH : figure width: 84mm, 3.3in, or 16:9 for a slide
+    --size size in WIDTHxHEIGHT =900x500 : figure size in pixels, or `column` or `page`
+    --against : benchmark: baselines of the marks (default initial ranking)
+    --run path in FILE : collection: results of its queries (TREC)
+    --by in RETRIEVER : collection: retriever of the run (default bm25)
+    -k count =1000 : collection: documents per query (default 1000)
+    --measures : measures, comma-separated (default: those of the study)
+    --conventions bundle : conventions of measures without their own; see `list conventions`
+    --digits digit in DIGITS : decimals in tables (default: those of the table)
+    --test paired t|randomisation : benchmark: significance test of the marks (default paired t)
+    --part all|train|valid|test : data set: part (default: all in tables and folders, else test)
     &workbench lambdamart
-    $ export study-3f2a91c4 figure3.pdf --size column
+    $ export study-3f2a91c4 figure3.pdf --width 84mm
     $ export study-3f2a91c4 q.csv --per-query
-    $ export cranfield --run f.run --by bm25
 
-demo work:demo : the main job on the sample set, in minutes
-    --out path =reports/demo.html : the report
+demo work:demo : train and test four rankers on the sample, in minutes
+    --out path =reports/demo.html : report file (default reports/demo.html)
     $ demo
-    $ demo --out report.html
 
 app work:app : open the dashboard
-    --host =127.0.0.1 : address to listen on
-    --port port in PORT =8501
-    --allow-host+ : host names it answers to, beside loopback
-    --base-path : path below which a proxy serves it
+    --host =127.0.0.1 : address of the server (default 127.0.0.1)
+    --port port in PORT =8501 : port of the server (default 8501)
+    --allow-host+ : allowed host names, besides loopback
+    --base-path : path of the app behind a proxy
     $ app
     $ app --host 0.0.0.0 --port 8080 --allow-host ltr.example.org
 """
 
-GROUPS = {
-    "study": "run a study; finished trials are never repeated",
-    "library": "what is stored: names, archives, damage",
+OWN = "options"
+SECTIONS = {
+    "start": "demo app",
+    "rankers": "list train tune certify bring runs",
+    "studies": "study check export library",
+    "data sets": "ingest doctor",
+    "preferences": "ingest-preferences consistency aggregate judge",
+    "text collections": "ingest-collection doctor-collection search candidates",
+    OWN: "| --seed --fold --split --texts --documents --query-texts --malformed --values --judge "
+    "--retries --wait --timeout --price --seconds --no-caption --run --by --method --unit --size "
+    "--figure -k",
+    "measures": "| --conventions --digits",
+    "data and lists": "--data --initial --preset --queries | --depth --scores",
+    "work": "| --max-seconds --jobs --executor --with --device",
+    "output": "--dry-run --json --verbose --all --version --help-all | --store -h",
 }
-"""What the first words of several commands mean."""
+"""Sections of a help text with their commands or flags; OWN has all others.
+
+Only `--help-all` shows flags behind `|`.
+"""
+
+GROUPS = {
+    "study": "run a study, such as initial-ranking or benchmark",
+    "library": "stored entries: list, rename, move, delete, verify",
+}
+"""Summaries of groups of commands."""
 
 EXIT_STATUS = {
-    "certify": "exit status: 0 invariant, 3 not invariant, 4 inconclusive. A function is {}; ranks "
-    "count from 0, the best first. {}",
-    "check": "exit status: 0 no worse; 3 a regression (or what --fail-on names); 4 inconclusive: "
-    "not comparable, or an unreliable baseline; 1 and 2 wrong input or usage. A regression is a "
-    "loss of --least or more that is beyond chance (max-T over all comparisons) and beyond the "
-    "ranker's own noise; soft is one that is smaller, or not told from chance.",
+    "certify": "Exit status: 0 invariant, 3 not invariant, 4 inconclusive.\n\nA function is {}. "
+    "Ranks count from 0, the best first. {}\n\n",
+    "check": "Exit status: 0 no regression, 3 regression, 4 inconclusive, 1 wrong data, 2 wrong "
+    "usage.\n\nA regression is a significant loss (p ≤ .05, max-T over all comparisons) of --least "
+    "or more that exceeds the ranker's own noise. A soft loss is smaller, or not significant. "
+    "--fail-on names the losses with status 3.\n\n",
+    "doctor": (DOCTOR := "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n"),
+    "doctor-collection": DOCTOR,
 }
-"""What the help of a command says above its examples."""
+"""Text above the examples of a command; `--help` shows the first paragraph only."""

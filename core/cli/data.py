@@ -13,6 +13,7 @@ from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_
 from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination, frames
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
+from shuffleproof.core.data.doctor import Severity
 from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
@@ -20,11 +21,12 @@ from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
 
 PROBLEM = 3
 """The exit status of `doctor` where there is a problem."""
 
-NO_FINDINGS = "Nothing that could mislead a study."
+NO_FINDINGS = "No problem or warning."
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -47,7 +49,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
     if arguments.path is not None and (named.train or named.valid or named.test):
-        raise UsageError("a path and --train/--valid/--test do not go together: leave one out")
+        raise UsageError("a path excludes --train, --valid and --test: leave one out")
     place = arguments.path or named
     store = store_of(arguments)
 
@@ -78,12 +80,14 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         row["findings"] = [asdict(finding) for finding in grave]
         for fields in row["findings"]:
             del fields["queries"]  # of which there may be thousands
-        text += f"\n\nThe doctor on {row['name']}:\n{_advised(grave)}" if grave else ""
+        if grave:
+            lines = [line for _, line in advice.lines(grave)]
+            text += "\n".join(["", "", f"Findings about {row['name']}:", *lines])
     if len(rows) == 1:
         return Answer({"folds": rows}, text)
     note = (
-        f"{len(rows)} folds, each a data set under its own name. Where one is wanted, "
-        f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
+        f"{len(rows)} folds are stored as data sets. Commands for one fold read "
+        f"{arguments.name} as {rows[0]['name']}; --fold stores only one."
     )
     return Answer({"folds": rows, "note": note}, f"{text}\n\n{note}")
 
@@ -93,7 +97,7 @@ def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
     given = [name for name in ("split", "seed") if getattr(arguments, name) is not None]
     if not given or "whole" in artefact.recipe["files"]:
         return []
-    return [f"{' and '.join(f'--{name}' for name in given)} not used: the data come in parts"]
+    return [f"{' and '.join(f'--{name}' for name in given)} without effect: the data have parts"]
 
 
 def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
@@ -108,23 +112,6 @@ def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
 
 def _beside(artefact: Artefact, store: Store, files: Sequence[SideFile]) -> tuple[str, ...]:
     return display_texts.attach(artefact, store, files)[1] if files else ()
-
-
-def _listed(findings: Sequence[doctor.Finding]) -> str:
-    """Findings, a line each."""
-    return "\n".join(
-        f"{finding.severity:<8} "
-        f"{f'{finding.part} {finding.place}'.strip() or 'all'}: {finding.message}"
-        for finding in findings
-    )
-
-
-def _advised(findings: Sequence[doctor.Finding]) -> str:
-    """Findings about data, those of one kind together, each kind with what to do about it."""
-    return "\n".join(
-        _listed(merged.findings) + (f"\n         → {merged.action}" if merged.action else "")
-        for merged in advice.merge_findings(findings)
-    )
 
 
 def named_once(
@@ -168,11 +155,11 @@ def named_once(
 def check_name(name: str, store: Store) -> None:
     """Refuse a name that cannot be one, or means something already, before anything is read."""
     if name == catalogue.SAMPLE:
-        raise UsageError("the name sample means the shipped set; choose another")
+        raise UsageError("the name sample is reserved; choose another")
     names.check(name)
     if name in store.names() or f"{name}-fold1" in store.names():
         raise UsageError(
-            f"the name {name} is taken: choose another, or `library delete {name}` first"
+            f"the name {name} is in use: choose another, or `library delete {name}` first"
         )
 
 
@@ -211,15 +198,30 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
         asdict(finding) | {"queries": _ids(finding, parts), "action": advice.ACTIONS[finding.code]}
         for finding in findings
     ]
-    return findings_answer(facts, rows, f"{table(facts)}\n\n{_advised(findings)}")
+    return findings_answer(facts, rows, facts, advice.lines(findings))
 
 
 def findings_answer(
-    facts: Mapping[str, Any], findings: Sequence[Mapping[str, Any]], text: str
+    facts: Mapping[str, Any],
+    findings: Sequence[Mapping[str, Any]],
+    shown: Mapping[str, Any],
+    lines: Sequence[tuple[Severity, str]],
 ) -> Answer:
-    """Answer of a doctor; the exit status says if a finding is a problem."""
-    spoilt = any(finding["severity"] == "problem" for finding in findings)
-    return Answer({**facts, "findings": findings}, text, PROBLEM if spoilt else 0)
+    """Answer of a doctor; the exit status says if a finding is a problem.
+
+    Args:
+        facts: fields of the JSON answer.
+        findings: its findings.
+        shown: facts for the terminal.
+        lines: severities and texts of findings; those of severity info are details.
+    """
+    grave = [text for severity, text in lines if severity != "info"] or [NO_FINDINGS]
+    notes = [text for severity, text in lines if severity == "info"]
+    text = "\n".join([table(shown), "", *grave])
+    is_problem = any(severity == "problem" for severity, _ in lines)
+    more = f"({counted(len(notes), 'more note')}: --all)"
+    answer = {**facts, "findings": findings}
+    return Answer(answer, text, PROBLEM if is_problem else 0, "\n".join(notes), more)
 
 
 def _of_ranker(arguments: argparse.Namespace) -> Answer:
@@ -236,10 +238,10 @@ def _of_ranker(arguments: argparse.Namespace) -> Answer:
     lines = {
         "ranker": facts["ranker"],
         "lists": f"{facts['lists']:,} of {facts['of']:,}",
-        "time a list": f"{words.number(facts['seconds'] * 1000, '.3g')} ms",
+        "time per list": f"{words.number(facts['seconds'] * 1000, '.3g')} ms",
         "measures": facts["measures"],
     }
-    return findings_answer(facts, rows, f"{table(lines)}\n\n{_listed(findings) or NO_FINDINGS}")
+    return findings_answer(facts, rows, lines, advice.lines(findings))
 
 
 def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:

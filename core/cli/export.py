@@ -26,6 +26,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.figure_size import width_of
 from shuffleproof.core.studies.kinds.ablation import sections as ablation_sections
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import query, sections
@@ -101,6 +102,8 @@ def _check(arguments: argparse.Namespace, chosen: str, thing: str, kind: str) ->
         raise UsageError("an export is a file: name one (commands print JSON with --json)")
     if thing != STUDY and arguments.out.suffix == ".zip":
         raise UsageError("a zip holds the runs of a benchmark: give the file another ending")
+    if arguments.width:
+        width_of(arguments.width)  # refuses what is no width
     formats = FORMATS.get(kind, FORMATS[thing])
     if chosen not in formats:
         raise UsageError(
@@ -111,7 +114,7 @@ def _check(arguments: argparse.Namespace, chosen: str, thing: str, kind: str) ->
         if getattr(arguments, flag) and not ({thing, kind} & of and chosen in fits):
             called = f"--{flag.replace('_', '-')}"
             only = f"{' or '.join(sorted(of))} as {', '.join(sorted(fits))}"
-            raise UsageError(f"{called} is of a {only}: leave out {called}")
+            raise UsageError(f"{called} applies to a {only}: leave out {called}")
     if kind == Ablation.kind and chosen in TABLES and (arguments.measures or arguments.conventions):
         raise UsageError("an ablation has its own columns: leave out --measures and --conventions")
 
@@ -119,7 +122,7 @@ def _check(arguments: argparse.Namespace, chosen: str, thing: str, kind: str) ->
 def _run(arguments: argparse.Namespace) -> str:
     part = str(arguments.part or "test")
     if part == ALL:
-        raise UsageError("a run is of one part: --part train, valid or test")
+        raise UsageError("a run needs one part: choose --part train, valid or test")
     workbench = workbench_of(arguments)
     name = RankerName.of(arguments.what)
     if name.parts or name.digits or name.feature is not None or name.base in registry.RANKERS:
@@ -192,7 +195,7 @@ def _runs(artefact: Artefact, out: Path, store: Store) -> None:
     if out.suffix != ".zip":
         raise UsageError("a benchmark has many runs: give a file that ends in .zip")
     if "runs" in artefact.recipe:
-        raise UsageError("these runs came from files: use those, nothing of them is written again")
+        raise UsageError("the runs of this study came from files: use those files")
     query.write(artefact.path, query.made_on(artefact.facts, store), out)
 
 

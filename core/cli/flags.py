@@ -13,7 +13,6 @@ from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import choice_named, parameters
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
-from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.question import Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, LISTLESS, STUDIES
 
@@ -23,6 +22,7 @@ SIZES = {"column": (480, 420), "page": (840, 400)}
 """Pixels: letters stay readable where the figure is as wide as a column or the page."""
 
 LEAST_SIZE, MOST_SIZE = 100, 10_000
+EXAMPLES = 3
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 FLAG = re.compile(
     r"(?P<name>\S+?)(?P<many>[?+*!]?)(?: (?!as |in |=)(?P<type>.*?))?(?: as (?P<dest>\w+))?"
@@ -106,7 +106,7 @@ def table() -> dict[str, Command]:
     """The table of commands, by name."""
     found: dict[str, Command] = {}
     name = ""
-    for line in filter(str.strip, TABLE.replace("{widths}", "|".join(WIDTHS)).splitlines()):
+    for line in filter(str.strip, TABLE.splitlines()):
         if line.startswith(" "):
             found[name].lines.append(line.strip())
             continue
@@ -119,18 +119,6 @@ def table() -> dict[str, Command]:
     return found
 
 
-class FoldedHelp(argparse.HelpFormatter):
-    """Folds paragraphs and leaves the lines of examples."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Paragraphs, separated by an empty line; examples are not folded."""
-        fold = super()._fill_text
-        return "\n\n".join(
-            part if part.startswith("examples:") else fold(part, width, indent)
-            for part in text.split("\n\n")
-        )
-
-
 def add_commands(root: Commands) -> None:
     """Add every command of the table, and one for every kind of study."""
     groups: dict[str, Commands] = {}
@@ -139,8 +127,8 @@ def add_commands(root: Commands) -> None:
         if name.startswith("&") or (group == "study" and group in groups):
             continue
         if rest and group not in groups:
-            added = root.add_parser(group, help=GROUPS[group])
-            metavar = "STUDY" if group == "study" else "DOING"
+            added = root.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            metavar = "STUDY" if group == "study" else "ACTION"
             groups[group] = added.add_subparsers(required=True, metavar=metavar)
         if group == "study":
             for kind, question in EVERY.items():
@@ -154,14 +142,15 @@ def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentPa
     kind = EVERY.get(name.rpartition(" ")[2])
     is_alias = kind is not None and kind.command_words() != (kind.kind,)
     shown: dict[str, Any] = {} if is_alias else {"help": command.summary}
+    description = command.summary[:1].upper() + command.summary[1:]
     added = commands.add_parser(
-        name.rpartition(" ")[2], description=command.summary, formatter_class=FoldedHelp, **shown,
+        name.rpartition(" ")[2], description=description, **shown,
     )  # fmt: skip
     lines = "\n".join(["examples:", *(f"  shuffleproof {line}" for line in examples_of(name))])
-    status = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE)
-    added.epilog = f"{status}\n\n{lines}" if status else lines
+    added.epilog = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE) + lines
     added.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     added.add_argument("--verbose", "-v", action="store_true", help="print all details")
+    added.add_argument("--help-all", action="help", help="show all flags and their texts")
     store = "folder of the store (default: your own)"
     added.add_argument("--store", type=_place, metavar="FOLDER", help=store)
     _add_lines(added, command.lines)
@@ -180,9 +169,9 @@ def _add_study(commands: Commands, kind: str, question: type[Question]) -> None:
     if kind in STUDIES and any(field.names == "measures" for field in parameters(question)):
         _add_lines(added, table()["&conventions"].lines)
     _add_lines(added, own.lines)
-    data = "collection's name, a key, a folder"
+    data = "collection: name, key or folder"
     if kind not in COLLECTION_STUDIES:
-        data = "set of preferences or a ranking data set, a file"
+        data = "preferences or data set: name, key or file"
     shared, value = (
         ("&listless", data) if kind in LISTLESS else ("&study", ",".join(question.initial))
     )
@@ -226,7 +215,7 @@ def _add_flag(command: argparse.ArgumentParser, line: str) -> None:
     if parts["default"] is not None:
         how["default"] = how.get("type", str)(parts["default"])
     how |= {key: parts[key] for key in ("dest", "metavar") if parts[key]}
-    command.add_argument(name, help=help_ or None, **how)
+    command.add_argument(name, help=help_ or "one of", **how)
 
 
 def add_fields(command: argparse.ArgumentParser, declared: type) -> None:
@@ -251,14 +240,17 @@ def _place(text: str) -> Path | str:
 def examples_of(command: str) -> tuple[str, ...]:
     """Lines to try, without the program's name.
 
-    >>> examples_of("study set-size")
+    >>> examples_of("study set-size")[:2]
     ('study set-size', 'study set-size --data mq2008 --preset small --queries 100')
     """
     kind = command.partition(" ")[2]
-    if command in table():
-        return tuple(line[2:] for line in table()[command].lines if line.startswith("$"))
-    if kind in COLLECTION_STUDIES:
-        return command, f"{command} --data cranfield --seeds 4"
+    own = (
+        [line[2:] for line in table()[command].lines if line[0] == "$"]
+        if command in table()
+        else []
+    )
+    if kind not in EVERY:
+        return tuple(own)
     flags = [flag for field in parameters(EVERY[kind]) for flag in syntax_of(field).flags(field)]
     required = [
         f"--{flag.name} {'transpositions,cut' if flag.name == 'families' else 'dlcm'}"
@@ -266,7 +258,10 @@ def examples_of(command: str) -> tuple[str, ...]:
         if flag.required
     ]
     line = " ".join([command, *required])
-    return line, f"{line} --data mq2008 --preset small --queries 100"
+    data = "--data mq2008 --preset small --queries 100"
+    if kind in LISTLESS:
+        data = "--data cranfield --seeds 4" if kind in COLLECTION_STUDIES else "--data judged"
+    return tuple(dict.fromkeys([*own, line, f"{line} {data}", f"{line} --dry-run"]))[:EXAMPLES]
 
 
 def question_of(kind: type[Question], arguments: argparse.Namespace, preset: str) -> Question:

@@ -59,5 +59,5 @@ def _text(answer: Mapping[str, Any]) -> str:
     text = table({key: value for key, value in answer.items() if key not in LONG})
     if answer["malformed_answers"]:
         malformed = table(answer["malformed_answers"][:SHOWN])
-        text += f"\n\nMalformed answers, left out and not asked again:\n{malformed}"
+        text += f"\n\nMalformed answers, skipped:\n{malformed}"
     return text

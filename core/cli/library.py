@@ -45,7 +45,7 @@ def listing(arguments: argparse.Namespace) -> Answer:
     rows += [_damaged_row(entry) | {"bytes": entry.size} for entry in broken]
     parts = [table([_line(entry) for entry in entries])]
     if stale := [f"{entry.name} ({entry.key}): {entry.stale}" for entry in entries if entry.stale]:
-        parts.append(_named("Stale; train or run them again for today's recipe", stale))
+        parts.append(_named("Stale; train or run again for the current recipe", stale))
     if broken:
         lines = [f"{entry.name}: {entry.found}" for entry in broken]
         parts.append(_named("Damaged; `library delete NAME` or `library clean --yes`", lines))
@@ -99,7 +99,7 @@ def _line(entry: Entry) -> dict[str, str]:
 def _named(head: str, lines: Sequence[str]) -> str:
     """Number of lines, the first of them, and how many more there are."""
     more = len(lines) - MOST_NAMED
-    rest = [f"  and {more:,} more (--json names all)"] if more > 0 else []
+    rest = [f"  and {more:,} more (--json lists all)"] if more > 0 else []
     first = f"{head} ({len(lines):,}):" if head else counted(len(lines), "entry")
     return "\n".join([first, *(f"  {line}" for line in lines[:MOST_NAMED]), *rest])
 
@@ -212,9 +212,7 @@ def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entr
     by_key = {entry.key: entry for entry in entries}
     for key in keys:
         if key not in by_key:
-            raise UsageError(
-                f"{key} is no part of the library: `shuffleproof library list` names what is"
-            )
+            raise UsageError(f"{key} is not in the library: see `shuffleproof library list`")
     return entries, [by_key[key] for key in keys]
 
 
@@ -244,7 +242,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
     rows = [_damaged_row(entry) for entry in broken]
     size = sum(artefact.size for artefact in chosen) / 1e6
     summary = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "
-    summary += f"{len(broken)} damaged" if broken else "every file is as it was stored"
+    summary += f"{len(broken)} damaged" if broken else "all files intact"
     remedy = "`shuffleproof library delete NAME` removes one; it is made again when needed."
     text = "\n".join([f"{summary}.", table(rows), remedy]) if broken else f"{summary}."
     answer = {"artefacts": len(chosen), "damaged": rows}
@@ -269,6 +267,6 @@ def clean(arguments: argparse.Namespace) -> Answer:
     if not waste:
         return Answer(answer, f"{cleaning.nothing_found(store)} {whole / 1e6:,.1f} MB in all.")
     verb = "Freed" if arguments.yes else "Would free"
-    last = "" if arguments.yes else "\nNothing was removed: say --yes to do it."
+    last = "" if arguments.yes else "\nNothing removed: add --yes to remove the files."
     head = f"{verb} {freed / 1e6:,.1f} of {whole / 1e6:,.1f} MB."
     return Answer(answer, f"{table(rows)}\n{head}{last}")

@@ -198,9 +198,7 @@ def look_over(arguments: argparse.Namespace) -> None:
         arguments.asked = _asked(kind, arguments)
     elif not trains_retriever(arguments):
         if arguments.command == "train" and RankerName.of(arguments.ranker).kind in NOT_TRAINED:
-            raise UsageError(
-                f"{arguments.ranker} is from outside: nothing to train; name it in certify or study"
-            )
+            raise UsageError(f"{arguments.ranker} is not trained here: name it in certify or study")
         recipe_of(arguments)
 
 
@@ -314,10 +312,10 @@ def dry_answer(dry: "DryRun") -> Answer:
 def one_fold(data: str, store: Store) -> str:
     """Data set to open; the first of several folds, with a message."""
     if not data.strip():
-        raise UsageError("--data '' names nothing: give a stored name, a folder, or sample")
+        raise UsageError("--data '' is empty: give a stored name, a folder, or sample")
     names = folds_of(data, store)
     if len(names) > 1:
-        warn(f"{data} has {len(names)} folds ({', '.join(names)}); this is about {names[0]}.")
+        warn(f"{data} has {len(names)} folds ({', '.join(names)}); this command uses {names[0]}.")
     return names[0]
 
 

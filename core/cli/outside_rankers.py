@@ -53,4 +53,4 @@ def runs(arguments: argparse.Namespace) -> Answer:
     answer["said"] += warnings
     shown = sections.table(result, view)
     lines = "".join(f"{sentence}\n" for sentence in warnings)
-    return Answer(answer, f"{table_text.markdown(shown)}\n{lines}stored as {artefact.key}")
+    return Answer(answer, f"{table_text.terminal(shown)}\n{lines}stored as {artefact.key}")

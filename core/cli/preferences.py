@@ -66,7 +66,7 @@ def show_consistency(arguments: argparse.Namespace) -> Answer:
         {"query": row["query"], "margin": row["margin"], "cycle": " > ".join(row["items"])}
         for row in answer["cycles"]
     ]
-    text += f"\n\nThe worst cycles:\n{table(worst)}" if worst else "\n\nNo cycle."
+    text += f"\n\nWorst cycles:\n{table(worst)}" if worst else "\n\nNo cycles."
     return Answer(answer, text)
 
 
@@ -74,7 +74,7 @@ def show_orders(arguments: argparse.Namespace) -> Answer:
     """`aggregate`: the order that each aggregator makes of each query, and what it cost."""
     names = parts_of(arguments.aggregators)
     if not names:
-        raise UsageError("--with names no aggregator; `list aggregators` shows them")
+        raise UsageError("--with is empty: name aggregators of `list aggregators`")
     for name in names:
         registry.aggregator_named(name)
     terms = Terms(arguments.calls, arguments.seed, arguments.top)
@@ -89,7 +89,7 @@ def show_orders(arguments: argparse.Namespace) -> Answer:
         for name in names
     ]
     most = _mean([row["agreement_bound"] for row in rows if row["aggregator"] == names[0]])
-    text = f"{table(summary)}\n\nNo order agrees with more than {most:.3f} on average."
+    text = f"{table(summary)}\n\nUpper bound of the mean agreement: {most:.3f}."
     return Answer({"summary": summary, "rows": rows}, text)
 
 

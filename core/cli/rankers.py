@@ -51,7 +51,7 @@ def names(arguments: argparse.Namespace) -> Answer:
     if arguments.kind == "recipe":
         return _recipe(arguments)
     if arguments.of is not None:
-        raise UsageError(f"{arguments.of}: leave it out; only `list recipe RANKER` takes a name")
+        raise UsageError(f"{arguments.of}: leave it out; only `list recipe` reads a RANKER")
     if arguments.kind == "aggregators":
         return _aggregators()
     registries: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
@@ -94,7 +94,7 @@ def _aggregators() -> Answer:
 def _recipe(arguments: argparse.Namespace) -> Answer:
     """`list recipe RANKER`: every field that `train --set` takes of it."""
     if arguments.of is None:
-        raise UsageError("which ranker's recipe? Name one, as in `list recipe dlcm@paper`")
+        raise UsageError("no ranker: name one, as in `list recipe dlcm@paper`")
     if is_trained(arguments.of):
         entry = retriever_entry(arguments.of)
         recipe = entry.learner.preset(entry.preset or entry.presets[0])
@@ -102,7 +102,7 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
         return Answer(rows, table([_short_field(row) for row in rows]))
     name = RankerName.parse(ranker_name(arguments.of))
     rows = recipe_rows(name)
-    nothing = f"{name} is not trained: there is nothing to set."
+    nothing = f"{name} is not trained, so its recipe has no fields."
     return Answer(rows, table([_short_field(row) for row in rows]) if rows else nothing)
 
 

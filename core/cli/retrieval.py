@@ -2,14 +2,16 @@
 
 import argparse
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer, named_once
+from shuffleproof.core.cli.data import check_name, findings_answer, named_once
 from shuffleproof.core.cli.open import run_shown, store_of, use_device
 from shuffleproof.core.data import trec
+from shuffleproof.core.data.advice import line
+from shuffleproof.core.data.doctor import Severity
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, parts_of
 from shuffleproof.core.retrieval import candidates as bridge
@@ -40,7 +42,8 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         "notes": artefact.facts["notes"],
         "findings": [asdict(finding) for finding in findings],
     }
-    return Answer(facts | remarks, f"{table(facts)}\n\n{_listed(findings)}".rstrip())
+    answer = findings_answer(facts, remarks["findings"], facts, _lines(findings))
+    return replace(answer, json=facts | remarks, exit_code=0)
 
 
 def _declared(kind: type, arguments: argparse.Namespace) -> Any:
@@ -64,15 +67,11 @@ def doctor(arguments: argparse.Namespace) -> Answer:
         "judgments": len(collection.judged),
     }  # fmt: skip
     rows = [asdict(finding) for finding in findings]
-    return findings_answer(facts, rows, f"{table(facts)}\n\n{_listed(findings) or NO_FINDINGS}")
+    return findings_answer(facts, rows, facts, _lines(findings))
 
 
-def _listed(findings: list[Finding]) -> str:
-    return "\n".join(
-        f"{finding.severity:<8} {finding.message}"
-        + (f"\n         → {finding.action}" if finding.action else "")
-        for finding in findings
-    )
+def _lines(findings: Sequence[Finding]) -> list[tuple[Severity, str]]:
+    return [(one.severity, line(one.severity, one.message, one.action)) for one in findings]
 
 
 def search(arguments: argparse.Namespace) -> Answer:
@@ -95,7 +94,7 @@ def search(arguments: argparse.Namespace) -> Answer:
             )  # fmt: skip
     lines = [row | {"title": str(row["title"] or row["text"])[:60]} for row in rows]
     shown = [{name: line[name] for name in line if name != "text"} for line in lines]
-    note = f"\n\nWords that the collection lacks: {unknown}." if unknown else ""
+    note = f"\n\nQuery words missing in the collection: {unknown}." if unknown else ""
     answer = {"collection": arguments.collection, "query": arguments.query, "unknown": unknown}
     return Answer(answer | {"rows": rows}, table(shown) + note)
 
@@ -104,7 +103,7 @@ def _retrievers(arguments: argparse.Namespace) -> list[str]:
     """The retrievers that --by names, at least one."""
     names = parts_of(arguments.by)
     if not names:
-        raise UsageError("--by names no retriever; `list retrievers` shows them")
+        raise UsageError("--by is empty: name retrievers of `list retrievers`")
     return names
 
 
@@ -159,7 +158,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     use_device(arguments)
     learner, indexed, recipe = _asked_of(arguments, changes)
     if arguments.executor is not None:
-        raise UsageError("of a collection, leave out --executor, which rankers of lists alone take")
+        raise UsageError("retrievers train without workers: leave out --executor")
     cached = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
     start = time.perf_counter()
     artefact = run_shown(learner.kind, learner.training(indexed, recipe))
@@ -172,10 +171,10 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     head = {name: answer[name] for name in ("artefact", "cached", "seconds")}
     if not answer["gates"]:
         depth = recipe.training.first_stage_depth
-        sentence = f"It reorders the first {depth} documents of query likelihood."
+        sentence = f"The ranker reorders the top {depth} of query likelihood."
         return Answer(answer, f"{sentence}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
-    sentence = f"Not sparse: {failed}." if dense else "It passes the sparsity checks."
+    sentence = f"Not sparse: {failed}." if dense else "Sparse: all checks passed."
     return Answer(answer, f"{sentence}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 

@@ -60,4 +60,4 @@ def preset_lines(preset: NamedPreset) -> str:
     names = ("preset", "base", "fields", "data", "measure", "valid", "trials", "pruned", "failed")
     lines = table({name: shown[name] for name in (*names, "looks")})
     tests = table(shown["test"])
-    return f"{lines}\n\nthe test part:\n{tests}\n\nuse it as `--rankers {preset}`"
+    return f"{lines}\n\ntest part:\n{tests}\n\nuse: `--rankers {preset}`"

@@ -57,8 +57,8 @@ def _check_free(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise UsageError(
-                f"cannot listen on {host}:{port} ({error.strerror}). Is the dashboard open there "
-                "already? Name another with `--port`"
+                f"cannot listen on {host}:{port} ({error.strerror}): choose another `--port`, or "
+                "close the dashboard that uses it"
             ) from error
 
 
@@ -67,7 +67,7 @@ def app(arguments: argparse.Namespace) -> Answer:
     home = Path(__file__).resolve().parents[2]
     if not (home / "app" / "server.py").is_file():
         raise UsageError(
-            f"the dashboard is not installed beside the core (no app in {home}): "
+            f"the dashboard is not installed (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
     configured()  # a wrong SHUFFLEPROOF_EXECUTOR is an error before any job
@@ -80,6 +80,6 @@ def app(arguments: argparse.Namespace) -> Answer:
         command.append(f"--base-path={arguments.base_path}")
     environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     environment["SHUFFLEPROOF_HOME"] = str(store_of(arguments).root.resolve())  # before the chdir
-    warn(f"Shuffleproof opens on http://{arguments.host}:{arguments.port} (Ctrl+C ends it)")
+    warn(f"Shuffleproof runs at http://{arguments.host}:{arguments.port} (Ctrl+C stops it)")
     os.chdir(home)
     os.execve(sys.executable, command, environment)  # noqa: S606 (signals reach the server itself)

@@ -1,47 +1,45 @@
 """Remedies for the doctor's findings, grouped by kind, the worst first."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from shuffleproof.core.data.doctor import Finding, Severity
 
+WORD = re.compile(r"(?<!=) (?![%=])")
+"""Blank between two words of a message; a number and its unit are one word."""
+
 ACTIONS: dict[str, str] = {
-    "one-label": "Check that the label stands first in each line and is the right one; nothing "
-    "can be measured here.",
-    "label-feature": "Leave this feature out: a ranker that reads it learns nothing else.",
-    "shared-queries": "Split by query again: give one file to Add data, or `ingest FILE`, which "
-    "puts no query into two parts.",
-    "huge-features": "Open the queries to see the values; correct what is a fault, else choose a "
-    "normalisation by quantiles or logarithm.",
-    "order-leak": "Keep file-order out of the initial rankings; train one (LambdaMART), or shuffle "
-    "the rows of each query.",
-    "repeated-query-ids": "Give every list an id of its own: results by query name would join "
-    "what does not belong together.",
-    "negative-labels": "Map grades to 0 and more (often −1 means unjudged: leave these rows out).",
-    "unlike-features": "Compute these features for every part, or leave them out of all parts.",
-    "shared-vectors": "Look whether the documents were copied between parts; if so, remove them "
-    "from test.",
-    "place-feature": "Leave this feature out, or use it for click models alone: it is not known "
-    "before documents are ranked.",
-    "exposure-feature": "Leave this feature out where it is not known before documents are ranked.",
-    "identifier-feature": "Leave this feature out: trees learn single rows by it.",
-    "repeated-documents": "Keep one row of each document, or name documents by what tells them "
-    "apart.",
-    "query-among-documents": "Leave the query out of its own list.",
-    "sentinel-features": "Choose a normalisation by quantiles, or write what is missing as NULL "
-    "and say what it becomes.",
-    "high-labels": "Map the labels to grades of 0 to 4, or measure with linear gains.",
-    "fractional-labels": "Round them to grades where they are grades; clicks and rates stay.",
-    "no-relevant": "State which convention you use (empty = 0, 1 or skip); it stands beside each "
-    "measure.",
-    "duplicate-vectors": "Add a feature that tells these documents apart, or remove the copies.",
-    "benchmark-differs": "Fetch the collection again, or say that yours is a part of it: published "
-    "figures do not compare.",
-    "empty-queries": "Leave these queries out.",
-    "one-document-queries": "Leave these queries out: they make every ranker look equally good.",
-    "numbered-queries": "Nothing, where each part counts its own; else split by query again.",
-    "query-features": "Nothing: trees and nets may use them with others.",
-    "constant-features": "Leave these features out; nothing is learnt from them.",
+    "one-label": "Check that the label comes first in each line: equal labels measure nothing.",
+    "label-feature": "Remove this feature: a ranker would learn nothing else.",
+    "shared-queries": "Split by query again: `ingest FILE` with one file puts no query into two "
+    "parts.",
+    "huge-features": "Correct wrong values, or choose a normalisation by quantiles or logarithm.",
+    "order-leak": "Prefer a trained initial ranking, such as LambdaMART, to file-order.",
+    "repeated-query-ids": "Use one id per list: results are joined by query id.",
+    "negative-labels": "Map labels to 0 or more, and remove unjudged rows (often −1).",
+    "unlike-features": "Compute these features for every part, or remove them from all parts.",
+    "shared-vectors": "Remove documents from test that were copied from train.",
+    "place-feature": "Remove this feature, except for click models: positions are unknown before "
+    "ranking.",
+    "exposure-feature": "Remove this feature if it is unknown before ranking.",
+    "identifier-feature": "Remove this feature: trees memorise single rows by it.",
+    "repeated-documents": "Keep one row per document, or use distinct document ids.",
+    "query-among-documents": "Remove the query from its own list.",
+    "sentinel-features": "Choose a normalisation by quantiles, or write missing values as NULL and "
+    "set `--nulls`.",
+    "high-labels": "Map the labels to grades of 0 to 4, or use linear gains.",
+    "fractional-labels": "Round grades; clicks and rates may stay.",
+    "no-relevant": "State the convention for these queries (empty = 0, 1 or skip): it changes "
+    "every mean.",
+    "duplicate-vectors": "Add a feature that separates these documents, or remove the copies.",
+    "benchmark-differs": "Download the collection again, or report that yours is a part of it.",
+    "empty-queries": "Remove these queries.",
+    "one-document-queries": "Remove these queries: they make all rankers look equally good.",
+    "numbered-queries": "Ignore this if each part counts its own queries; else split again.",
+    "query-features": "Keep them: they help together with other features.",
+    "constant-features": "Remove these features.",
     "label-histogram": "",
     "list-lengths": "",
     "benchmark": "",
@@ -64,6 +62,32 @@ class Advice:
     findings: tuple[Finding, ...]
 
 
+def line(severity: str, message: str, action: str) -> str:
+    """A finding as a line of text, with its remedy below."""
+    return f"{severity:<8} {message}" + (f"\n         → {action}" if action else "")
+
+
+def merged_message(findings: Sequence[Finding]) -> str:
+    """One message of findings of the same kind; their common words are not repeated.
+
+    >>> print(merged_message([
+    ...     Finding("no-relevant", "info", "1 of 9 queries without a label.", part="train"),
+    ...     Finding("no-relevant", "info", "3 of 5 queries without a label.", part="test"),
+    ... ]))
+    train 1 of 9, test 3 of 5 queries without a label.
+    """
+    rows = [WORD.split(finding.message.removesuffix(".")) for finding in findings]
+    head = commonprefix(rows)  # noqa: RUF071 (of words)
+    tail = commonprefix([row[len(head) :][::-1] for row in rows])  # noqa: RUF071 (likewise)
+    middles = [" ".join(row[len(head) : len(row) - len(tail)]).rstrip(",:") for row in rows]
+    if not any(middles):
+        named = dict.fromkeys(filter(None, [one.part or one.place for one in findings]))
+        return f"{', '.join(named)}: {findings[0].message}".removeprefix(": ")
+    parts = zip([finding.part for finding in findings], middles, strict=True)
+    several = ", ".join(f"{part} {middle}".strip() for part, middle in parts)
+    return " ".join([*head, several, *tail[::-1]]) + "."
+
+
 def merge_findings(findings: Iterable[Finding]) -> tuple[Advice, ...]:
     """One piece of advice a code: problems first, and among equals by consequence.
 
@@ -79,10 +103,20 @@ def merge_findings(findings: Iterable[Finding]) -> tuple[Advice, ...]:
     advice = {
         code: Advice(
             min((finding.severity for finding in findings_of_code), key=grave.index),
-            ACTIONS[code],
+            ACTIONS.get(code, ""),
             tuple(sorted(findings_of_code, key=lambda finding: grave.index(finding.severity))),
         )
         for code, findings_of_code in of.items()
     }
-    ordered = sorted(advice, key=lambda code: (grave.index(advice[code].severity), ranks[code]))
+    ordered = sorted(
+        advice, key=lambda code: (grave.index(advice[code].severity), ranks.get(code, 0))
+    )
     return tuple(advice[code] for code in ordered)
+
+
+def lines(findings: Iterable[Finding]) -> list[tuple[Severity, str]]:
+    """Severity and text of each kind of finding: one line for all parts, the remedy below."""
+    return [
+        (merged.severity, line(merged.severity, merged_message(merged.findings), merged.action))
+        for merged in merge_findings(findings)
+    ]

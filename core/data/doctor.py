@@ -101,7 +101,7 @@ def examine_fold(fold: Fold) -> list[Finding]:
     codes = {name: doctor_counts.row_codes(part.features) for name, part in parts.items()}
     train = parts["train"], codes["train"]
     for name in ("valid", "test"):
-        shared = _shared(train, (parts[name], codes[name]), name)
+        shared = _shared(train, (parts[name], codes[name]))
         findings += [_in_part(name, finding) for finding in shared]
     findings += [*_unlike_features(parts), *_suspects([*parts.values()]), *_benchmark(parts)]
     return _gravest_first(findings)
@@ -111,7 +111,7 @@ def _in_part(name: str, finding: Finding) -> Finding:
     return replace(finding, where=f"{name} {finding.where}".strip(), part=name)
 
 
-def _shared(train: Vectors, part: Vectors, name: str) -> Iterator[Finding]:
+def _shared(train: Vectors, part: Vectors) -> Iterator[Finding]:
     """Queries and documents of a part that the training part has too."""
     dataset, codes = part
     known = set(train[0].query_ids)
@@ -119,18 +119,17 @@ def _shared(train: Vectors, part: Vectors, name: str) -> Iterator[Finding]:
     if shared and _only_numbered(train, part):
         message = (
             f"The queries are numbered from 1, as a group file leaves them: {len(shared):,} "
-            "numbers occur in train too, but no such query shares a document with its namesake."
+            "numbers occur in train too, without a shared document."
         )
         yield Finding("numbered-queries", "info", message)
     elif shared:
-        message = f"{_subject(len(shared), 'query', 'is are')} in the training and the {name} part."
+        message = f"{counted(len(shared), 'query')} shared with train."
         yield _of_queries(dataset, "shared-queries", "problem", message, shared)
     repeated = np.flatnonzero(np.isin(codes, train[1]))
     if len(repeated):
         share = len(repeated) / len(codes)
-        documents = f"{counted(len(repeated), 'document')} of {name} ({percent(share, 1)})"
-        have = "has" if len(repeated) == 1 else "have"
-        message = f"{documents} {have} the features of one in train."
+        documents = f"{counted(len(repeated), 'document')} ({percent(share, 1)})"
+        message = f"{documents} with the same features as a document in train."
         severity: Severity = "warning" if share > 0.01 else "info"
         places = _queries_of(dataset, repeated)
         yield _of_queries(dataset, "shared-vectors", severity, message, places)
@@ -172,8 +171,7 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
         severity: Severity = "problem" if share > FEW_FEATURES else grave
         features = counted(int(used[this_part].sum()), "feature")
         message = (
-            f"{lacking.sum():,} of the {features} that {this_part} has "
-            f"{'is' if lacking.sum() == 1 else 'are'} 0 in every row of {other_part}."
+            f"{lacking.sum():,} of {features} of {this_part} with 0 in every row of {other_part}."
         )
         where = f"{other_part} {_in_words('feature', ids[lacking].tolist())}"
         yield Finding("unlike-features", severity, message, where, other_part)
@@ -192,11 +190,6 @@ def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
     return tuple(np.unique(owners).tolist())
 
 
-def _subject(number: int, kind: str, verbs: str) -> str:
-    """A subject with its verb: `_subject(1, "query", "has have")` is `1 query has`."""
-    return f"{counted(number, kind)} {verbs.split()[number != 1]}"
-
-
 def _gravest_first(findings: list[Finding]) -> list[Finding]:
     grave = ("problem", "warning", "info")
     return sorted(findings, key=lambda finding: grave.index(finding.severity))
@@ -211,24 +204,26 @@ def _in_words(kind: str, names: Sequence[object]) -> str:
 def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     labels = dataset.labels
     shares = ", ".join(
-        f"{label}: {percent(count / max(dataset.documents, 1), 1)}"
+        f"{label} = {percent(count / max(dataset.documents, 1), 1)}"
         for label, count in list(summary(dataset)["labels"].items())[:NAMED]
     )
-    yield Finding("label-histogram", "info", f"Labels and their shares: {shares}.")
+    yield Finding("label-histogram", "info", f"Labels: {shares}.")
     if len(labels) and labels.min() == labels.max():
-        message = f"Every label is {labels[0]:g}: there is nothing to learn or measure."
+        message = f"Every label is {labels[0]:g}."
         yield Finding("one-label", "problem", message)
     odd: tuple[tuple[str, Severity, np.ndarray, str], ...] = (
-        ("negative-labels", "problem", labels < 0, "negative; measures expect 0 and more"),
-        ("fractional-labels", "warning", labels != np.rint(labels), "not whole"),
+        ("negative-labels", "problem", labels < 0, "below 0"),
+        ("fractional-labels", "warning", labels != np.rint(labels), "with a fraction"),
     )
     for code, severity, wrong, words in odd:
         if wrong.any():
-            message = f"{_subject(int(wrong.sum()), 'label', 'is are')} {words}."
+            message = f"{counted(int(wrong.sum()), 'label')} {words}."
             places = _queries_of(dataset, np.flatnonzero(wrong))
             yield _of_queries(dataset, code, severity, message, places)
     if len(labels) and labels.max() > NAMED:
-        message = f"The largest label is {labels.max():g}: its gain 2^label − 1 drowns the others."
+        message = (
+            f"The largest label is {labels.max():g}: its gain 2^label − 1 outweighs the others."
+        )
         yield Finding("high-labels", "warning", message)
 
 
@@ -242,8 +237,7 @@ def _queries(dataset: RankingDataset) -> Iterator[Finding]:
     for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
         places = np.flatnonzero(lengths == length).tolist()
         if places:
-            those = _subject(len(places), "query", "has have")
-            message = f"{those} {words}: every ranking of it is the same."
+            message = f"{counted(len(places), 'query')} with {words}."
             yield _of_queries(dataset, f"{code}-queries", "warning", message, places)
     relevant = np.unique(ragged.segment_ids(dataset.offsets)[dataset.labels > 0])
     none = np.setdiff1d(np.arange(dataset.queries), relevant).tolist()
@@ -251,15 +245,14 @@ def _queries(dataset: RankingDataset) -> Iterator[Finding]:
         share = len(none) / dataset.queries
         message = (
             f"{len(none):,} of {counted(dataset.queries, 'query')} ({percent(share)}) "
-            f"{'has' if len(none) == 1 else 'have'} no relevant document; whether they "
-            "count as 0, as 1 or not at all moves every mean."
+            "without a relevant document."
         )
         severity: Severity = "warning" if share > LEAK else "info"
         yield _of_queries(dataset, "no-relevant", severity, message, none)
     first = {name: place for place, name in reversed([*enumerate(dataset.query_ids)])}
     again = {name for place, name in enumerate(dataset.query_ids) if first[name] != place}
     if again:
-        message = f"{_subject(len(again), 'query id', 'stands stand')} for several lists."
+        message = f"{counted(len(again), 'query id')} with several lists."
         where = _in_words("query", [name for name in first if name in again])
         places = [place for place, name in enumerate(dataset.query_ids) if name in again]
         finding = _of_queries(dataset, "repeated-query-ids", "problem", message, places)
@@ -279,19 +272,17 @@ def _order(dataset: RankingDataset, parts: int) -> Iterator[Finding]:
         severity, verdict = "info", f"{UNTOLD} from fewer than {LEAST_QUERIES} queries"
     elif verdict == UNTOLD:
         verdict += f"; {counted(needed, 'query')} would show a leak of {percent(LEAK)}"
-    beside = "" if np.isnan(ndcg) else (
-        f", NDCG@10 of the file's order is {ndcg:.3f} against {chance:.3f} of random orders"
-    )  # fmt: skip
+    ndcg_text = "" if np.isnan(ndcg) else f"; NDCG@10 {ndcg:.3f}, of random orders {chance:.3f}"
     adjusted = f", Bonferroni for {parts} parts" if parts > 1 else ""
     message = (
-        f"In {percent(mean, 1)} of the pairs of unlike labels the better document stands first "
-        f"(95 % interval {percent(low, 1)} to {percent(high, 1)} over "
-        f"{counted(len(shares), 'query')}{adjusted}; 50 % by chance){beside}: {verdict}."
+        f"{verdict[:1].upper()}{verdict[1:]}: the better document comes first in "
+        f"{percent(mean, 1)} of pairs (95 % CI {percent(low, 1)} to {percent(high, 1)}{adjusted}, "
+        f"n = {counted(len(shares), 'query')}; chance 50 %{ndcg_text})."
     )
     yield Finding("order-leak", severity, message)
 
 
-UNTOLD = "a leak of relevance by the file's order is inconclusive"
+UNTOLD = "a leak of relevance is inconclusive"
 
 
 def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
@@ -300,13 +291,13 @@ def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
     if distance > STRONG_LEAK and least > LEAK:
         return (
             "problem",
-            "the file's order gives relevance away: never use it as an initial ranking",
+            "the file order reveals relevance",
         )
     if distance > LEAK and least > 0:
-        return "warning", "the file's order leaks some relevance and is no neutral initial ranking"
+        return "warning", "the file order reveals some relevance"
     if max(high - 0.5, 0.5 - low) > STRONG_LEAK:
         return "info", UNTOLD
-    return "info", "the file's order says little or nothing of relevance"
+    return "info", "the file order reveals little or no relevance"
 
 
 def _columns(dataset: RankingDataset) -> Iterator[Finding]:
@@ -316,22 +307,16 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
     ids = np.array(dataset.feature_ids, dtype=np.int64)
     size = np.maximum(np.abs(low), np.abs(high))
     huge, top = (size > HUGE) & (size < LARGEST), size[size < LARGEST].max(initial=0)
-    beyond = f"{HUGE:,.0f} (up to {top:.3g}); normalise"
     grave: Severity = "problem" if top > SQUARED else "warning"
-    missing = "the largest float32, which stands for 'no value'; normalise by quantiles"
-    checks: list[tuple[str, Severity, np.ndarray, tuple[str, str]]] = [
-        ("constant-features", "info", low == high,
-         ("has the same value in every row", "have the same value in every row")),
-        ("query-features", "info", (varying == 0) & (low != high),
-         ("never varies within a query: alone it ranks nothing",
-          "never vary within a query: alone they rank nothing")),
-        ("sentinel-features", "warning", size >= LARGEST, (f"holds {missing}", f"hold {missing}")),
-        ("huge-features", grave, huge, (f"exceeds {beyond} it", f"exceed {beyond} them")),
-    ]  # fmt: skip
-    for code, severity, affected, (singular, plural) in checks:
+    checks: list[tuple[str, Severity, np.ndarray, str]] = [
+        ("constant-features", "info", low == high, "with the same value in every row"),
+        ("query-features", "info", (varying == 0) & (low != high), "constant within each query"),
+        ("sentinel-features", "warning", size >= LARGEST, "with the largest float32 (no value)"),
+        ("huge-features", grave, huge, f"beyond {HUGE:,.0f} (up to {top:.3g})"),
+    ]
+    for code, severity, affected, words in checks:
         if affected.any():
             affected_ids = ids[affected].tolist()
-            words = singular if len(affected_ids) == 1 else plural
             subject = where = _in_words("feature", affected_ids)
             if len(affected_ids) > NAMED:
                 subject = f"{len(affected_ids):,} of {counted(len(ids), 'feature')}"
@@ -358,9 +343,9 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
     if len(rows):
         share = len(rows) / dataset.documents
         message = (
-            f"{counted(len(rows), 'document')} ({percent(share, 1)}) have exactly the features of "
-            f"another one of their query ({counted(surplus, 'row')} more than vectors), "
-            f"{unlike:,} of them among unlike labels: any ranker must tie them."
+            f"{counted(len(rows), 'document')} ({percent(share, 1)}) with the same features as "
+            f"another document of the query ({counted(surplus, 'copy')}), {unlike:,} of them with "
+            "different labels."
         )
         severity: Severity = "warning" if share > LEAK else "info"
         places = _queries_of(dataset, rows)
@@ -381,12 +366,11 @@ def _documents(dataset: RankingDataset) -> Iterator[Finding]:
         if dataset.query_ids[query] in ids and len(ids) > 1:
             own.append(query)
     for code, places, words in (
-        ("repeated-documents", several, f"has have a document more than once, up to {most} times"),
-        ("query-among-documents", own, "has have itself among its documents, by its id"),
+        ("repeated-documents", several, f"with a repeated document, up to {most} times"),
+        ("query-among-documents", own, "with the query id among the document ids"),
     ):
         if places:
-            singular, plural, rest = words.split(" ", 2)
-            message = f"{_subject(len(places), 'query', f'{singular} {plural}')} {rest}."
+            message = f"{counted(len(places), 'query')} {words}."
             yield _of_queries(dataset, code, "warning", message, places)
 
 
@@ -410,11 +394,11 @@ def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
     exposure = np.array([EXPOSURE.fullmatch(name.casefold()) is not None for name in names])
     for code, severity, chosen, words in (
         ("label-feature", "problem", perfect,
-         "gives the label away: it orders every list perfectly, or follows from the label"),
+         "reveals the label: it orders every list perfectly or is a function of the label"),
         ("place-feature", "warning", place,
-         "holds the places 1 to n of each list, as a logged position does"),
+         "holds the positions 1 to n of each list, like a logged position"),
         ("identifier-feature", "warning", ids,
-         "holds identifiers: whole numbers, another one in each row, or in each query"),
+         "holds identifiers: a different whole number in each row or query"),
         ("exposure-feature", "warning", exposure & ~perfect & ~place & ~ids,
          "has the name of an exposure column of click logs"),
     ):  # fmt: skip

@@ -13,6 +13,7 @@ from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.open import initial_rankers
 from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.advice import lines
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.frames import PARTS, Frames, files_of
@@ -183,7 +184,7 @@ class Studies(OpenData):
         else:
             rows = self._of_ranker(ranker, queries, seed)
         leading = ["severity", "where", "message"]
-        rest = [field.name for field in fields(Finding) if field.name not in leading]
+        rest = [name for name in NAMES if name not in leading]
         return Findings(rows, columns=[*leading, *rest])
 
     def _of_ranker(self, ranker: Any, queries: int | None, seed: int) -> list[dict[str, Any]]:
@@ -208,6 +209,9 @@ class Studies(OpenData):
         names.check(named, self.scope.usual_preset, self.scope.store)
 
 
+NAMES = [field.name for field in fields(Finding)]
+
+
 class Findings(pd.DataFrame):
     """Findings of a doctor, one row each; printed as whole sentences."""
 
@@ -216,13 +220,9 @@ class Findings(pd.DataFrame):
         return pd.DataFrame  # a part of it is a plain frame
 
     def __repr__(self) -> str:
-        """A line for each finding."""
-        rows = self[["severity", "where", "message"]].to_dict("records")
-        lines = [
-            f"{row['severity']:<8} {row['where'] + ': ' * bool(row['where'])}{row['message']}"
-            for row in rows
-        ]
-        return "\n".join(lines) or "no findings"
+        """A line for each finding, of all parts of a data set."""
+        findings = [Finding(*row) for row in self[NAMES].itertuples(index=False)]
+        return "\n".join(text for _, text in lines(findings)) or "no findings"
 
     def _repr_html_(self) -> str:
         with pd.option_context("display.max_colwidth", None):

@@ -18,8 +18,8 @@ class Search:
     Attributes: see their help.
     """
 
-    method: str = parameter("greedy", "how it is looked for", choices=METHODS)
-    unit: str = parameter("inversions", "what the budget counts", choices=UNITS)
+    method: str = parameter("greedy", "search method", choices=METHODS)
+    unit: str = parameter("inversions", "unit of the budget", choices=UNITS)
     budget: int = parameter(10, "steps at most, a list", low=0)
     places: int = parameter(40, "the first places, which take part", low=2, unit="places")
     width: int = parameter(4, "orders kept a list (beam)", low=1)

@@ -242,7 +242,7 @@ def refuse_unknown(name: RankerName, preset: str) -> None:
     >>> refuse_unknown(RankerName.parse("lambdamrt"), "paper")
     Traceback (most recent call last):
     shuffleproof.core.errors.UnknownNameError: no ranker is called 'lambdamrt' (did you mean \
-lambdamart?); known: ...
+lambdamart?)
 
     Raises:
         UnknownNameError: no such ranker or preset.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shuffleproof.core.data.doctor import Severity
 from shuffleproof.core.retrieval.collection import MISSING
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.words import Bm25
@@ -27,7 +28,7 @@ class Finding:
     """
 
     code: str
-    severity: str
+    severity: Severity
     message: str
     action: str = ""
 
@@ -48,16 +49,16 @@ def _judgments(indexed: IndexedCollection) -> Iterator[Finding]:
     if len(lost):
         names = {_bare(name): name for name in collection.doc_ids}
         ids = [collection.judged_ids[place] for place in lost.tolist()]
-        near = [f"{name} (is it {names[_bare(name)]}?)" for name in ids if _bare(name) in names]
+        near = [f"{name} (perhaps {names[_bare(name)]})" for name in ids if _bare(name) in names]
         yield Finding(
             "judged-missing", "warning",
-            f"{counted(len(lost), 'judgment')} of documents that are not there: "
+            f"{counted(len(lost), 'judgment')} of missing documents: "
             f"{_few(near or ids)}",
-            "Mend the ids, or know that recall has them in its denominator.",
+            "Correct the ids; recall counts these documents as not retrieved.",
         )  # fmt: skip
     if len(collection.judged) == 0:
-        message = "no judgments: nothing can be measured"
-        yield Finding("no-judgments", "warning", message, "Put a file of judgments beside.")
+        message = "no relevance judgments"
+        yield Finding("no-judgments", "warning", message, "Add a file of judgments.")
 
 
 def _queries(indexed: IndexedCollection) -> Iterator[Finding]:
@@ -67,12 +68,12 @@ def _queries(indexed: IndexedCollection) -> Iterator[Finding]:
         none = [collection.query_ids[at] for at in places if not collection.relevant(at)]
         if none:
             message = f"{counted(len(none), 'query')} without a relevant document: {_few(none)}"
-            yield Finding("no-relevant", "info", message, "They are left out of the measures.")
+            yield Finding("no-relevant", "info", message, "No action: measures leave them out.")
     lengths = indexed.tokens.queries.lengths
     empty = [collection.query_ids[at] for at in places if lengths[at] == 0]
     if empty:
         message = f"{counted(len(empty), 'query')} without a word of the collection: {_few(empty)}"
-        yield Finding("empty-query", "warning", message, "They find nothing; look at the files.")
+        yield Finding("empty-query", "warning", message, "Check the files of queries.")
     unlike = _not_their_words(indexed)
     if unlike:
         yield unlike
@@ -105,9 +106,9 @@ def _not_their_words(indexed: IndexedCollection) -> Finding | None:
         return None
     return Finding(
         "query-numbers", "problem",
-        f"BM25's first {depth} of a query hold {hits:,} of its relevant documents, {expected:,.0f} "
-        f"by chance, {others[largest]:,} of those {abs(largest)} queries away",
-        "The query numbers of the judgments mean other queries: try --numbers ids or positions.",
+        f"BM25's top {depth} contain {hits:,} relevant documents of their query (chance: "
+        f"{expected:,.0f}), and {others[largest]:,} of the query {abs(largest)} places away",
+        "Ingest again with --numbers ids or positions: judgments name other queries.",
     )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
     if len(empty):
         ids = [collection.doc_ids[place] for place in empty[:SHOWN].tolist()]
         message = f"{counted(len(empty), 'document')} without a word: {_few(ids, len(empty))}"
-        yield Finding("empty-text", "warning", message, "No retriever finds them.")
+        yield Finding("empty-text", "warning", message, "Check the files of documents.")
     originals: dict[bytes, int] = {}
     copies = []
     for place in range(len(encoded)):
@@ -126,7 +127,7 @@ def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
             copies.append(f"{collection.doc_ids[place]} = {collection.doc_ids[originals[tokens]]}")
     if copies:
         message = f"{counted(len(copies), 'document')} with the words of another: {_few(copies)}"
-        yield Finding("duplicates", "warning", message, "Ties between them are broken by place.")
+        yield Finding("duplicates", "warning", message, "Ties are broken by position.")
 
 
 def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
@@ -151,9 +152,9 @@ def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
     if pairs >= LEAST_PAIRS and against - agree > 2 * pairs**0.5:
         yield Finding(
             "grades-reversed", "problem",
-            f"of {pairs:,} pairs of relevant documents BM25 puts the lower grade first in "
-            f"{against:,}",
-            "A small number may be the best grade: ingest with --grades small.",
+            f"BM25 ranks the lower grade first in {against:,} of {pairs:,} pairs of relevant "
+            "documents",
+            "Ingest again with --grades small if the smallest grade is the best.",
         )  # fmt: skip
 
 

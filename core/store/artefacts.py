@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shuffleproof.core.errors import ArtefactError, UsageError
+from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError, closest
 from shuffleproof.core.store import locks, manifest, names, private
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
@@ -150,12 +150,13 @@ class Store:
                     yielded.add(artefact.key)
                     yield artefact
 
-    def _names_of(self, kind: str | None) -> str:
-        """Suggestions for a misspelt name, as a sentence."""
+    def _remedy(self, text: str, kind: str | None) -> str:
+        """Suggestion for a misspelt name, as a sentence."""
         known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
-        shown = "`shuffleproof library list` shows what is there."
-        none = f"None in {self.root} has a name; {shown}"
-        return f"Names known: {', '.join(known)}; {shown}" if known else none
+        if meant := closest(text, [*known, *(["sample"] if kind == "data" else [])]):
+            return f"Did you mean {meant}?"
+        few = f"Known names: {', '.join(known[: UnknownNameError.MOST])}. " if known else ""
+        return f"{few}`shuffleproof library list` shows the store {self.root}."
 
     def meant(self, text: str, kind: str | None = None) -> ArtefactKey:
         """The key meant by a name, a key as printed, or an unambiguous start of either.
@@ -174,7 +175,7 @@ class Store:
             what = CALLED.get(kind or "", kind or "artefact").removeprefix("a ")
             other = CALLED.get(meant[0].kind, meant[0].kind) if meant else ""
             finding = f"it names {other}, no {what}" if meant else f"no such {what} in the store"
-            raise ArtefactError(text, finding, self._names_of(kind))
+            raise ArtefactError(text, finding, self._remedy(text, kind))
         if len(fitting) > 1:
             candidates = ", ".join(str(key) for key in fitting)
             raise ArtefactError(text, f"could be any of {candidates}", "Give more digits.")

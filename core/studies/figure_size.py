@@ -1,7 +1,10 @@
 """Sizes of exported figures: pixels, or the usual widths of papers and slides."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from shuffleproof.core.errors import ParameterError
 
 INCH, MILLIMETRES = 96, 25.4
 """Pixels per inch, and millimetres per inch."""
@@ -56,3 +59,18 @@ WIDTHS: Mapping[str, Width] = {
     "16:9": Width(1280 / INCH * MILLIMETRES, 18.0, 16 / 9),
 }
 """Column and page of a journal, and a slide."""
+
+LENGTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|in)?")
+
+
+def width_of(text: str) -> Width:
+    """Width by its name, or by its length in millimetres or inches.
+
+    >>> width_of("84") == width_of("84 mm") == WIDTHS["84mm"], width_of("3.3in").millimetres
+    (True, 83.82)
+    """
+    match = LENGTH.fullmatch(text)
+    length = float(match[1]) * (MILLIMETRES if match[2] == "in" else 1.0) if match else 0.0
+    if text not in WIDTHS and not 20 <= length <= 1000:
+        raise ParameterError("width", text, "84mm, 3.3in or 84 (20 to 1000 mm), or 16:9")
+    return WIDTHS.get(text) or Width(round(length, 2), 8.0)

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from shuffleproof.core.studies.workbench import Workbench
 
 
-RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
+RANKERS = "rankers or module:function, comma-separated; a ranker may have an @preset"
 NAMED_RANKERS = (
-    "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "
+    "rankers, comma-separated; also combinations (rrf:dlcm+mart), stored rankers (name#digits), "
     "files (scores:, lightgbm:, xgboost: and a path) and module:function"
 )
 """Help texts of fields of rankers."""
@@ -462,7 +462,9 @@ class Levels:
         """Flags `--families` and `--levels`."""
         default = f" (default {self.families})" if self.families else ""
         yield Flag("families", f"{self.help}{default}", required=self.families is None)
-        yield Flag("levels", "levels of each family, comma-separated; by default the family's own")
+        yield Flag(
+            "levels", "severity levels, comma-separated; by default those of each perturbation"
+        )
 
     def value(
         self, _field: Parameter, given: GivenFlags, _preset: str

@@ -36,7 +36,7 @@ def test_two_queries_tell_nothing_of_a_leak(doctored):
     assert status == 0
     assert {finding["severity"] for finding in leaks} == {"info"}
     for finding in leaks:
-        low, high = re.findall(r"interval ([\d.]+) % to ([\d.]+) %", finding["message"])[0]
+        low, high = re.findall(r"CI ([\d.]+) % to ([\d.]+) %", finding["message"])[0]
         assert 0 <= float(low) < float(high) <= 100
 
 

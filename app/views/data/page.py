@@ -28,13 +28,12 @@ from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SHAPES
-from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.examination import Examination
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import run_to_end
-from shuffleproof.core.words import counted, listed
+from shuffleproof.core.words import counted
 
 QUESTION = "What does this data set contain, and which problems does it have?"
 TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")
@@ -139,32 +138,22 @@ def _findings(examined: Examination, notes: list[str]) -> None:
 
 
 def _advice(merged: Advice) -> None:
-    """Draw findings of one kind: the gravest part's first, the advice, then the other parts'."""
-    gravest, *others = merged.findings
-    _finding(gravest, f"{gravest.code} 0")
+    """Draw findings of one kind: a sentence for all parts, the advice, and links to the queries."""
+    message = escaped(advice.merged_message(merged.findings))
+    st.markdown(f"{parts.SEVERITIES[merged.severity]} {message}")
     if merged.action:
         st.markdown(f":material/arrow_forward: {escaped(merged.action)}")
-    if others:
-        parts_too = listed([data_sets.WORDS[each.part] for each in others])
-        with st.expander(f"Likewise in {parts_too}"):
-            for place, finding in enumerate(others, 1):
-                _finding(finding, f"{finding.code} {place}")
-
-
-def _finding(finding: Finding, key: str) -> None:
-    words, door = st.columns([5, 1], vertical_alignment="center")
-    part = f"**{data_sets.WORDS[finding.part]}**: " if finding.part else ""
-    where = "" if finding.queries or not finding.place else f" ({escaped(finding.place)})"
-    words.markdown(f"{parts.SEVERITIES[finding.severity]} {part}{escaped(finding.message)}{where}")
-    if finding.queries:
-        door.button(
-            f"{len(finding.queries):,} {'queries' if len(finding.queries) > 1 else 'query'}",
-            key=key,
-            on_click=data_browser.show_finding,
-            args=(finding,),
-            help="Show the queries behind this finding",
-            width="stretch",
-        )
+    with st.container(horizontal=True):
+        for place, finding in enumerate(merged.findings):
+            if finding.queries:
+                part = f"{data_sets.WORDS[finding.part]}: " if finding.part else ""
+                st.button(
+                    f"{part}{counted(len(finding.queries), 'query')}",
+                    key=f"{finding.code} {place}",
+                    on_click=data_browser.show_finding,
+                    args=(finding,),
+                    help="Show the queries behind this finding",
+                )
 
 
 DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"

@@ -12,9 +12,11 @@ import pytest
 
 from shuffleproof.core import workers
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.flags import table
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.registry import EVERY
 from tests import loading
 from tests.synthetic import planted
 
@@ -120,7 +122,7 @@ def test_the_same_content_under_its_name_is_no_error_and_other_content_is(
     (tmp_path / "one.txt").write_text("".join(f"1 qid:{at} 1:{at}\n" for at in range(9)))
     status, words = refused("ingest", tmp_path / "one.txt", "--name", "twice")
     assert status == 2
-    assert "the name twice is taken" in words
+    assert "the name twice is in use" in words
     assert len(answered("library", "list")["rows"]) == before
 
 
@@ -322,6 +324,21 @@ def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, c
     assert main(["doctor", "odd", *store]) == 3
     assert "problem" in capsys.readouterr().out
     assert main(["doctor", "sample", *store]) == 0
+    printed = capsys.readouterr().out
+    assert len(printed.split()) <= 60, printed
+    assert "train 28 of 400 queries (7 %), valid 10 of" in printed
+    assert main(["doctor", "sample", "--all", *store]) == 0
+    assert "train, valid, test: Lists have 36 to 44 documents" in capsys.readouterr().out
+
+
+def test_every_help_fits_a_screen(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = [name for name in table() if not name.startswith("&")]
+    lines = {"": 40} | dict.fromkeys([*commands, *(f"study {kind}" for kind in EVERY)], 25)
+    for command, most in lines.items():
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--help"])
+        assert capsys.readouterr().out.count("\n") <= most, command
 
 
 def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, capsys):
@@ -335,7 +352,7 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
 
     monkeypatch.setattr("shuffleproof.core.cli.arguments.show", interrupted)
     assert main(["list", "measures"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "run the command again" in capsys.readouterr().err
 
 
 def test_a_ranker_of_documents_is_trained_without_lists(folder, tmp_path, capsys):

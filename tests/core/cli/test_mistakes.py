@@ -31,12 +31,10 @@ MISTAKES = """
 2 | benchmark --rankers dlcm | 'benchmark' | did you mean study benchmark
 1 | runs binary.bin --qrels a.qrels | binary.bin | A data set is LETOR text
 2 | study crad | 'crad' | did you mean card
-2 | library shwo x | 'shwo' | did you mean show
 2 | list rankerz | 'rankerz' | did you mean rankers
 2 | list | kind | list --help
 2 | train | ranker | train --help
 2 | train dlcm --sed 3 | --sed | did you mean --seed
-2 | study card --rankers dlcm --famly cut | --famly | did you mean --families
 2 | train dlmc | 'dlmc' | did you mean dlcm
 2 | train dlcm@papr | 'papr' | did you mean paper
 2 | train dlcm --set epoch=3 | 'epoch' | epochs
@@ -48,11 +46,9 @@ MISTAKES = """
 1 | train dlcm --data no-such-data | no-such-data | library list
 1 | train dlcm --data empty.txt | empty.txt | LETOR text is expected
 1 | train dlcm --data folder | folder | train.txt, vali.txt and test.txt
-2 | train dlcm --depth 0 | '0' | from 1 on
 2 | train dlcm --initial dlcm | dlcm@small | such as lambdamart
 2 | train dlcm --initial lamdbamart | 'lamdbamart' | did you mean lambdamart
 1 | train dlcm --initial feature:999 | 999 | Expected ids 1
-2 | train dlcm --scores crossfitted | 'crossfitted' | did you mean cross-fitted
 2 | train dlcm --preset big | 'big' | known: paper
 2 | train dlcm --device gpu | 'gpu' | cpu, cuda
 1 | train feature:0 | id 0 | Expected ids 1
@@ -65,20 +61,17 @@ MISTAKES = """
 2 | tune lamdbamart | 'lamdbamart' | did you mean lambdamart
 2 | tune feature:1 | feature:1 | such as lambdamart
 2 | tune mart --budget soon | 'soon' | 90s, 10m or 2h
-2 | tune mart --trials 0 | '0' | from 1 on
 2 | tune mart --search leafs | 'leafs' | leaves
 2 | tune mart --search leaves=9..5 | 'leaves=9..5' | LOW..HIGH
 2 | tune mart --name paper | 'paper' | none of paper
 2 | train ranksvm --executor cloud | 'cloud' | known: processes
 2 | study preferences --executor processes --max-seconds 5 | leave --max-seconds out | to the end
 2 | train ranksvm --executor processes:none | 'processes:none' | processes:N
-2 | tune ranksvm --at-once 0 | '0' | from 1 on
 2 | train ranksvm --executor ray,workers=0 | 'ray,workers=0' | processes:N
 2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper
 2 | certify dlcm --permutations 0 | '0' | from 1 on
-2 | certify dlcm --queries 0 | '0' | from 1 on
 2 | certify dlcm --lists half | 'half' | known: whole, duplicates
-2 | certify mine | 'mine' | known: dlcm
+2 | certify mine | 'mine' | did you mean mine:FUNCTION
 1 | certify nomodule:score --initial feature:1 | nomodule | Run from the folder
 1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Mend it
 1 | certify scores:scores.txt | scores.txt | Bring the ranker itself
@@ -109,7 +102,6 @@ MISTAKES = """
 1 | doctor nowhere | nowhere | library list
 2 | doctor sample --part trian | 'trian' | did you mean train
 1 | bring scores scores.txt | scores.txt:2 | Give one decimal number a line
-2 | bring score scores.txt | 'score' | did you mean scores
 2 | runs a.run | --qrels | runs --help
 1 | runs nowhere.run --qrels a.qrels | nowhere.run | Check the path
 2 | runs a.run --qrels a.qrels --measures NDGC | 'NDGC' | did you mean NDCG
@@ -127,11 +119,9 @@ MISTAKES = """
 2 | study initial-ranking --rankers dlcm --max-seconds 2min | '2min' | seconds
 2 | study perturbations --rankers dlcm --families cut:0.5+nosuch | 'nosuch' | known: adjacent
 2 | study set-size --trained-on 0,10 | '0,10' | at least 1
-2 | study worst-case --rankers dlcm --budgets 0 | '0' | at least 1
-2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
-2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
+2 | study ablation --ranker lambdamart | 'lambdamart' | no neural ranker
 2 | study card --families cut --rankers dlcm | cut | not in a card
 1 | export nosuch x.csv | nosuch | library list
 1 | export study- x.csv | study- | could be any of
@@ -146,7 +136,7 @@ MISTAKES = """
 1 | library show nosuch | nosuch | library list
 1 | library import words.txt | words.txt | Give a file that the library exported
 2 | app --port 0 | '0' | 1 to 65535
-2 | study initial-ranking --rankers dlcm mart | mart | one word, with commas: dlcm,mart
+2 | study initial-ranking --rankers dlcm mart | mart | --rankers dlcm,mart
 2 | study initial-ranking --rankers feature:1 --queries 99999999999999999999 | --queries | 18 digits
 2 | study initial-ranking --rankers dlcm@ | 'dlcm@' | dlcm@tuned (a preset)
 1 | study initial-ranking --rankers dlcm:small | dlcm:small | A preset is written dlcm@small

@@ -100,15 +100,15 @@ def test_the_bare_name_of_several_folds_means_the_first_or_the_one_chosen(tmp_pa
 def test_the_command_tells_of_the_folds_and_takes_no_name_over(tmp_path, capsys):
     folder, store = str(numbered(tmp_path / "MQ2008")), ("--store", str(tmp_path / "store"))
     assert main(["ingest", folder, "--name", "mq", *store]) == 0
-    assert "5 folds, each a data set under its own name" in capsys.readouterr().out
+    assert "5 folds are stored as data sets" in capsys.readouterr().out
     assert main(["ingest", folder, "--name", "mq", *store]) == 0, "the same content"
     capsys.readouterr()
     assert main(["ingest", f"{folder}/Fold2", "--name", "mq", *store]) == 2
-    assert "the name mq is taken" in capsys.readouterr().err
+    assert "the name mq is in use" in capsys.readouterr().err
     assert main(["doctor", "mq", "--json", *store]) == 3, "its parts have problems"
     told = capsys.readouterr()
     assert "mq has 5 folds (mq-fold1, mq-fold2" in told.err
-    assert "this is about mq-fold1" in told.err
+    assert "this command uses mq-fold1" in told.err
     queries = {
         query
         for finding in json.loads(told.out)["findings"]

@@ -79,7 +79,7 @@ def test_what_is_not_there_is_refused():
     with pytest.raises(ShapeError, match="id 3"):
         fitted("feature:3", dataset())
     for name in ("feature:x", "feature:", "best"):
-        with pytest.raises(UnknownNameError, match="file-order"):
+        with pytest.raises(UnknownNameError, match="univariate ranker"):
             univariate.spec(name)
     with pytest.raises(ParameterError, match="seed"):
         univariate.spec("random", seed="many")

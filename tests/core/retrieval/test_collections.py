@@ -278,7 +278,7 @@ def test_the_doctor_names_what_misleads(tmp_path):
     assert set(found) == {"duplicates", "empty-text", "judged-missing"}
     assert "copy = d-0-00" in found["duplicates"].message
     assert "empty" in found["empty-text"].message
-    assert "is it d-3-01?" in found["judged-missing"].message
+    assert "perhaps d-3-01" in found["judged-missing"].message
 
 
 def told(capsys, *words):

@@ -14,7 +14,7 @@ class Sizes:
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """`--sizes`."""
-        yield Flag("sizes", f"{field.help}, or own (default where the preset is small: small)")
+        yield Flag("sizes", f"{field.help}, or own (default small for preset small)")
 
     def value(self, _field: Parameter, given: GivenFlags, preset: str) -> str | None:
         """Name of the preset; None: each variant's own sizes."""
@@ -48,17 +48,17 @@ class Ablation(Question):
     }
     printing = "table(result)"
 
-    ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
-    sizes: str | None = parameter(None, "preset whose sizes all variants use", flags=Sizes())
+    ranker: str = parameter("setrank-imsab-init", "neural ranker", names="rankers")
+    sizes: str | None = parameter(None, "preset with the sizes of all variants", flags=Sizes())
     towards: tuple[str, ...] = parameter(
         ("released", "tuned"),
-        "presets whose differences are tested one by one; claims: the comparisons of DLCM's paper",
+        "target presets; one difference is changed at a time",
     )
     levels: tuple[int | float, ...] = parameter(
         (0.0, 5.0, 20.0), "transpositions of the initial ranking, comma-separated", low=0
     )
-    draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
-    seed: int = parameter(0, "of variants and draws")
+    draws: int = parameter(5, "random draws per level", low=1, label="Draws per level")
+    seed: int = parameter(0, "seed of the variants and of the draws")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Ablation":

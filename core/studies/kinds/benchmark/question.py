@@ -34,14 +34,14 @@ class Benchmark(Question):
 
     rankers: tuple[str, ...] = parameter(
         ("table2",),
-        "comma-separated; also the sets table2, pairwise and all, combinations such as "
-        "rrf:dlcm+mart or shuffled:dlcm, and rankers from outside: imported (scores#digits), files "
+        "rankers, comma-separated; also the sets table2, pairwise and all, combinations such as "
+        "rrf:dlcm+mart or shuffled:dlcm, and your rankers: imported (scores#digits), files "
         "(scores:, lightgbm:, xgboost: and a path) and module:function",
         names="rankers",
     )
     seeds: int = parameter(3, "seeds of each ranker", low=1)
     measures: tuple[str, ...] = parameter(
-        ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10"), "comma-separated", names="measures"
+        ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10"), "list of measures", names="measures"
     )
 
     @classmethod

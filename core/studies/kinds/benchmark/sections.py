@@ -140,7 +140,7 @@ def table_notes(result: StudyResult, view: View) -> list[str]:
         way = f"{counts_in_words(result, measure)} · {convention(measure)}"
         alike.setdefault(way, []).append(head)
     bold = "best run" if is_of_runs(result.recipe) else "best of the trained rows"
-    lines = [f"{result.facts['data']} · {_runs(result, view.measures[0])} · bold: {bold}"]
+    lines = [f"{result.facts['data']} · {_runs(result, view.measures[0])} · bold or *: {bold}"]
     lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
     return [*lines, *marks_in_words(view), *remarks(result)]
 

@@ -26,10 +26,10 @@ class Card(Question):
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     families: tuple[str, ...] = parameter(
-        ("transpositions",), "of perturbations, comma-separated", names="families"
+        ("transpositions",), "perturbations, comma-separated", names="families"
     )
-    draws: int = parameter(10, "draws per level", low=1, label="Draws per level")
-    seed: int = parameter(0, "of the draws")
+    draws: int = parameter(10, "random draws per level", low=1, label="Draws per level")
+    seed: int = parameter(0, "seed of the draws")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:

@@ -21,11 +21,11 @@ class GroupShuffles(Question):
     printing = "table(result)"
 
     rankers: tuple[str, ...] = parameter(
-        ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"
+        ("gsf",), "GSFs with groups of two or more documents", names="rankers"
     )
     shuffles: tuple[int, ...] = parameter(
-        (1, 2, 4, 8, 16, 32, 64), "numbers S of shuffles", low=1, high=4096, label="Shuffles S"
+        (1, 2, 4, 8, 16, 32, 64), "numbers of shuffles (S)", low=1, high=4096, label="Shuffles S"
     )
-    orders: int = parameter(8, "random input orders of each list", low=1, label="Input orders")
-    queries: int | None = parameter(None, "number of test queries, from the first", low=1)
-    seed: int = parameter(0, "of these orders")
+    orders: int = parameter(8, "random input orders per list", low=1, label="Input orders")
+    queries: int | None = parameter(None, "number of test queries (default: all)", low=1)
+    seed: int = parameter(0, "seed of the orders")

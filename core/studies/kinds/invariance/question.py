@@ -21,8 +21,8 @@ class Invariance(Question):
     sample: ClassVar[Mapping[str, Any]] = {"rankers": SHIPPED}
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
-    permutations: int = parameter(20, "random orders of each query", low=1)
-    seed: int = parameter(0, "of the orders")
+    permutations: int = parameter(20, "random input orders per query", low=1)
+    seed: int = parameter(0, "seed of the orders")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:

@@ -29,10 +29,10 @@ class MultiRanking(Question):
         names="rankers",
     )
     swaps: tuple[str, ...] = parameter(
-        ("oracle", "anti-oracle", "random"), "rankings that replace the first one", names="swaps"
+        ("oracle", "anti-oracle", "random"), "replacement initial rankings", names="swaps"
     )
     seeds: int = parameter(1, "seeds of each ranker", low=1)
-    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "list of measures", names="measures")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "MultiRanking":

@@ -14,7 +14,7 @@ from shuffleproof.core.studies.question import (
 )
 
 FAMILIES = (
-    "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
+    "perturbations, comma-separated; chains such as transpositions:5+shuffle-shown, "
     "gradient-sign@RANKER, or label-flips@0.9_0.1/0.2_0.8 (a row a grade)"
 )
 
@@ -64,9 +64,9 @@ class Perturbations(Question):
         names="perturbations",
         flags=Levels(None, FAMILIES, as_is_first=True),
     )
-    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
-    draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
-    seed: int = parameter(0, "of the draws")
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "list of measures", names="measures")
+    draws: int = parameter(5, "random draws per level", low=1, label="Draws per level")
+    seed: int = parameter(0, "seed of the draws")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:

@@ -38,27 +38,24 @@ class PreferenceAggregation(ListlessQuestion):
             "goa", "gain", "sop", "quicksort", "multi-quicksort", "fuzzy-merge", "borda",
             "copeland", "kemeny",
         ),
-        "comma-separated, of `list aggregators`", names="aggregators",
+        "aggregators, comma-separated", names="aggregators",
     )  # fmt: skip
     disturbances: tuple[str, ...] = parameter(
         ("noise", "missing", "cycles", "adversarial", "direction", "order", "calls", "runs"),
-        "comma-separated: noise, missing, cycles, adversarial, direction, order, calls, runs",
+        "kinds: noise, missing, cycles, adversarial, direction, order, calls, runs",
         names="disturbances",
     )
     levels: tuple[float, ...] = parameter(
-        (), "levels of each perturbation, comma-separated; default: its own", low=0.0
+        (), "severity levels, comma-separated; by default those of each kind", low=0.0
     )
     function: str = parameter(
-        "pair-trees@small", "for a ranking data set: a trained preference function, or any "
-                            "ranker (its scores have no cycles)",
+        "pair-trees@small", "preference function for a ranking data set, or a ranker",
     )  # fmt: skip
-    draws: int = parameter(
-        2, "draws of each perturbation, and seeds of random aggregators", low=1, high=1000
-    )
-    seed: int = parameter(0, "of the draws")
-    queries: int | None = parameter(None, "number of queries, from the first", low=1)
+    draws: int = parameter(2, "random draws per level", low=1, high=1000)
+    seed: int = parameter(0, "seed of the draws")
+    queries: int | None = parameter(None, "number of queries (default: all)", low=1)
     sizes: tuple[int, ...] = parameter(
-        (100, 300, 1000), "sizes of generated tournaments, for calls and seconds",
+        (100, 300, 1000), "items of generated tournaments, for calls and seconds",
         low=2, high=5000,
     )  # fmt: skip
 

@@ -31,8 +31,8 @@ class RankingDegradation(Question):
     perturbations: tuple[tuple[str, float], ...] = parameter(
         help="families and their levels",
         names="perturbations",
-        flags=Levels("transpositions", "comma-separated"),
+        flags=Levels("transpositions", "perturbations, comma-separated"),
     )
-    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
-    draws: int = parameter(10, "draws per level", low=1, label="Draws per level")
-    seed: int = parameter(0, "of the draws")
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "list of measures", names="measures")
+    draws: int = parameter(10, "random draws per level", low=1, label="Draws per level")
+    seed: int = parameter(0, "seed of the draws")

@@ -15,7 +15,7 @@ RETRIEVERS = "retrievers"
 """Kind of the names in a field of retrievers."""
 
 RETRIEVER_NAMES = (
-    "comma-separated, of `list retrievers`; also several made one by reciprocal ranks "
+    "retrievers, comma-separated; also fusions by reciprocal ranks "
     "(rrf:bm25+snrm) or by scores (interpolated-70:bm25+lsi: 70 percent BM25)"
 )
 
@@ -82,9 +82,9 @@ class RetrieverQuestion(CollectionQuestion):
         ("ql", "bm25", "lsi", "sdm", "rm3"), RETRIEVER_NAMES, names=RETRIEVERS
     )
     seeds: int = parameter(4, "seeds of draws, splits and trainings", low=1, high=100)
-    queries: int | None = parameter(None, "number of judged queries, from the first", low=2)
+    queries: int | None = parameter(None, "number of judged queries (default: all)", low=2)
     measures: tuple[str, ...] = parameter(
-        ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
+        ("NDCG@20",), "list of measures; of 1000 documents", names="measures"
     )
 
 
@@ -103,7 +103,9 @@ class Retrieval(RetrieverQuestion):
     }  # fmt: skip
 
     measures: tuple[str, ...] = parameter(
-        ("AP", "P@20", "NDCG@20", "R@1000"), "comma-separated; of 1000 documents", names="measures"
+        ("AP", "P@20", "NDCG@20", "R@1000"),
+        "list of measures; of 1000 documents",
+        names="measures",
     )
 
 
@@ -128,10 +130,10 @@ class Growth(RetrieverQuestion):
         ("bm25", "ql", "lsi"), RETRIEVER_NAMES, names=RETRIEVERS
     )
     withheld: tuple[float, ...] = parameter(
-        (0.0, 0.01, 0.05, 0.1, 0.3), "shares of the documents that come after training, below 1",
+        (0.0, 0.01, 0.05, 0.1, 0.3), "shares of documents added after training, below 1",
         low=0.0, high=0.99,
     )  # fmt: skip
-    depth: int = parameter(100, "recall at this depth", low=1, high=1000)
+    depth: int = parameter(100, "cutoff of recall", low=1, high=1000)
 
     def refuse(self, scope: Scope, /) -> None:
         """Refuse also invalid shares, and rerankers."""
@@ -167,7 +169,7 @@ class QueryNoise(RetrieverQuestion):
         ("ql", "bm25", "lsi", "sdm"), RETRIEVER_NAMES, names=RETRIEVERS
     )
     noise: tuple[str, ...] = parameter(
-        NOISE, "comma-separated: typos, drop, repeat, shuffle (words)", choices=NOISE
+        NOISE, "kinds of noise: typos, drop, repeat, shuffle (words)", choices=NOISE
     )
     levels: tuple[float, ...] = parameter(
         (0.1, 0.2, 0.4), "shares of a query's words that are changed, from 0 to 1", low=0.0,
@@ -197,22 +199,24 @@ class Sparsity(CollectionQuestion):
         "preset": "small", "strengths": (1e-3, 1e-1), "keep": (10, 40), "seeds": 1,
     }  # fmt: skip
 
-    preset: str = parameter("tuned", "of snrm: everything but the penalty", choices=PRESETS)
+    preset: str = parameter(
+        "tuned", "preset of snrm, for everything but the penalty", choices=PRESETS
+    )
     penalties: tuple[str, ...] = parameter(
-        PENALTIES, "comma-separated: l1, flops, df-flops", choices=PENALTIES
+        PENALTIES, "penalties: l1, flops, df-flops", choices=PENALTIES
     )
     strengths: tuple[float, ...] = parameter(
         (1e-3, 1e-2, 1e-1, 1.0), "weights λ of each penalty, the same for queries and documents",
         low=0.0,
     )  # fmt: skip
     keep: tuple[int, ...] = parameter(
-        (20, 60, 200), "dimensions that pruning keeps of a document (of a query a third), after "
+        (20, 60, 200), "dimensions after pruning, per document (a third per query), for "
         "training without a penalty", low=1,
     )  # fmt: skip
     seeds: int = parameter(4, "seeds of draws, splits and trainings", low=1, high=100)
-    queries: int | None = parameter(None, "number of judged queries, from the first", low=2)
+    queries: int | None = parameter(None, "number of judged queries (default: all)", low=2)
     measures: tuple[str, ...] = parameter(
-        ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
+        ("NDCG@20",), "list of measures; of 1000 documents", names="measures"
     )
 
     def refuse(self, scope: Scope, /) -> None:

@@ -31,20 +31,18 @@ class SetSize(Question):
     )
     trained_on: tuple[int, ...] | None = parameter(
         None,
-        "candidates a list, comma-separated (default: the smallest of --sizes, and the next where "
-        "it is no more than 100 and not the largest)",
+        "training list lengths (N0); by default the smallest of --sizes, and the next up to 100",
         low=1,
         label="Training list length",
     )
     sizes: tuple[int, ...] | None = parameter(
         None,
-        "candidates tested on (N1); default 40,240,500 as far as lists are that long, else steps "
-        "up to the longest",
+        "test list lengths (N1); by default 40,240,500, or steps up to the longest list",
         low=1,
         label="Test list length",
     )
     seeds: int = parameter(1, "seeds of each ranker", low=1)
-    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "list of measures", names="measures")
 
     @classmethod
     def of(cls, recipe: Facts, _facts: Facts) -> "SetSize":

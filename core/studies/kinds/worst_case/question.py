@@ -38,7 +38,7 @@ class SearchField:
             words = f"{fields[name].help} (default {fields[name].default})"
             yield Flag(name, words, choices=fields[name].choices)
         remaining = ", ".join(name for name in fields if name not in {*DIRECT, "budget"})
-        yield Flag("set", f"FIELD=VALUE of the search: {remaining}", several=True)
+        yield Flag("set", f"search options, FIELD=VALUE: {remaining}", several=True)
 
     def value(self, _field: Parameter, given: GivenFlags, _preset: str) -> Mapping[str, Any] | None:
         """Fields that differ from the default search; None without differences.
@@ -92,20 +92,20 @@ class WorstCase(Question):
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(
         "ranking",
-        "what is changed: the initial ranking, or only the input order",
+        "the initial ranking, or only the input order (shown)",
         choices=("ranking", "shown"),
         label="Changed input",
     )
     search: Mapping[str, Any] | None = parameter(
         None, "changed fields of the search", flags=SearchField()
     )
-    budgets: tuple[int, ...] = parameter((1, 2, 5, 10), "steps a list, comma-separated", low=1)
+    budgets: tuple[int, ...] = parameter((1, 2, 5, 10), "steps per list, comma-separated", low=1)
     measures: tuple[str, ...] = parameter(
-        ("NDCG@10",), "measure to minimise", names="measures", flags=SingleFlag("measure")
+        ("NDCG@10",), "measure to reduce", names="measures", flags=SingleFlag("measure")
     )
     draws: int = parameter(10, "random orders per budget", low=1, label="Random orders per budget")
-    queries: int | None = parameter(None, "number of test queries, from the first", low=1)
-    seed: int = parameter(0, "of all draws")
+    queries: int | None = parameter(None, "number of test queries (default: all)", low=1)
+    seed: int = parameter(0, "seed of all draws")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
