@@ -52,9 +52,9 @@ def document(command: str, answer: Any) -> dict[str, Any]:
     """An answer with what tells which it is.
 
     >>> document("study card", {"result": "study-0"})
-    {'schema': 'shuffleproof study card', 'version': 2, 'result': 'study-0'}
+    {'schema': 'shuffleproof study card', 'version': 3, 'result': 'study-0'}
     >>> document("library list", [])
-    {'schema': 'shuffleproof library list', 'version': 2, 'rows': []}
+    {'schema': 'shuffleproof library list', 'version': 3, 'rows': []}
     """
     keys = answer if isinstance(answer, Mapping) else {"rows": answer}
     return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}

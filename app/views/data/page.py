@@ -130,7 +130,7 @@ def _findings(examined: Examination, notes: list[str]) -> None:
     for merged in grave:
         with st.container(border=True):
             _advice(merged)
-    with st.expander(f"{counted(len(remarks) + len(notes), 'remark')}"):
+    with st.expander(f"{counted(len(remarks) + len(notes), 'note')}"):
         for merged in remarks:
             _advice(merged)
         for note in notes:
