@@ -17,10 +17,10 @@ from shuffleproof.app.figures import (
     benchmark,
     card,
     group_shuffles,
-    multi_ranking,
+    initial_ranking,
+    initial_rankings,
     perturbations,
     preferences,
-    ranking_degradation,
     retrieval,
     set_size,
     worst_case,
@@ -33,11 +33,11 @@ from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.words import counted
 
 PICTURES: Mapping[str, Callable[..., go.Figure]] = {
-    "curves": ranking_degradation.curves,
+    "curves": initial_ranking.curves,
     "benchmark": benchmark.differences,
     "ablation": ablation.effects,
     "set size": set_size.curves,
-    "conditions": multi_ranking.conditions,
+    "conditions": initial_rankings.conditions,
     "losses": perturbations.losses,
     "worst case": worst_case.damages,
     "group shuffles": group_shuffles.equivariance,

@@ -10,9 +10,9 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.initial_rankings import sections as initial_rankings
 from shuffleproof.core.studies.kinds.invariance.certificate import certificates
 from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE
-from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking
 from shuffleproof.core.studies.kinds.set_size import sections as set_size
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, signed
@@ -121,7 +121,7 @@ def _verdict(key: str, kind: str) -> str:
     if kind == "set-size":
         word = compute(key, set_size.claim, measure).get("verdict", "")
         return f"the claim of Table 3: {word}" if word else ""
-    claim = compute(key, multi_ranking.claim, measure)
+    claim = compute(key, initial_rankings.claim, measure)
     return f"the claim of Table 4: {claim.word}" if claim else ""
 
 

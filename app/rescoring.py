@@ -131,7 +131,7 @@ def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
     return frame.assign(moved=moved, **pairs)
 
 
-def perturbed(
+def perturbed_scores(
     artefact: Artefact,
     point: tuple[str, str, float],
     query: str,

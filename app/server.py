@@ -209,7 +209,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
         start_waiting(store)
     # Import these pages now; otherwise the first visitor would wait.
-    for name in ("overview", "invariance", "ranking_degradation"):
+    for name in ("overview", "invariance", "initial_ranking"):
         import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
     gc.freeze()  # Streamlit collects after every run: it then skips all objects of start-up

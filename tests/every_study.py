@@ -12,10 +12,10 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
@@ -96,13 +96,13 @@ def _studies(store, folder):
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
     work = {
         "invariance": Invariance((net,), 2, 4).run(workbench),
-        "initial-ranking": RankingDegradation(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
+        "initial-ranking": InitialRanking(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
             workbench
         ),
         "benchmark": table.module("study").run([workbench], table, tables.DATA),
         "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 2).run(workbench),
         "set-size": set_size.run(sizes, sized),
-        "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
+        "initial-rankings": InitialRankings(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
         "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(
             workbench
         ),

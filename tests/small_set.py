@@ -7,7 +7,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 LETOR = "".join(
@@ -28,7 +28,7 @@ class Made(NamedTuple):
 
 
 def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.0, **study):
-    """Reads the rows, trains the ranker on these lists and disturbs them at one level."""
+    """Reads the rows, trains the ranker on these lists and perturbs them at one level."""
     (folder / "set.txt").write_text(LETOR)
     store = Store(folder / "store")
     run_to_end(ingest(folder / "set.txt", "mine", store))
@@ -39,7 +39,7 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     return Made(
         store,
         trained,
-        run_to_end(RankingDegradation((label,), tuple(levels), **study).run(workbench)),
+        run_to_end(InitialRanking((label,), tuple(levels), **study).run(workbench)),
         workbench,
     )
 

@@ -15,7 +15,7 @@ NAMELESS = set(
     absent added adjusted again alone answered answering apart asked asking assembled attacked
     begun beside binned both brought called carrying certified changed checked chosen claimed
     clustered compared computed converted damaged dated derived described differing disguised
-    disturbed done drawn each entered entrants evaluated everything examined exchanged expanded
+    perturbed done drawn each entered entrants evaluated everything examined exchanged expanded
     explained exported extended failed falling fed filled first fitted fitting folded following
     found frozen fused gathered given graded grouped grown headed held here home homes improved
     inferred ingesting inverted joined judged kept known labelled laid largest learnt left lessons

@@ -41,7 +41,7 @@ Replay = Callable[[Artefact, Point, str, int, Sequence[int]], pd.DataFrame]
 FEATURES = "features"
 COLUMNS = (
     tables.Column("unchanged", "Before", tables.VALUE),
-    tables.Column("disturbed", "After", tables.VALUE, "Mean over draws or seeds."),
+    tables.Column("perturbed", "After", tables.VALUE, "Mean over draws or seeds."),
     tables.Column("change", "Change", tables.CHANGE),
     tables.Column("worst_draw", "Worst draw", tables.COUNT, "The draw with the lowest value."),
 )

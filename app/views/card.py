@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from shuffleproof.app import captions, rescoring, study_access
-from shuffleproof.app.figures import ranking_degradation as curves
+from shuffleproof.app.figures import initial_ranking as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, form, parts
@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.card import sections
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.card.study import ALLOWED
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import losses_of
+from shuffleproof.core.studies.kinds.initial_ranking.sections import losses_of
 from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.words import interval, number, signed
 
@@ -110,7 +110,7 @@ def _worst(shown: StudyView, ranker: str) -> None:
     rows = {
         "Query": [escaped_sentence(": ".join(filter(None, pair))) for pair in texts],
         "Unchanged": [number(value) for value in lost["unchanged"]],
-        "Perturbed": [number(value) for value in lost["disturbed"]],
+        "Perturbed": [number(value) for value in lost["perturbed"]],
         "Change": [signed(value) for value in lost["change"]],
     }
     st.table(pd.DataFrame(rows).set_index("Query"))
@@ -126,7 +126,7 @@ PAGE = StudyPage(
     "Robustness card",
     families=lambda result: list(rescoring.families(result.recipe)),
     clicks={"point": str},
-    per_query=PerQuery(unchanged_level, rescoring.perturbed),
+    per_query=PerQuery(unchanged_level, rescoring.perturbed_scores),
     caption="Horizontal: quality of the unchanged lists. Vertical: the share kept at the last "
     "level.",
     more=printed_card,

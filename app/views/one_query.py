@@ -16,7 +16,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 
-QUERIES = PerQuery(per_query.unchanged_lists, rescoring.perturbed)
+QUERIES = PerQuery(per_query.unchanged_lists, rescoring.perturbed_scores)
 
 
 def page() -> None:

@@ -7,8 +7,8 @@ import streamlit as st
 
 from shuffleproof.app import rescoring, study_access
 from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app.figures import initial_ranking as curves
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.study import form, parts
 from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.page import StudyPage, StudyView
@@ -112,6 +112,6 @@ FORM = Form(
 PAGE = StudyPage(
     "Perturbations",
     clicks={"point": str, "family": str},
-    per_query=PerQuery(unchanged_lists, rescoring.perturbed),
+    per_query=PerQuery(unchanged_lists, rescoring.perturbed_scores),
     more=one_family,
 )

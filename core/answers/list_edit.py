@@ -10,7 +10,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number, whole
 from shuffleproof.core.perturb.base import Change as Touched
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
 from shuffleproof.core.seeds import generator
 
@@ -111,7 +111,7 @@ class ListEdit:
         query = dataset.query_ids[int(lists.queries[0])]
         if self.order is None:
             randomness = generator(self.seed, "attention", query, self.family)
-            return disturb(perturbation(self.family, self.level), judged, randomness)
+            return perturb(perturbation(self.family, self.level), judged, randomness)
         names = tuple(document_names(dataset.doc_ids, lists.rows))
         labels = tuple(map(float, dataset.labels[lists.rows]))
         order = self.order.arranged(Documents(query, names, labels, (), {}))

@@ -28,7 +28,7 @@ from shuffleproof.core.metrics.passing import documents_passed
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe, lists_digest
+from shuffleproof.core.rankers.initial import InitialRanker, ListRecipe, lists_digest
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import store_at
 
@@ -178,7 +178,7 @@ def digest_of_name(item: Mapping[str, Any]) -> str:
 def ranker_for(item: Mapping[str, Any], ranker: str | None = None) -> Ranker:
     """The ranker that a question names by a key, a digest or as the initial ranking; or another."""
     name = ranker or item["ranker"]
-    return InitialRanking() if name == INITIAL else _ranker(item["store"], name)
+    return InitialRanker() if name == INITIAL else _ranker(item["store"], name)
 
 
 def scores_by_document(

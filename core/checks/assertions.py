@@ -19,7 +19,7 @@ from shuffleproof.core.gate.check import noise_floor
 from shuffleproof.core.gate.comparison import LEAST, Pair, Tier, compare
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.outside.user_rankers import as_returned
@@ -61,7 +61,7 @@ def _invariant(
 
     shuffle = perturbation("shuffle-shown", 1.0)
     variants = [  # those of `certify`
-        disturb(shuffle, base, generator(seed, shuffle.family, shuffle.level, draw)).lists
+        perturb(shuffle, base, generator(seed, shuffle.family, shuffle.level, draw)).lists
         for draw in range(permutations)
     ]
     seen = examination.examine(ranker, base, variants)

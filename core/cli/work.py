@@ -15,8 +15,8 @@ from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
@@ -33,7 +33,7 @@ def demo(arguments: argparse.Namespace) -> Answer:
     for label, name in expand(DEMO).items():
         run_shown(label, workbench.train(name))
     pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
-    question = RankingDegradation(DEMO, pairs, ("NDCG@10",), DRAWS)
+    question = InitialRanking(DEMO, pairs, ("NDCG@10",), DRAWS)
     figure = run_shown("Figure 3", question.run(workbench))
     cards = run_shown("certificates", Invariance(DEMO, PERMUTATIONS).run(workbench))
     report([cards, figure], arguments.out)

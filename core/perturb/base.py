@@ -1,7 +1,7 @@
 """Perturbations: one named change of a ranker's input, at one level, drawn from a seed.
 
 Most families need nothing but the lists and map lists to lists. Some need the data set too (its
-labels, its features, documents of other queries) and map judged lists to judged lists; `disturb`
+labels, its features, documents of other queries) and map judged lists to judged lists; `perturb`
 applies either kind.
 """
 
@@ -47,7 +47,7 @@ class Perturbation(Protocol):
         """The perturbed lists; the lists given stay as they are.
 
         Raises:
-            UsageError: the family needs the data set too; see `disturb`.
+            UsageError: the family needs the data set too; see `perturb`.
         """
 
 
@@ -59,16 +59,16 @@ class DataPerturbation(Perturbation, Protocol):
     changes (see `origins`).
     """
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """Perturbed lists with their data set; the arguments do not change."""
 
 
-def disturb(
+def perturb(
     change: Perturbation, judged: JudgedLists, generator: np.random.Generator
 ) -> JudgedLists:
     """Judged lists under a perturbation of either kind."""
     if isinstance(change, DataPerturbation):
-        return change.disturb(judged, generator)
+        return change.perturb(judged, generator)
     lists = change(judged.lists, generator)
     return judged if lists is judged.lists else replace(judged, lists=lists)
 
@@ -80,12 +80,12 @@ class NeedsData:
         """Refuse lists without their data set.
 
         Raises:
-            UsageError: always; see `disturb`.
+            UsageError: always; see `perturb`.
         """
         del lists, generator
         raise UsageError(
             f"{self} needs the data set beside the lists: "
-            "shuffleproof.core.perturb.base.disturb takes both, and so does `study perturbations`"
+            "shuffleproof.core.perturb.base.perturb takes both, and so does `study perturbations`"
         )
 
 
@@ -131,10 +131,10 @@ class Chain:
             lists = link(lists, generator)
         return lists
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The judged lists after all links."""
         for link in self.links:
-            judged = disturb(link, judged, generator)
+            judged = perturb(link, judged, generator)
         return judged
 
 

@@ -47,7 +47,7 @@ class FeaturePerturbation(NeedsData):
         """As `registry.parse` reads it: `feature-noise:0.5`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set with other features."""
         rows = np.unique(judged.lists.rows)
         if self.level == 0 or not len(rows):
@@ -89,7 +89,7 @@ class SignAttack(NeedsData):
         """As `registry.parse` reads it: `gradient-sign@dlcm:0.1`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set whose candidates have been moved; nothing is drawn.
 
         Raises:

@@ -64,7 +64,7 @@ class GrowthPerturbation(NeedsData):
         """As `registry.parse` reads it: `duplicates:5`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The longer lists and the data set that holds the new documents."""
         if self.level == 0:
             return judged

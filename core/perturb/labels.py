@@ -45,7 +45,7 @@ class LabelPerturbation(NeedsData):
         """As `registry.parse` reads it: `label-noise:0.2`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set with other labels."""
         if self.level == 0:
             return judged

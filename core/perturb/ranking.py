@@ -90,7 +90,7 @@ class JudgedRankingPerturbation(NeedsData):
         """As `registry.parse` reads it: `promote:1`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists under the perturbed rankings, shown by the first of them.
 
         Raises:
@@ -242,7 +242,7 @@ class SortedPresentation(NeedsData):
         """As `registry.parse` reads it: `label-shown:1`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists in the order of their keys; nothing is drawn."""
         del generator
         if self.level == 0:

@@ -183,7 +183,7 @@ class UserPerturbation(NeedsData):
         """As `registry.parse` reads it: `rotate#r3f2a91c4:5`."""
         return f"{self.family}:{self.level:g}"
 
-    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists as the function has them.
 
         Raises:

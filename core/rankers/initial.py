@@ -37,7 +37,7 @@ INITIAL_DIGEST = key_of("ranker", {"ranker": INITIAL}).digest
 
 
 @dataclass(frozen=True)
-class InitialRanking:
+class InitialRanker:
     """The initial ranking as a ranker: its scores are the prior scores of the first column."""
 
     name: str = INITIAL

@@ -22,9 +22,9 @@ from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment import list_sources
 from shuffleproof.core.metrics.agreement import positions
-from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanker, ListRecipe
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
+from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import (
     extended_lists,
     scores_under,
 )
@@ -88,7 +88,7 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
     test = _extended_lists(*place, recipe, item["preset"], tuple(item["initial"]))
     judged, ranker = single_list(test, place_of(item, test)), ranker_for(item)
     lists = judged.lists
-    answer = compare_lists(InitialRanking(), judged, judged, tuple(item.get("features", ())))
+    answer = compare_lists(InitialRanker(), judged, judged, tuple(item.get("features", ())))
     for side, columns in (("_before", item["before"]), ("", item["now"])):
         as_trained = columns is None
         scores = (

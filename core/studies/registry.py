@@ -8,11 +8,11 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.retrieval.question import (
     CollectionQuestion,
     Growth,
@@ -29,11 +29,11 @@ STUDIES: Mapping[str, type[Question]] = {
     question.kind: question
     for question in (
         Invariance,
-        RankingDegradation,
+        InitialRanking,
         Benchmark,
         Ablation,
         SetSize,
-        MultiRanking,
+        InitialRankings,
         Perturbations,
         WorstCase,
         GroupShuffles,

@@ -338,14 +338,14 @@ def change_by_query(
     """Changes of every query by the draws of a perturbation, the largest loss first.
 
     Returns:
-        Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
+        Columns query, unchanged, perturbed (the mean over the draws), change, worst_draw (the
         draw with the lowest value); queries without a value are left out.
     """
     # `nanargmin` would fail for queries without any value
     worst = np.where(np.isnan(draws), np.inf, draws).argmin(axis=0)
     mean = draws.mean(axis=0, dtype=np.float64)
     return by_query(
-        query_ids, ("unchanged", before), ("disturbed", mean), more={"worst_draw": worst}
+        query_ids, ("unchanged", before), ("perturbed", mean), more={"worst_draw": worst}
     )
 
 

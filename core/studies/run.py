@@ -13,7 +13,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, evaluate_many
-from shuffleproof.core.perturb.base import MakePerturbation, Perturbation, disturb
+from shuffleproof.core.perturb.base import MakePerturbation, Perturbation, perturb
 from shuffleproof.core.perturb.registry import perturbation, tau_shared
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
@@ -113,7 +113,7 @@ class Point:
         if draw in self._kept:
             return self._kept[draw]
         names = (self.change.family, float(self.change.level), draw)
-        judged = disturb(self.change, self.base, generator(self.seed, *names))
+        judged = perturb(self.change, self.base, generator(self.seed, *names))
         variant = judged, _mean_defined(tau_shared(self.base, judged, self.change))
         if judged.dataset is self.base.dataset:
             self._kept[draw] = variant

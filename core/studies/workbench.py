@@ -289,7 +289,7 @@ class Workbench:
             return test
         return JudgedLists(test.dataset, test.lists.select(np.arange(queries)))
 
-    def disturb(
+    def perturb(
         self,
         study: Study,
         studied: Mapping[str, IdentifiedRanker],
@@ -356,7 +356,7 @@ class OpenRankers(Mapping[str, Ranker]):
 
 def with_initial(studied: Mapping[str, IdentifiedRanker]) -> dict[str, IdentifiedRanker]:
     """Rankers with the initial ranking in front."""
-    initial_ranking = IdentifiedRanker(initial.InitialRanking(), initial.INITIAL_DIGEST)
+    initial_ranking = IdentifiedRanker(initial.InitialRanker(), initial.INITIAL_DIGEST)
     return {INITIAL: initial_ranking, **studied}
 
 

@@ -13,7 +13,7 @@ from shuffleproof.core.data.mapped_file import open_fold
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import STUDIES
-from tests import app_disturbed, app_later
+from tests import app_later, app_perturbed
 from tests.golden import script
 
 ALL = pages.PAGES
@@ -63,7 +63,7 @@ def states(store):
     """Every page with an address that names nothing, of a new installation and after work."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(services, "store", lambda: store)
-        patch.setattr(scoring, "resident", app_disturbed.Here)
+        patch.setattr(scoring, "resident", app_perturbed.Here)
         for cached in (st.cache_data, st.cache_resource):
             cached.clear()
         before = {path: State(path, patch) for path in ALL}
@@ -157,7 +157,7 @@ def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):
 
 def test_addresses_of_before_still_open(states, store, monkeypatch):
     monkeypatch.setattr(services, "store", lambda: store)
-    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    monkeypatch.setattr(scoring, "resident", app_perturbed.Here)
     old = State("invariance", monkeypatch, rankers=["lambdamart", "dlcm"], query="503")
     assert old.fields["multiselect", "rankers"] == ["lambdamart", "dlcm"]
     assert old.fields["selectbox", "query"] == "503"

@@ -15,8 +15,8 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.studies import text_of
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.initial_ranking import sections as initial_ranking
 from shuffleproof.core.studies.kinds.perturbations import sections as perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation import sections as ranking_degradation
 from shuffleproof.core.studies.kinds.set_size import sections as set_size
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
@@ -116,8 +116,8 @@ def test_the_losses_drawn_are_the_losses_tested(every_study):
     """One number a point: of the picture, and of the table of tests or the headline."""
     figure3 = StudyResult.open(every_study[1]["initial-ranking"].path)
     family, measure = figure3.recipe["perturbations"][0][0], str(figure3.measures[0])
-    drawn_ = ranking_degradation.losses_of(figure3, family, measure)
-    tested = ranking_degradation.marks(figure3, family, measure)
+    drawn_ = initial_ranking.losses_of(figure3, family, measure)
+    tested = initial_ranking.marks(figure3, family, measure)
     both = drawn_.merge(tested, on=["ranker", "level"])
     assert len(both) == len(drawn_) == len(tested)
     changed = both[both["change"].notna()]

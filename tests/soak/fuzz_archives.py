@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
@@ -78,7 +78,7 @@ def _made() -> bytes:
         ranker = run_to_end(workbench.train(RankerName.parse("mart"), {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
         study = run_to_end(
-            RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(workbench)
+            InitialRanking((label,), (("transpositions", 5.0),), draws=2).run(workbench)
         )
         entries = library.with_dependencies(library.entries(store), [study.key])
         out = Path(folder) / "all.zip"

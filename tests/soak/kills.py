@@ -3,7 +3,7 @@
 `python tests/soak/kills.py [--kills 100] [--seed 0] [--ranker dlcm] [--epochs 12]` trains; with
 `--ingest 60` files of so many MB are read in instead. It works on two stores. In one it kills the
 process of the job at random moments until so many kills are done, starting new jobs (other seeds)
-as old ones end. In the other the same jobs run undisturbed. It prints one JSON object and exits
+as old ones end. In the other the same jobs run unperturbed. It prints one JSON object and exits
 with 1 when anything was lost, took more than 15 seconds after a kill to get further than before,
 or ended with other bytes.
 """
@@ -99,7 +99,7 @@ def suffer(store, arguments, dice):
     return known, struck, seconds
 
 
-def undisturbed(store, arguments, seeds):
+def unperturbed(store, arguments, seeds):
     """Do the jobs of these seeds without anybody's interference."""
     jobs = jobs_of(store)
     known = [handed_in(store, arguments, seed).id for seed in seeds]
@@ -141,11 +141,11 @@ def main():
     root = Path(tempfile.mkdtemp(prefix="kills."))
     hurt, calm = Store(root / "hurt"), Store(root / "calm")
     try:
-        undisturbed(calm, arguments, range(1))  # numba compiles here, not between kills
+        unperturbed(calm, arguments, range(1))  # numba compiles here, not between kills
         start = time.monotonic()
         known, struck, seconds = suffer(hurt, arguments, random.Random(arguments.seed))
         took = time.monotonic() - start
-        undisturbed(calm, arguments, range(len(known)))
+        unperturbed(calm, arguments, range(len(known)))
         attempts = [jobs_of(hurt).get(identifier).attempts for identifier in known]
         equal = [weights(hurt, each) == weights(calm, each) for each in known]
         states = Counter(job.state for job in jobs_of(hurt).list())

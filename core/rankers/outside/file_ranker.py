@@ -50,7 +50,7 @@ SERVER = "shuffleproof.core.rankers.outside.model_files:ModelServer"
 MOST_BYTES = 4 << 30
 """Memory for opening rankers: trees whose branches meet again grow without end when walked."""
 
-REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
+REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is perturbed
 BLANKS = " \t\r"
 DETAIL = 900  # characters of a failed process's last words that are shown
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures import multi_ranking as dots
+from shuffleproof.app.figures import initial_rankings as dots
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.figures.style import stroke
 

@@ -89,8 +89,8 @@ CASES = {
     ),
     "distributions.labels": (table(part=[EVIL], label=[1], documents=[3]),),
     "distributions.lengths": (table(part=[EVIL], documents=[3], queries=[3]),),
-    "ranking_degradation.curves": (CURVE, "shuffle", "NDCG@10", "share"),
-    "multi_ranking.conditions": (
+    "initial_ranking.curves": (CURVE, "shuffle", "NDCG@10", "share"),
+    "initial_rankings.conditions": (
         table(ranker=[EVIL], condition=[f"{EVIL} for dlcm"], mean=[0.5], low=[0.4], high=[0.6],
               change=[0.1], change_low=[0.0], change_high=[0.2], change_p=[0.1], n=[9]),
         "NDCG@10",

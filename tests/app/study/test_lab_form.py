@@ -16,7 +16,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval.ingest import ingest
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS, page_of, with_kind
-from tests import app_disturbed, small_collection
+from tests import app_perturbed, small_collection
 from tests.app_jobs import state_of
 from tests.app_pages import opened, words
 
@@ -32,7 +32,7 @@ BRIEF = {
 
 @pytest.fixture
 def store(dashboard, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    monkeypatch.setattr(scoring, "resident", app_perturbed.Here)
     found = dashboard(tmp_path)
     small_collection.write(tmp_path / "texts")
     run_to_end(ingest(tmp_path / "texts", "texts", found))

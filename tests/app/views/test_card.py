@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from shuffleproof.core.rankers.name import INITIAL
-from tests import app_disturbed as made
+from tests import app_perturbed as made
 
 
 @pytest.fixture(scope="module")

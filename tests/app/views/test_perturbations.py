@@ -13,7 +13,7 @@ from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.result import StudyResult
-from tests import app_disturbed as made
+from tests import app_perturbed as made
 
 CHAIN = "shuffle:1+shuffle-shown"
 
@@ -46,14 +46,14 @@ def test_losses_are_from_the_lists_as_they_are(result):
     after = result.per_query(INITIAL, CHAIN, 1.0, "NDCG@10").mean()
     row = frame.loc[INITIAL, CHAIN, 1.0]
     assert row["loss"] == pytest.approx(start - after, abs=1e-6)
-    assert frame.loc[INITIAL, CHAIN, 0.0]["loss"] > 0, "a chain's first level is disturbed too"
+    assert frame.loc[INITIAL, CHAIN, 0.0]["loss"] > 0, "a chain's first level is perturbed too"
     assert abs(frame.loc["feature:1", "shuffle", 1.0]["loss"]) < 1e-6
     assert frame.loc["feature:1", "shuffle", 1.0]["answer-tau"] == pytest.approx(1)
 
 
 def test_a_chain_is_played_again_too(desk, stored):
     query = StudyResult.open(stored.path).query_ids[3]
-    moves = rescoring.perturbed(stored, (INITIAL, CHAIN, 1.0), query, 1)
+    moves = rescoring.perturbed_scores(stored, (INITIAL, CHAIN, 1.0), query, 1)
     assert sorted(moves["shown"]) == list(range(1, 13))
     assert list(moves["shown_before"]) == list(range(1, 13))
     value = StudyResult.open(stored.path).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")

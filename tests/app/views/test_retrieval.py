@@ -19,7 +19,7 @@ from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
-from tests import app_disturbed, app_pages, small_collection
+from tests import app_pages, app_perturbed, small_collection
 from tests.app_pages import words
 
 COLLECTION = planted.planted_collection()
@@ -28,7 +28,7 @@ opened = partial(app_pages.opened, "retrieval", data="sample")
 
 @pytest.fixture
 def store(dashboard, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    monkeypatch.setattr(scoring, "resident", app_perturbed.Here)
     return dashboard(tmp_path)
 
 

@@ -19,8 +19,8 @@ from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
-from tests import app_disturbed, app_pages
 from tests import app_folded as folded
+from tests import app_pages, app_perturbed
 from tests import app_tables as tables
 
 DECLARED = {
@@ -36,7 +36,7 @@ MEASURED = [kind for kind, page in DECLARED.items() if page.measured]
 def on_this_store(every_study, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(every_study[0].root))
     monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
-    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    monkeypatch.setattr(scoring, "resident", app_perturbed.Here)
     for cached in (st.cache_resource, st.cache_data):
         cached.clear()
     yield
@@ -104,7 +104,7 @@ def test_the_queries_of_a_point_are_those_of_the_study(kind, every_study):
     point, measure = point_of(kind, result), str(result.measures[0])
     frame = per_query.changes(result, how.before, point, measure)
     after = dict(zip(result.query_ids, result.per_query(*point, measure), strict=True))
-    assert frame["disturbed"].tolist() == pytest.approx([after[one] for one in frame["query"]])
+    assert frame["perturbed"].tolist() == pytest.approx([after[one] for one in frame["query"]])
     before = dict(zip(result.query_ids, how.before(result, point, measure), strict=True))
     assert frame["unchanged"].tolist() == pytest.approx([before[one] for one in frame["query"]])
     assert frame["change"].is_monotonic_increasing
@@ -117,7 +117,7 @@ def test_the_queries_of_a_point_are_those_of_the_study(kind, every_study):
     assert by_column.loc[frame["query"], own].tolist() == pytest.approx(frame["change"].tolist())
     page = opened(artefact, point=point[0], family=point[1], at=f"{point[2]:g}")
     assert page.selectbox(key="point").value == point[0]
-    shown = next(one.value for one in page.dataframe if "disturbed" in one.value)
+    shown = next(one.value for one in page.dataframe if "perturbed" in one.value)
     assert shown["change"].tolist() == frame["change"].tolist()
     axes = [chart.proto.alt for chart in page.get("plotly_chart")]
     wanted = how.family if kind == "initial-rankings" else how.level(point[1])
@@ -217,7 +217,7 @@ def test_lists_of_perturbations_of_the_system_are_answered_by_both_rankers(every
             frame = per_query.changes(result, per_query.unchanged_lists, point, "NDCG@10")
             query = str(frame["query"][0])
             st.session_state["data"] = tables.DATA
-            moves = rescoring.perturbed(study, point, query, 0)
+            moves = rescoring.perturbed_scores(study, point, query, 0)
             assert moves["moved"].any() == moved
             assert (moves["shown"] == moves["shown_before"]).all()
     finally:

@@ -297,7 +297,7 @@ def test_the_commands_show_one(made, capsys):
     assert told["needs"] == sorted(told["needs"])
     assert str(ranker.key) in told["needs"]
     assert told["command"].startswith("shuffleproof study initial-ranking --rankers 'mart#")
-    assert "question = RankingDegradation(" in told["python"]
+    assert "question = InitialRanking(" in told["python"]
     assert any("Friedman" in work for work in told["references"])
     assert "the data set mine" in told["methods"]
     assert told["recipe"]["kind"] == "initial-ranking"

@@ -11,7 +11,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import ParameterError, ShapeError
 from shuffleproof.core.perturb import growth, labels
-from shuffleproof.core.perturb.base import disturb, origins
+from shuffleproof.core.perturb.base import origins, perturb
 from shuffleproof.core.perturb.registry import PERTURBATIONS, parse
 from shuffleproof.core.seeds import generator
 
@@ -34,7 +34,7 @@ def judged_of(count, length, *, grades=None, features=None, prior=None):
 
 
 def after(text, judged, seed=0):
-    return disturb(parse(text), judged, generator(seed, text))
+    return perturb(parse(text), judged, generator(seed, text))
 
 
 def shown(judged, length):
@@ -289,7 +289,7 @@ def test_labels_flip_by_any_matrix():
     with pytest.raises(ShapeError, match="grades"):
         labels.flips_by(np.eye(3))(judged, 1.0, generator(0))
     text = "/".join("_".join(map(str, row)) for row in matrix.tolist())
-    named = disturb(parse(f"label-flips@{text}:1"), judged, generator(0))
+    named = perturb(parse(f"label-flips@{text}:1"), judged, generator(0))
     np.testing.assert_array_equal(named.dataset.labels, found.astype(np.float32))
     assert str(parse(f"label-flips@{text}:0.5")) == f"label-flips@{text}:0.5"
     for wrong in ("0.9_0.2/0_1", "a", "1_0", "2_-1/0_1", "nan_0/0_1"):
@@ -327,7 +327,7 @@ def test_clicks_follow_their_models():
 def test_chance_has_a_say_where_two_draws_differ(name):
     judged = judged_of(40, 12, grades=np.tile(np.arange(12) % 3, 40))
     one, other = (
-        disturb(parse(name), judged, np.random.default_rng(seed)).lists.rows for seed in (0, 1)
+        perturb(parse(name), judged, np.random.default_rng(seed)).lists.rows for seed in (0, 1)
     )
     assert PERTURBATIONS[name.partition(":")[0]].random == (not np.array_equal(one, other))
 
@@ -343,7 +343,7 @@ def test_absent_cells_stay_absent_until_another_number_is_written():
     judged = replace(judged, dataset=dataset)
 
     def after(name):
-        changed = disturb(parse(name), judged, np.random.default_rng(1)).dataset
+        changed = perturb(parse(name), judged, np.random.default_rng(1)).dataset
         assert changed.fingerprint != dataset.fingerprint
         return changed.features, changed.absent_cells()
 
@@ -356,9 +356,9 @@ def test_absent_cells_stay_absent_until_another_number_is_written():
     assert (left.sum(axis=0) == absent.sum(axis=0)).all()
     assert (left != absent).any()
     assert not cells[left].any(), "absence moves with its cell"
-    copies = disturb(parse("duplicates:1"), judged, np.random.default_rng(1)).dataset
+    copies = perturb(parse("duplicates:1"), judged, np.random.default_rng(1)).dataset
     old = [row.tobytes() for row in features]
     for row, mask in zip(copies.features, copies.absent_cells(), strict=True):
         np.testing.assert_array_equal(mask, absent[old.index(row.tobytes())])
-    near = disturb(parse("near-duplicates:1"), judged, np.random.default_rng(1)).dataset
+    near = perturb(parse("near-duplicates:1"), judged, np.random.default_rng(1)).dataset
     assert not near.features[near.absent_cells()].any()

@@ -8,7 +8,7 @@ import pytest
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, perturbation
 from shuffleproof.core.perturb.worst_moves import inversions
@@ -63,7 +63,7 @@ OF_INPUT = [name for name, entry in PERTURBATIONS.items() if entry.of_input]
 
 
 def outcome(family, judged, level, seed):
-    after = disturb(perturbation(family, level), judged, generator(seed, family))
+    after = perturb(perturbation(family, level), judged, generator(seed, family))
     return after.lists.rows.tobytes(), after.dataset.features.tobytes()
 
 
@@ -92,7 +92,7 @@ def test_a_list_changes_up_to_the_declared_reach_and_no_further(family, length):
 def test_a_level_is_reached_where_it_is_said_to_be(family):
     judged, entry = judged_lists(), entry_of(family)
     for level in (1, 2, 3, 4, 5, 7, 8, 12, 36, 1000):
-        after = disturb(perturbation(family, level), judged, generator(level, family))
+        after = perturb(perturbation(family, level), judged, generator(level, family))
         arrived = really(family, judged, after, level) == level
         np.testing.assert_array_equal(entry.reach(judged) >= level, arrived, f"{family} {level}")
         assert entry.lists_reaching(judged, level) == arrived.sum()

@@ -19,8 +19,8 @@ from shuffleproof.core.perturb.base import (
     Chain,
     DataPerturbation,
     Perturbation,
-    disturb,
     origins,
+    perturb,
     sources,
 )
 from shuffleproof.core.perturb.features import SignAttack
@@ -101,17 +101,17 @@ def levels(family):
 def after_all(family, judged, seed=1):
     for level in levels(family):
         change = armed(family, level, judged)
-        yield change, disturb(change, judged, generator(seed, family))
+        yield change, perturb(change, judged, generator(seed, family))
 
 
 @cache
 def whole():
-    """The lists that most tests disturb."""
+    """The lists that most tests perturb."""
     return judged_of()
 
 
 @cache
-def disturbed(family, seed=1):
+def perturbed(family, seed=1):
     """Each level of a family on these lists, made once: what is given and made stays as it is."""
     return tuple(after_all(family, whole(), seed))
 
@@ -193,13 +193,13 @@ def test_total_and_what_is_given_stays_as_it_is(family):
         stays_whole(judged, after_all(family, judged))
         for array, copy in zip(arrays_of(judged), copies, strict=True):
             assert np.array_equal(array, copy)
-    stays_whole(whole(), disturbed(family))
+    stays_whole(whole(), perturbed(family))
     for array, copy in zip(arrays_of(whole()), arrays_of(judged_of()), strict=True):
         assert np.array_equal(array, copy)
 
 
 def stays_whole(judged, made):
-    """Disturbed lists are lists of the data set: ranks follow scores, no list is lost."""
+    """Perturbed lists are lists of the data set: ranks follow scores, no list is lost."""
     for change, after in made:
         assert np.array_equal(after.lists.queries, judged.lists.queries)
         spans = after.dataset.offsets
@@ -218,7 +218,7 @@ def stays_whole(judged, made):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_not_declared_does_not_change(family):
     judged = whole()
-    for change, after in disturbed(family):
+    for change, after in perturbed(family):
         row = origins(judged, after)
         old = sources(judged.lists, after.lists.offsets, row)
         shared = old >= 0
@@ -261,7 +261,7 @@ def touched(judged, after):
 @pytest.mark.parametrize("family", PERTURBATIONS)
 def test_what_is_declared_does_change(family):
     judged, changes = whole(), PERTURBATIONS[family].changes
-    draws = [after for seed in range(3) for _, after in disturbed(family, seed)]
+    draws = [after for seed in range(3) for _, after in perturbed(family, seed)]
     if "system" in changes:
         assert changes == {"system"}
         assert all(after is judged for after in draws), "a family of the system changes no input"
@@ -275,7 +275,7 @@ def test_a_document_joins_a_list_where_the_family_brings_some_and_nowhere_else(f
     judged = whole()
     joined = [
         (sources(judged.lists, after.lists.offsets, origins(judged, after)) < 0).any()
-        for _, after in disturbed(family)
+        for _, after in perturbed(family)
     ]
     assert any(joined) == entry_of(family).brings, "`brings` says whether a document may join"
 
@@ -291,7 +291,7 @@ def test_the_unchanged_level_changes_nothing(family):
     if "+" in family:
         assert entry.draws(entry.unchanged, 7) == (7 if entry.random_before else 1)
         return
-    after = disturb(armed(family, entry.unchanged, judged), judged, generator(0))
+    after = perturb(armed(family, entry.unchanged, judged), judged, generator(0))
     assert after is judged, "lists stay as they are at the level `unchanged`"
     assert entry.draws(entry.unchanged, 7) == 1, "`random_before` is of chains"
 
@@ -303,7 +303,7 @@ def test_same_generator_same_input_and_chance_is_declared(family):
     level = 4.0 if entry.whole and entry.high == np.inf else level
     level = 0.5 if entry.high == 1 and not entry.whole else level
     change = armed(family, level, judged)
-    one, same, other = (disturb(change, judged, generator(seed, "x")) for seed in (3, 3, 4))
+    one, same, other = (perturb(change, judged, generator(seed, "x")) for seed in (3, 3, 4))
     for ours, theirs in zip(arrays_of(one), arrays_of(same), strict=True):
         assert np.array_equal(ours, theirs)
     alike = all(
@@ -317,7 +317,7 @@ def test_same_generator_same_input_and_chance_is_declared(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_tau_reported_is_tau_measured_over_shared_documents(family):
     judged = whole()
-    for change, after in disturbed(family, 2):
+    for change, after in perturbed(family, 2):
         reported = tau_shared(judged, after, change)
         row = origins(judged, after)
         for index, (low, high) in enumerate(pairwise(after.lists.offsets)):
@@ -354,7 +354,7 @@ def test_the_order_shown_has_no_say_in_what_is_drawn(family):
     change = armed(family, levels(family)[-1], judged)
     if "shown" in family:
         return
-    ours, theirs = (disturb(change, one, generator(5)) for one in (judged, elsewhere))
+    ours, theirs = (perturb(change, one, generator(5)) for one in (judged, elsewhere))
     assert np.array_equal(ours.dataset.features, theirs.dataset.features)
     assert np.array_equal(ours.dataset.labels, theirs.dataset.labels)
     for low, high in pairwise(ours.lists.offsets):
@@ -368,9 +368,9 @@ def test_lists_without_an_initial_ranking(family):
     change = armed(family, levels(family)[-1], bare)
     if "ranking" in change.changes:
         with pytest.raises(UsageError, match="name initial rankers"):
-            disturb(change, bare, generator(0))
+            perturb(change, bare, generator(0))
         return
-    after = disturb(change, bare, generator(0))
+    after = perturb(change, bare, generator(0))
     assert len(after.lists) == len(bare.lists)
 
 
@@ -397,7 +397,7 @@ def test_families_that_need_the_data_set_say_so(family):
             change(judged.lists, generator(0))
     else:
         after = change(judged.lists, generator(4))
-        again = disturb(change, judged, generator(4)).lists
+        again = perturb(change, judged, generator(4)).lists
         assert np.array_equal(after.rows, again.rows)
         left = tau_left(judged.lists, after, change)
         again = tau_shared(judged, replace(judged, lists=after), change)
@@ -413,7 +413,7 @@ def test_chains_apply_their_links_in_turn():
     for text in ("transpositions:5", "shuffle-shown:0.5", "cut:0.25"):
         lists = parse(text)(lists, draws)
     assert np.array_equal(chain(judged.lists, generator(3)).rows, lists.rows)
-    assert np.array_equal(disturb(chain, judged, generator(3)).lists.rows, lists.rows)
+    assert np.array_equal(perturb(chain, judged, generator(3)).lists.rows, lists.rows)
 
 
 def test_chains_that_make_no_sense_and_unknown_names_are_refused():
@@ -427,4 +427,4 @@ def test_chains_that_make_no_sense_and_unknown_names_are_refused():
         parse("transpositions:-1+cut:0.5")
     assert entry_of("gradient-sign@dlcm@small").at(0.5).attacked == "dlcm@small"
     with pytest.raises(UsageError, match="attacks a network"):
-        disturb(parse("gradient-sign:0.5"), judged_of(), generator(0))
+        perturb(parse("gradient-sign:0.5"), judged_of(), generator(0))

@@ -7,7 +7,7 @@ import pytest
 
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, tau_left
 from shuffleproof.core.perturb.user_families import perturbation
 from shuffleproof.core.seeds import generator
@@ -24,7 +24,7 @@ def rotated(ranks, generator, level):
 
 
 def after(text, judged=None):
-    return disturb(parse(text), judged or judged_lists(), generator(0, "a"))
+    return perturb(parse(text), judged or judged_lists(), generator(0, "a"))
 
 
 def test_an_order_shown_changes_alone():

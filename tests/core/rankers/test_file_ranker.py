@@ -28,10 +28,10 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.invariance.study import certify
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import places
@@ -75,9 +75,7 @@ def test_a_file_is_a_ranker_of_a_study(workbench, files, kind, file):
         test.dataset, test.lists
     )
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
-    study = run_to_end(
-        RankingDegradation((name,), (("transpositions", 0.0),), draws=1).run(workbench)
-    )
+    study = run_to_end(InitialRanking((name,), (("transpositions", 0.0),), draws=1).run(workbench))
     result = StudyResult.open(study.path)
     values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, found)[0]
     np.testing.assert_array_equal(result.per_query(name, "transpositions", 0.0, "NDCG@10"), values)
@@ -100,14 +98,14 @@ def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
 
 
 def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, files):
-    from shuffleproof.core.perturb.base import disturb
+    from shuffleproof.core.perturb.base import perturb
     from shuffleproof.core.perturb.registry import perturbation
     from shuffleproof.core.seeds import generator
 
     folder, _ = files
     test = workbench.prepared.test
     ranker = file_ranker.file_ranker("scores", str(folder / "scores.txt"), test.dataset)
-    changed = disturb(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
+    changed = perturb(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
     with pytest.raises(DataError, match="cannot be asked again"):
         ranker.score(changed.dataset, changed.lists)
     valid = workbench.fold.valid

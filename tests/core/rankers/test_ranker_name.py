@@ -11,9 +11,9 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion, ShuffleOptions
 from shuffleproof.core.rankers.name import SPOKEN, Kind, RankerName
-from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_sections
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
-from shuffleproof.core.studies.kinds.ranking_degradation import sections
+from shuffleproof.core.studies.kinds.initial_ranking import sections
+from shuffleproof.core.studies.kinds.initial_rankings import sections as initial_rankings_sections
+from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import TRAINED
 from shuffleproof.core.studies.kinds.set_size import sections as set_size_sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.result import StudyResult
@@ -157,7 +157,7 @@ def claimed(figure, labels):
     if figure == "Table 3":
         found = set_size_sections.claim(result_of(labels, "40", [40.0, 240.0]), "NDCG@10")
         return steps_of(found.get("steps", ()))
-    verdict = multi_ranking_sections.claim(result_of(labels, TRAINED, [0.0]), "NDCG@10")
+    verdict = initial_rankings_sections.claim(result_of(labels, TRAINED, [0.0]), "NDCG@10")
     return [] if verdict is None else steps_of(verdict.steps.to_dict("records"))
 
 

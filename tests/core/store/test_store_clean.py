@@ -18,9 +18,9 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests.core.library.test_library import LETOR
@@ -51,11 +51,9 @@ def records(store):
 
 def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     workbench = bench_of(store, tmp_path)
-    few = run_to_end(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
+    few = run_to_end(InitialRanking(("ideal",), tuple(PAIRS), draws=2).run(workbench))
     kept = records(store)
-    more = run_to_end(
-        RankingDegradation(("ideal", "feature:2"), tuple(PAIRS), draws=3).run(workbench)
-    )
+    more = run_to_end(InitialRanking(("ideal", "feature:2"), tuple(PAIRS), draws=3).run(workbench))
     run_to_end(Invariance(("feature:2",), 2, 0).run(workbench))
     every = records(store)
     aged(store.root)
@@ -71,8 +69,7 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     left = records(store)
     assert kept < left < every
     assert (
-        run_to_end(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench)).key
-        == few.key
+        run_to_end(InitialRanking(("ideal",), tuple(PAIRS), draws=2).run(workbench)).key == few.key
     )
     store.remove(few.key)
     cleaning.clean(cleaning.waste(store), store)
@@ -95,7 +92,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
 
 def test_a_study_under_way_keeps_its_trials(store, tmp_path):
     workbench = bench_of(store, tmp_path)
-    work = RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench)
+    work = InitialRanking(("ideal",), tuple(PAIRS), draws=2).run(workbench)
     for progress in work:
         if progress.unit == "trials" and progress.done:
             break
@@ -108,7 +105,7 @@ def test_a_study_under_way_keeps_its_trials(store, tmp_path):
 
 def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
     workbench = bench_of(store, tmp_path)
-    study = run_to_end(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
+    study = run_to_end(InitialRanking(("ideal",), tuple(PAIRS), draws=2).run(workbench))
     store.records.put("0" * 64, {}, {"values": np.zeros(3)})
     aged(store.root)
     assert {one.path.stem for one in cleaning.waste(store)} == {"0" * 64}

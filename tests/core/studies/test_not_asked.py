@@ -12,8 +12,8 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.question import Scope
@@ -86,7 +86,7 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores
     name = combination.format(scores)
     for work in (
         Invariance((name,), 2).run(workbench),
-        RankingDegradation((name,), ((FAMILY, 5.0),), draws=1).run(workbench),
+        InitialRanking((name,), ((FAMILY, 5.0),), draws=1).run(workbench),
         WorstCase((name,), budgets=(2,)).run(workbench),
     ):
         with pytest.raises(FixedScoresError) as refused:
@@ -107,7 +107,7 @@ def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, 
 def test_what_a_random_ranker_changes_is_within_its_own_noise(workbench, functions):
     names = ["chances:noisy", "chances:follower", "feature:1"]
     levels = [(FAMILY, 0.0), (FAMILY, 80.0)]
-    study = run_to_end(RankingDegradation(tuple(names), tuple(levels), draws=2).run(workbench))
+    study = run_to_end(InitialRanking(tuple(names), tuple(levels), draws=2).run(workbench))
     result = StudyResult.open(study.path)
     noisy = within_noise(result, names[0], FAMILY, 80.0)
     assert noisy.startswith("within its own noise (the same order changes it by 0.")

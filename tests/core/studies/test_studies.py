@@ -168,13 +168,13 @@ def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged, ranker):
 
 
 def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
-    rankers = [initial.InitialRanking(), FeatureRanker(), PositionRanker()]
+    rankers = [initial.InitialRanker(), FeatureRanker(), PositionRanker()]
     result = ran(figure3(rankers), judged, rankers, Memory())
     summary = result.summary()
     curve = {label: group["mean"].to_numpy() for label, group in summary.groupby("ranker")}
     assert np.ptp(curve["by-feature"]) == 0
     assert curve["initial ranking"][0] > curve["initial ranking"][-1]
-    # The lists are shown by the disturbed ranking, so position and initial ranking are one.
+    # The lists are shown by the perturbed ranking, so position and initial ranking are one.
     np.testing.assert_allclose(curve["by-position"], curve["initial ranking"], atol=1e-6)
     assert list(summary.columns) == [
         *("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")

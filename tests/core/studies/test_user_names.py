@@ -17,9 +17,9 @@ from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.by_name import by_name
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.user_names import of
 from shuffleproof.core.studies.workbench import Workbench, ask, run_to_end
@@ -82,7 +82,7 @@ def asked(question, store):
 def questions(means):
     mine, levels = name_of(by_rank), (("turn", 0.0), ("turn", 2.0))
     return {
-        "degradation": RankingDegradation((mine, means), levels, measures=("top", "RR"), draws=2),
+        "degradation": InitialRanking((mine, means), levels, measures=("top", "RR"), draws=2),
         "perturbations": Perturbations((mine, means), (*levels, ("train-seed", 1.0)),
                                        measures=("top",), draws=1),
         "card": Card((means,), families=("turn",), draws=1),
@@ -116,18 +116,18 @@ def test_values_are_those_of_the_functions(store):
 
 def test_edited_code_is_another_study_and_the_old_one_stays_readable(store):
     register()
-    question = RankingDegradation(("feature:1",), (("turn", 1.0),), measures=("top",))
+    question = InitialRanking(("feature:1",), (("turn", 1.0),), measures=("top",))
     first = asked(question, store)
     register(scale=2.0)
-    second = asked(RankingDegradation(("feature:1",), (("turn", 1.0),), measures=("top",)), store)
+    second = asked(InitialRanking(("feature:1",), (("turn", 1.0),), measures=("top",)), store)
     assert second.directory != first.directory
     np.testing.assert_allclose(second.summary()["mean"], 2 * first.summary()["mean"])
     with pytest.raises(UsageError, match="not the top that is registered here"):
-        asked(RankingDegradation(("feature:2",), (("turn", 1.0),), measures=first.measures), store)
+        asked(InitialRanking(("feature:2",), (("turn", 1.0),), measures=first.measures), store)
 
 
 def test_things_stand_for_names_in_python():
-    fields = {field.name: field for field in parameters(RankingDegradation)}
+    fields = {field.name: field for field in parameters(InitialRanking)}
     given = by_name(fields["rankers"], [by_rank, "mart", lambda features: features[:, 0]])
     assert given[:2] == ("python:by_rank", "mart")
     assert given[2].startswith("python:lambda-")
@@ -137,7 +137,7 @@ def test_things_stand_for_names_in_python():
 
     assert by_name(fields["measures"], [first, "RR"]) == ("first", "RR")
     register()
-    question = RankingDegradation(("mart",), by_name(fields["perturbations"], {"turn": [0, 2]}))
+    question = InitialRanking(("mart",), by_name(fields["perturbations"], {"turn": [0, 2]}))
     assert [family[:6] for family, _ in question.perturbations] == ["turn#r", "turn#r"]
     with pytest.raises(ParameterError, match="a Measure or a function"):
         by_name(fields["measures"], [3.5])

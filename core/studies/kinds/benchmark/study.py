@@ -25,7 +25,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import named_presets
-from shuffleproof.core.rankers.initial import InitialRanking
+from shuffleproof.core.rankers.initial import InitialRanker
 from shuffleproof.core.rankers.name import INITIAL, REFERENCES, Kind, RankerName
 from shuffleproof.core.rankers.preset_digests import with_digest
 from shuffleproof.core.store.keys import key_of
@@ -41,7 +41,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     rows_of,
     trained_at,
 )
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
 from shuffleproof.core.studies.resolved_rankers import is_given
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
@@ -152,7 +152,7 @@ def _compute(
     facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
     facts["set_size"] = test.lists.mean_length
     if label == INITIAL:
-        scores = InitialRanking().score(test.dataset, test.lists)
+        scores = InitialRanker().score(test.dataset, test.lists)
     elif is_given(row.name):
         identified = yield from workbench.identified(row.name)
         scores = identified.ranker.score(test.dataset, test.lists)
@@ -277,7 +277,7 @@ def extend_initial(initial: Sequence[RankerName], needed: int, preset: str) -> l
     present = {name.base for name in initial}
     additional = [
         with_digest(RankerName(Kind.REGISTERED, name, preset))
-        for name in MultiRanking.initial
+        for name in InitialRankings.initial
         if name not in present
     ]
     rankings = [*map(str, (*initial, *additional))][:needed]

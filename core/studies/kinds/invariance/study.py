@@ -16,7 +16,7 @@ import pandas as pd
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
@@ -64,7 +64,7 @@ def run(workbench: Workbench, question: Invariance) -> Generator[Progress, None,
         digests_of(identified), question.permutations, question.seed, workbench.lists_digest
     )
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturb(study, identified, measure_variants, _facts))
+    return (yield from workbench.perturb(study, identified, measure_variants, _facts))
 
 
 def _facts(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
@@ -274,5 +274,5 @@ def _additional_lists(
         )
     if "duplicates" in lists:
         planted = perturbation("duplicates", DUPLICATES)
-        additional[" (with duplicates)"] = disturb(planted, base, generator(seed))
+        additional[" (with duplicates)"] = perturb(planted, base, generator(seed))
     return additional

@@ -22,7 +22,7 @@ from shuffleproof.core.answers.two_lists import PrecomputedRanker, compare_lists
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
@@ -60,7 +60,7 @@ def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
     if entry.of_input:
         attacked_label = attack_target(family)
         attackers = {attacked_label: ranker_for(item, item["attacked"])} if attacked_label else {}
-        after = disturb(AttackFactory(attackers, base)(family, level), base, draws)
+        after = perturb(AttackFactory(attackers, base)(family, level), base, draws)
         return compare_lists(ranker, judged, single_list(after, at), features)
     if item["ranker"] == INITIAL or level == entry.unchanged:
         return compare_lists(ranker, judged, judged, features)

@@ -20,7 +20,7 @@ from shuffleproof.core.metrics.agreement import kendall_tau, overlap
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.segments import largest_deviations
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import entry_of, perturbation
 from shuffleproof.core.perturb.system import BATCHES, ORDER, SEED, THREADS, reordered
 from shuffleproof.core.progress import Progress, with_words
@@ -103,7 +103,7 @@ class Retraining:
         if trial.family == ORDER:
             return reordered(self.workbench.prepared.train, draws)
         change = perturbation(trial.family, trial.level)
-        return disturb(change, self.workbench.prepared.train, draws)
+        return perturb(change, self.workbench.prepared.train, draws)
 
     def train(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
         """Ranker of a trial, trained or stored; its name states the recipe.

@@ -132,13 +132,13 @@ def headline(result: StudyResult, view: View) -> Headline:
     present = families(result)
     family = view.family if view.family in present else present[0] if present else ""
     if not family:
-        _, undisturbed, _ = _agreements(result, AS_IS)
-        best = str(undisturbed.idxmax())
+        _, unperturbed, _ = _agreements(result, AS_IS)
+        best = str(unperturbed.idxmax())
         return Headline(
-            f"{label(best)} agrees with most of the preferences: {number(undisturbed[best])}."
+            f"{label(best)} agrees with most of the preferences: {number(unperturbed[best])}."
         )
-    level, undisturbed, disturbed = _agreements(result, family)
-    lost = ((undisturbed - disturbed) / undisturbed).dropna()
+    level, unperturbed, perturbed = _agreements(result, family)
+    lost = ((unperturbed - perturbed) / unperturbed).dropna()
     if lost.empty:
         return Headline("No query has a preference.")
     worst, least = str(lost.idxmax()), str(lost.idxmin())
@@ -158,9 +158,9 @@ def _agreements(
     frame = frame[frame["measure"] == AGREEMENT].set_index("aggregator")
     of_family = frame[frame["disturbance"] == family]
     level = of_family["level"].min() if family == "calls" else of_family["level"].max()
-    disturbed = of_family.loc[of_family["level"] == level, "mean"]
-    undisturbed = frame.loc[frame["disturbance"] == AS_IS, "mean"]
-    return float(level), undisturbed.reindex(disturbed.index), disturbed
+    perturbed = of_family.loc[of_family["level"] == level, "mean"]
+    unperturbed = frame.loc[frame["disturbance"] == AS_IS, "mean"]
+    return float(level), unperturbed.reindex(perturbed.index), perturbed
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -211,12 +211,12 @@ def convention_text(result: StudyResult) -> str:
 
 
 def people(frame: pd.DataFrame, family: str, measure: str = AGREEMENT) -> pd.DataFrame:
-    """Curves of a disturbance by display name; level 0 is the undisturbed preferences."""
+    """Curves of a disturbance by display name; level 0 is the unperturbed preferences."""
     curves = frame[(frame["measure"] == measure) & (frame["disturbance"] == family)]
     if family not in {"calls", "runs"} and len(curves):
-        undisturbed = frame[(frame["measure"] == measure) & (frame["disturbance"] == AS_IS)]
-        undisturbed = undisturbed[undisturbed["aggregator"].isin(curves["aggregator"])]
-        curves = pd.concat([undisturbed, curves])
+        unperturbed = frame[(frame["measure"] == measure) & (frame["disturbance"] == AS_IS)]
+        unperturbed = unperturbed[unperturbed["aggregator"].isin(curves["aggregator"])]
+        curves = pd.concat([unperturbed, curves])
     curves = curves.sort_values("level", kind="stable")
     return curves.assign(aggregator=curves["aggregator"].map(label)).reset_index(drop=True)
 
@@ -238,7 +238,7 @@ def by_level(result: StudyResult, family: str) -> Table:
 
 
 def as_given(result: StudyResult) -> Table:
-    """Agreements of every aggregator with undisturbed preferences, and its calls."""
+    """Agreements of every aggregator with unperturbed preferences, and its calls."""
     rows = []
     for name in map(str, result.trials["ranker"].unique()):
         row = {

@@ -1,9 +1,9 @@
-"""Study of aggregators under disturbed preferences: agreement of the order with the preferences.
+"""Study of aggregators under perturbed preferences: agreement of the order with the preferences.
 
 Three things differ: agreement with the preferences, nearness to the order that contradicts them
 least (Kemeny's), and agreement with the labels. Each is measured against the original preferences,
-for any disturbed input of the aggregator. Quantities with a proven bound are measured against the
-disturbed input.
+for any perturbed input of the aggregator. Quantities with a proven bound are measured against the
+perturbed input.
 """
 
 import hashlib
@@ -162,7 +162,7 @@ class Plan(CellPlan):
     stored: tuple[str, ...] = field(default=STORED, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
-        """Cells in order of work: undisturbed first, then disturbance by disturbance.
+        """Cells in order of work: unperturbed first, then disturbance by disturbance.
 
         >>> plan = Plan(("goa",), ("calls", "runs"), (1.0,), "", 2, 0, None, (100,), "", ())
         >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
@@ -259,7 +259,7 @@ def plan_of(material: Material, question: PreferenceAggregation) -> Plan:
 def run(
     material: Material, question: PreferenceAggregation, store: Store
 ) -> Generator[Progress, None, Artefact]:
-    """Disturb the preferences, order each query by every aggregator, and measure the orders."""
+    """Perturb the preferences, order each query by every aggregator, and measure the orders."""
     plan = plan_of(material, question)
     work = _Work(material, question.seed)
 
@@ -278,7 +278,7 @@ def _compute(work: "_Work", cell: Cell) -> Generator[Progress, None, CellResult]
 
 
 def _facts(material: Material) -> dict[str, Any]:
-    """Facts of the undisturbed preferences."""
+    """Facts of the unperturbed preferences."""
     rows = [of_pairs(pairs) for pairs in material.pairs]
     summed = ("items", "pairs", "ties", "triads", "cyclic_triads", "asymmetric_pairs")
     consistency: dict[str, Any] = {name: sum(row[name] for row in rows) for name in summed}
@@ -347,7 +347,7 @@ class _Work:
         return dataset, CandidateLists.all_documents(dataset)
 
     @cached_property
-    def _undisturbed(self) -> list["ShownPairs"]:
+    def _unperturbed(self) -> list["ShownPairs"]:
         """The original preferences."""
         return [ShownPairs.of(Variant.of(pairs)) for pairs in self.material.pairs]
 
@@ -355,7 +355,7 @@ class _Work:
         pairs, best = self.material.pairs[query], self.material.best[query]
         entry = DISTURBANCES.get(row.family)
         if entry is None or entry.make is None:
-            yield self._undisturbed[query]
+            yield self._unperturbed[query]
             return
         name = self.material.queries[query]
         draws = generator(self.seed, "preferences", row.family, row.level, row.draw, name)

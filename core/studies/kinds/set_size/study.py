@@ -25,7 +25,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import InitialRanking
+from shuffleproof.core.rankers.initial import InitialRanker
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -208,7 +208,7 @@ def _compute(
     workbench = workbenches[row.size or size]
     facts: dict[str, Any] = {"artefact": "", "training_seconds": 0.0}
     if row.label == INITIAL:
-        ranker: Ranker = InitialRanking()
+        ranker: Ranker = InitialRanker()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
         training = train_row(workbench, cell.row.ranker_name, changes)

@@ -139,7 +139,7 @@ def stored(workbench, few):
     return run_to_end(measured(workbench, few))
 
 
-def test_every_variant_is_measured_undisturbed_and_disturbed(stored, few):
+def test_every_variant_is_measured_unperturbed_and_perturbed(stored, few):
     result = StudyResult.open(stored.path)
     counts = result.trials.groupby(["ranker", "level"]).size().to_dict()
     assert counts == {(one.label, level): 1 + (level > 0) for one in few for level in (0.0, 3.0)}

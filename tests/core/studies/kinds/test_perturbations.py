@@ -11,17 +11,18 @@ from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanker, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import run as running
 from shuffleproof.core.studies.engine import RunningStudy
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.perturbations import applicability, sections, study
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.study import Trials
@@ -31,7 +32,6 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
     answer_changes,
     measured_by,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, Trial, plan
@@ -92,10 +92,10 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize("text", SAMPLES)
-@pytest.mark.parametrize("kind", [FeatureRanker, CentredRanker, InitialRanking, Liar])
+@pytest.mark.parametrize("kind", [FeatureRanker, CentredRanker, InitialRanker, Liar])
 def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
     ranker = kind()
-    variants = [disturb(parse(text), judged, generator(1, text, draw)) for draw in range(5)]
+    variants = [perturb(parse(text), judged, generator(1, text, draw)) for draw in range(5)]
     scored = ScoreCache(ranker, judged).score_judged(variants)
     for variant, scores in zip(variants, scored.scores, strict=True):
         np.testing.assert_array_equal(scores, ranker.score(variant.dataset, variant.lists))
@@ -105,7 +105,7 @@ def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
         assert scored.carried == ("features" not in changes and not grown)
     if kind is CentredRanker:
         assert scored.carried == (not changes & {"features", "set"})
-    if kind is InitialRanking:
+    if kind is InitialRanker:
         assert scored.carried == (changes == {"features"})
     if kind is Liar:  # where it was caught its scores were computed
         grown = text.startswith(("distractors", "duplicates"))
@@ -115,7 +115,7 @@ def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
 
 def test_shared_documents_are_found_in_smaller_and_larger_lists(judged):
     for text in SAMPLES:
-        variant = disturb(parse(text), judged, generator(2, text))
+        variant = perturb(parse(text), judged, generator(2, text))
         source = shared_source(judged, variant)
         shared = source >= 0
         assert shared.any()
@@ -132,7 +132,7 @@ def test_shared_documents_are_found_in_smaller_and_larger_lists(judged):
 def test_answers_are_compared_over_shared_documents(judged):
     ranker = FeatureRanker()
     before = ranker.score(judged.dataset, judged.lists)
-    smaller = disturb(parse("remove-top:2"), judged, generator(0))
+    smaller = perturb(parse("remove-top:2"), judged, generator(0))
     same = answer_changes(judged, before, smaller, ranker.score(smaller.dataset, smaller.lists))
     assert same[:3].min() == 1
     assert same[3].max() == 0
@@ -166,7 +166,7 @@ def test_a_study_over_all_families_that_are_scored(judged):
         for family, entry in PERTURBATIONS.items()
         if entry.of_input and family != "gradient-sign"
     ]
-    rankers = [InitialRanking(), FeatureRanker(), CentredRanker()]
+    rankers = [InitialRanker(), FeatureRanker(), CentredRanker()]
     memory = Memory()
     made, result = ran(judged, rankers, pairs, memory, draws=2)
     trials = result.trials
@@ -347,13 +347,13 @@ def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workb
         others = np.setdiff1d(np.arange(test.dataset.documents), few.lists.rows)
         assert np.all(signs[others] == 0)
         armed = study.AttackFactory({name: ranker}, few)
-        attacked = disturb(armed(f"gradient-sign@{name}", 0.05), few, generator(0))
+        attacked = perturb(armed(f"gradient-sign@{name}", 0.05), few, generator(0))
         before = loss(ranker, few)
         assert loss(ranker, attacked) > before
         flipped = replace(armed(f"gradient-sign@{name}", 0.05), directions=-signs)
-        assert loss(ranker, disturb(flipped, few, generator(0))) < before
+        assert loss(ranker, perturb(flipped, few, generator(0))) < before
     with pytest.raises(UsageError, match="no network"):
-        directions(InitialRanking(), few)
+        directions(InitialRanker(), few)
 
 
 @pytest.fixture(scope="module")
@@ -406,7 +406,7 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
     with pytest.raises(UsageError, match=r"bfloat16 does not apply .*random .no bfloat16"):
         run_to_end(Perturbations(("random",), (("bfloat16", 1.0),)).run(small))
     with pytest.raises(UsageError, match="changes no input"):
-        run_to_end(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
+        run_to_end(InitialRanking(("random",), (("batches", 1.0),)).run(small))
     with pytest.raises(UsageError, match="cannot be trained again"):
         next(Perturbations(("rrf:dlcm+gsf",), (("train-seed", 1.0),)).run(small))
 
@@ -440,7 +440,7 @@ class Fading(CentredRanker):
         return super().score(dataset, lists)
 
 
-def test_a_ranker_that_fails_once_disturbed_takes_no_other_with_it(small):
+def test_a_ranker_that_fails_once_perturbed_takes_no_other_with_it(small):
     fading = Fading()
     fading.whole = len(small.prepared.test.lists.rows)
     rankers = {"steady": CentredRanker(), "fading": fading}

@@ -28,7 +28,7 @@ def workbench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def disturbed(workbench):
+def perturbed(workbench):
     """(result, keys of its rankers): every family at its strongest level."""
     pairs = tuple(pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE))
     asked = Perturbations(("feature:1", "ranksvm"), pairs, draws=2, seed=1)
@@ -50,8 +50,8 @@ def question(workbench, result, **more):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_query_is_drawn_as_the_study_drew_it(workbench, disturbed, family):
-    result, key = disturbed
+def test_a_query_is_drawn_as_the_study_drew_it(workbench, perturbed, family):
+    result, key = perturbed
     level = dict(map(tuple, result.recipe["perturbations"]))[family]
     asked = question(workbench, result, ranker=key, family=family, level=level, features=[1, 3])
     found = replay_trial(asked)
@@ -78,9 +78,9 @@ def test_a_query_is_drawn_as_the_study_drew_it(workbench, disturbed, family):
 
 @pytest.mark.parametrize("family", OTHERWISE)
 def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
-    workbench, disturbed, family
+    workbench, perturbed, family
 ):
-    result, key = disturbed
+    result, key = perturbed
     level = dict(map(tuple, result.recipe["perturbations"]))[family]
     rows = result.trials[(result.trials.family == family) & (result.trials.ranker == "ranksvm")]
     noted = rows.set_index("draw")["artefact"][1]
@@ -97,8 +97,8 @@ def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
     assert same["answered"] == same["answered_before"]
 
 
-def test_what_cannot_be_drawn_again_is_said(workbench, disturbed):
-    result, key = disturbed
+def test_what_cannot_be_drawn_again_is_said(workbench, perturbed):
+    result, key = perturbed
     asked = question(workbench, result, ranker=INITIAL, family="cut", level=0.5)
     assert replay_trial(asked)["answered_before"][0] == 1
     with pytest.raises(UsageError, match="was not noted"):

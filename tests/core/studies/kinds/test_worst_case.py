@@ -14,7 +14,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import run_to_end
-from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanker, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -100,7 +100,7 @@ def test_the_guide_is_the_covariance_of_scores_and_gains_over_the_spread(judged)
         else 0.0
         for low, high in pairwise(lists.offsets)
     ]
-    found = attack(judged, InitialRanking())._guide(lists, scores)
+    found = attack(judged, InitialRanker())._guide(lists, scores)
     np.testing.assert_allclose(found, np.array(expected) / gains.max(), rtol=1e-9, atol=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_the_ranking_is_rearranged_in_whatever_order_documents_are_shown(judged)
 
 @pytest.mark.parametrize("unit", ["inversions", "exchanges"])
 def test_values_are_the_measure_of_the_order_found(judged, unit):
-    one = attack(judged, InitialRanking())
+    one = attack(judged, InitialRanker())
     worst = run_to_end(one.find_worst(Search(unit=unit, budget=3)))
     as_is = evaluate([NDCG], judged.dataset, judged.lists, judged.lists.prior[:, 0])[0]
     np.testing.assert_allclose(worst.values[0], as_is)
@@ -155,8 +155,8 @@ def test_invariant_rankers_are_certified_by_real_permutations(judged):
     proof = attack(judged, toy).certificate
     assert (proof.proven, proof.deviation, proof.permutations) == (True, 0.0, 60)
     assert toy.asked > 10, "every order is really scored"
-    assert not attack(judged, InitialRanking()).certificate.proven
-    assert attack(judged, InitialRanking(), "shown").certificate.proven
+    assert not attack(judged, InitialRanker()).certificate.proven
+    assert attack(judged, InitialRanker(), "shown").certificate.proven
     liar = attack(judged, ByPosition()).certificate
     assert not liar.proven
     assert liar.deviation > 0.1
@@ -202,7 +202,7 @@ def test_random_mean_against_worst_found(workbench, artefact):
         assert np.all(worst <= result.draws(INITIAL, RANDOM, budget, "NDCG@10").min(axis=0))
     drawn = trials[(trials.ranker == INITIAL) & (trials.family == RANDOM) & (trials.level == 4)]
     assert len(drawn) == 3
-    second = attack(workbench.test_lists(30), InitialRanking()).part(np.arange(worst_case.PART, 30))
+    second = attack(workbench.test_lists(30), InitialRanker()).part(np.arange(worst_case.PART, 30))
     orders = second.random_orders(Search().unit, 4, 3, 2 + 1)  # each part has its own seed
     values = result.draws(INITIAL, RANDOM, 4.0, "NDCG@10")[:, worst_case.PART :]
     np.testing.assert_array_equal(values, second.values(orders)[0].astype(np.float32))
@@ -220,7 +220,7 @@ def test_the_orders_are_stored_and_keep_their_budget(workbench, artefact):
     assert distances[1].max() == 1
     assert distances[2].max() <= 4
     result = StudyResult.open(artefact.path)
-    lists = attack(base, InitialRanking()).rearranged(orders[2].astype(np.int64))
+    lists = attack(base, InitialRanker()).rearranged(orders[2].astype(np.int64))
     values = evaluate([NDCG], base.dataset, lists, lists.prior[:, 0])[0]
     np.testing.assert_array_equal(result.per_query(INITIAL, "greedy", 4.0, "NDCG@10"), values)
 

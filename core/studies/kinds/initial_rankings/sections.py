@@ -14,8 +14,8 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
+from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import NONE, TRAINED
 from shuffleproof.core.studies.paired_differences import (
     ADJUSTED,
     Verdict,
@@ -115,7 +115,7 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
     None if a ranker of the claim is missing.
     """
     ordered = []
-    for name in MultiRanking.rankers:
+    for name in InitialRankings.rankers:
         labels = (label for label, _ in _points(result) if RankerName.of(label).base == name)
         label = next(labels, None)
         if label is None:

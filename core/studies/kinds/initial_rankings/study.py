@@ -1,7 +1,7 @@
 """Table 4 of SetRank: no, one or many initial rankings, left out and exchanged at test time.
 
 The lists have the initial rankings that the rankers are trained on, followed by their replacements
-at test time. A condition (`kinds.multi_ranking.ranking_conditions`) states which of them a trained
+at test time. A condition (`initial_rankings.ranking_conditions`) states which of them a trained
 network reads. All conditions are scored on the same candidates.
 """
 
@@ -20,8 +20,8 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing_cells
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
+from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import (
     TRAINED,
     conditions,
     extended_lists,
@@ -65,7 +65,7 @@ class Plan(CellPlan):
         stored: measures stored for every query.
     """
 
-    kind: str = field(default=MultiRanking.kind, init=False)
+    kind: str = field(default=InitialRankings.kind, init=False)
     rows: tuple[Row, ...]
     initial: tuple[str, ...]
     lists: str
@@ -94,7 +94,7 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
+def plan_conditions(workbench: Workbench, question: InitialRankings) -> Plan:
     """Plan of the study: each initial ranking alone, then every ranker under every condition.
 
     Rankers that neither read nor follow an initial ranking have one condition. The replacements of
@@ -138,7 +138,7 @@ def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
     )
 
 
-def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: InitialRankings) -> Generator[Progress, None, Artefact]:
     """Train and measure the rows that are not stored yet."""
     plan = plan_conditions(workbench, question)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)

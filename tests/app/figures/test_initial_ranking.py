@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures.ranking_degradation import curves
+from shuffleproof.app.figures.initial_ranking import curves
 from shuffleproof.app.figures.style import (
     on_paper,
     spread_labels,

@@ -10,7 +10,7 @@ from shuffleproof.app.study.per_query import PerQuery, unchanged_level
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 
 OF_RANKING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]
 FIRST = ["transpositions"]
@@ -23,7 +23,7 @@ def chosen_pairs(declared: Parameter, now: Any) -> Any:
 
 
 FORM = Form(
-    RankingDegradation.kind,
+    InitialRanking.kind,
     rows=(("rankers",), ("perturbations",), ("draws", "measures")),
     from_shown=("perturbations",),
     usual=lambda _data: {"perturbations": pairs_of(FIRST), "measures": ("NDCG@10",)},
@@ -33,7 +33,7 @@ PAGE = StudyPage(
     "Initial ranking",
     families=lambda result: list(rescoring.families(result.recipe)),
     clicks={"point": str, "at": float},
-    per_query=PerQuery(unchanged_level, rescoring.perturbed),
+    per_query=PerQuery(unchanged_level, rescoring.perturbed_scores),
     tested=True,
 )
 

@@ -17,10 +17,10 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.kinds.multi_ranking import sections
-from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
+from shuffleproof.core.studies.kinds.initial_rankings import sections
+from shuffleproof.core.studies.kinds.initial_rankings import study as initial_rankings
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
+from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import (
     ANTI,
     NONE,
     ORACLE,
@@ -56,8 +56,8 @@ def made(workbench, monkeypatch_module):
         }
         monkeypatch_module.setattr(recipes, family, (models, short))
     names = ("setrank-imsab", "setrank-imsab-init", "dlcm", "rrf:setrank-imsab-init+feature:1")
-    asked = MultiRanking(names, ("feature:2", ORACLE, ANTI))
-    plan = multi_ranking.plan_conditions(workbench, asked)
+    asked = InitialRankings(names, ("feature:2", ORACLE, ANTI))
+    plan = initial_rankings.plan_conditions(workbench, asked)
     return plan, StudyResult.open(run_to_end(asked.run(workbench)).path)
 
 
@@ -221,7 +221,7 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
 
 def test_more_initial_rankings_than_the_lists_carry_are_refused(workbench):
     with pytest.raises(UsageError, match="name more with --initial"):
-        multi_ranking.plan_conditions(workbench, MultiRanking(("setrank-imsab-multi-init",)))
+        initial_rankings.plan_conditions(workbench, InitialRankings(("setrank-imsab-multi-init",)))
 
 
 def test_a_verdict_needs_every_step_to_be_more_than_chance():

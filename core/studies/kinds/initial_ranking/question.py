@@ -10,7 +10,7 @@ from shuffleproof.core.studies.question import RANKERS, Levels, Question
 
 
 @dataclass(frozen=True)
-class RankingDegradation(Question):
+class InitialRanking(Question):
     """Losses of rankers as the initial ranking gets worse."""
 
     kind = "initial-ranking"

@@ -19,10 +19,10 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import conventions, run
+from shuffleproof.core.studies.kinds.initial_ranking import sections
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
+from shuffleproof.core.studies.kinds.initial_ranking.sections import marks
 from shuffleproof.core.studies.kinds.perturbations.query import replay_trial
-from shuffleproof.core.studies.kinds.ranking_degradation import sections
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -41,7 +41,7 @@ def judged():
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
 
 
-class ByFeature(initial.InitialRanking):
+class ByFeature(initial.InitialRanker):
     """The first feature, nothing else."""
 
     def score(self, dataset, lists):
@@ -66,7 +66,7 @@ def study():
 @pytest.fixture(scope="module")
 def rankers():
     plain = ByFeature(name="plain", reads=frozenset({"features"}))
-    return {INITIAL: initial.InitialRanking(), "plain": plain}
+    return {INITIAL: initial.InitialRanker(), "plain": plain}
 
 
 @pytest.fixture(scope="module")
@@ -222,9 +222,9 @@ def untied(workbench, query):
 
 
 def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
-    """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
+    """The list is perturbed as the study perturbed it: gains of the answer give the same NDCG."""
     artefact = run_to_end(
-        RankingDegradation(("feature:2",), ((FAMILY, 0.0), (FAMILY, 9.0)), draws=3).run(workbench)
+        InitialRanking(("feature:2",), ((FAMILY, 0.0), (FAMILY, 9.0)), draws=3).run(workbench)
     )
     study = StudyResult.open(artefact.path)
     for label, digest in artefact.recipe["rankers"]:

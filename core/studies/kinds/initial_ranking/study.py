@@ -11,13 +11,13 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.run import measured_by
 from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
 
-def run(workbench: Workbench, question: RankingDegradation) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: InitialRanking) -> Generator[Progress, None, Artefact]:
     """Train missing rankers, perturb the initial ranking, measure every ranker.
 
     Raises:
@@ -39,4 +39,4 @@ def run(workbench: Workbench, question: RankingDegradation) -> Generator[Progres
         stored=conventions.stored_measures(texts),
     )
     step = measured_by([Measure.parse(text) for text in study.stored_measures])
-    return (yield from workbench.disturb(study, entered, step))
+    return (yield from workbench.perturb(study, entered, step))

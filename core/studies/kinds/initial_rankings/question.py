@@ -11,7 +11,7 @@ from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, S
 
 
 @dataclass(frozen=True)
-class MultiRanking(Question):
+class InitialRankings(Question):
     """Gain by several initial rankings, and loss if one is missing or wrong."""
 
     kind = "initial-rankings"
@@ -35,7 +35,7 @@ class MultiRanking(Question):
     measures: tuple[str, ...] = parameter(("NDCG@10",), "list of measures", names="measures")
 
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "MultiRanking":
+    def of(cls, recipe: Facts, facts: Facts) -> "InitialRankings":
         """Question of a stored study."""
         rows = recipe["rows"]
         swaps = tuple(recipe["initial"][len(facts["lists"]["initial"]) :])

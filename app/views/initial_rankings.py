@@ -17,8 +17,8 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
+from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
+from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import TRAINED
 from shuffleproof.core.studies.result import StudyResult
 
 GIVEN = {registry.FEATURE, "random", "ideal", "file-order"}
@@ -32,7 +32,7 @@ SAID = {
 def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
     """Default rankers; the initial rankings of the study shown, else the paper's."""
     preset, lists = proposals.for_training()
-    initial = [f"{name}@{preset}" for name in MultiRanking.initial]
+    initial = [f"{name}@{preset}" for name in InitialRankings.initial]
     if shown is not None:
         initial = list(shown.facts["lists"]["initial"])
     return Proposal((), ListRecipe(tuple(initial), lists.depth, lists.scores, lists.folds))
@@ -41,7 +41,7 @@ def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
 def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw the choice of replacements for the first initial ranking."""
     chosen = st.multiselect(
-        "Exchanged at test time with", list(dict.fromkeys([*now, *MultiRanking.swaps])),
+        "Exchanged at test time with", list(dict.fromkeys([*now, *InitialRankings.swaps])),
         default=list(now), accept_new_options=True, key="new.swaps", wrap=True,
         format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
         help=f"{declared.help}, once the ranker is trained; any initial ranker can be named.",
@@ -81,7 +81,7 @@ def replay(
 
 
 FORM = Form(
-    MultiRanking.kind,
+    InitialRankings.kind,
     rows=(("rankers",), ("initial", "swaps")),
     from_shown=("rankers", "swaps"),
     proposed=proposed_values,
