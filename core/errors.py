@@ -202,8 +202,8 @@ class FixedScoresError(DataError):
         """Name the ranker, and the combination it is a member of."""
         super().__init__(
             f"{of}, {ranker}" if of and of != ranker else ranker,
-            "scores of a file cannot be asked again, whatever is changed",
-            "Bring the ranker itself: a Python callable or a model file.",
+            "a score file has no scores for changed lists",
+            "Use the ranker itself: a Python function or a model file.",
         )
 
 

@@ -30,8 +30,8 @@ class Step:
 def _why() -> None:
     left, right = st.columns(2, gap="large")
     left.markdown(
-        "**DLCM reads the list from one document to the next.** What it has read so far changes "
-        "how it scores the next one. Another input order gives another ranking."
+        "**DLCM reads the list from one document to the next.** The documents before it "
+        "change its score. Another input order gives another ranking."
     )
     right.markdown(
         "**SetRank lets every document attend to the whole set.** Attention is a sum over the "

@@ -34,7 +34,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SECRET = re.compile(r"key|token|secret|passw|signature|^sig$|^auth", re.IGNORECASE)
 """Names of parameters of an address that hold a credential."""
 
-AGAIN = "What was answered is kept: the same command goes on from there."
+AGAIN = "Answers are stored: the same command continues from there."
 
 
 class FailedCallError(Exception):

@@ -119,7 +119,7 @@ def assert_no_worse(
         (other, more), name = _measured(compared_with, base, wanted), compared_with.name
     (told,) = compare([Pair(other, own, max(noise, more))], least)
     if told.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
-        found = f"whether {asked.name} is worse than {name} cannot be told: {told.because}"
+        found = f"the comparison of {asked.name} with {name} is inconclusive: {told.because}"
         raise DataError("lists", found, "Give more lists, or a larger `least`.")
     if told.tier is Tier.REGRESSION:
         means = f"{number(told.after)} against {number(told.before)}"

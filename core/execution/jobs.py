@@ -223,8 +223,8 @@ def transaction(folder: Path, *, create: bool = True) -> Iterator[sqlite3.Connec
             finding = f"another process has kept the jobs locked for {TIMEOUT:.0f} seconds"
             raise JobError(str(path), finding, "Try again.") from error
         remedy = (
-            "Give the disk room and rights to write. Or rename the file: a new one is made, and "
-            "trained rankers and results are kept elsewhere."
+            "Free space and allow writing. Or rename the file: a new one is created, and "
+            "trained rankers and results stay."
         )
         raise JobError(str(path), f"the file of jobs cannot be used ({error})", remedy) from error
 

@@ -35,8 +35,9 @@ Returns:
 """
 
 LIMITS: Mapping[str, str] = {
-    "queries": "only the first so many test queries",
-    "max_seconds": "after which nothing new is begun; the answer is of what is finished",
+    "queries": "number of test queries, from the first",
+    "max_seconds": "time limit: no new trial starts after it; the answer covers the finished "
+    "trials",
 }
 """What every study takes beside the fields of its question."""
 

@@ -21,7 +21,7 @@ SCHEMA, VERSION = "shuffleproof card.json", 1
 MOST_BYTES = 64 << 20
 """Of a file: some 100 conditions of 60,000 queries."""
 
-REMEDY = "Write it anew with `shuffleproof study card … --out card.json`."
+REMEDY = "Write a new one with `shuffleproof study card … --out card.json`."
 
 Condition = tuple[str, str, str, float]
 """Ranker, measure, family of perturbations, level."""
@@ -155,7 +155,7 @@ def _check(path: Path, content: Any) -> None:
     version = content.get("version")
     if isinstance(version, int) and version > VERSION:
         finding = f"it is of version {version}, and this program reads {VERSION}"
-        raise DataError(str(path), finding, "Install a newer shuffleproof, or write the card anew.")
+        raise DataError(str(path), finding, "Install a newer shuffleproof, or write a new card.")
     _check_form(path, content)
     names = [ranker["name"] for ranker in content["rankers"]]
     for at, row in enumerate(content["conditions"]):

@@ -256,7 +256,7 @@ def _unlike(card: CardFile, workbench: Workbench) -> Iterator[str]:
             f"{workbench.name} is {fingerprint[:12]}"
         )
     elif card.lists["digest"] != workbench.lists_digest:
-        yield "other candidate lists: an initial ranker's name stands for another recipe now"
+        yield "other candidate lists: the recipe of an initial ranker has changed"
     for text, meant in card.measures.items():
         if (now := Measure.parse(text).convention()) != meant:
             yield f"other conventions: the card's {text} is “{meant}”, today's “{now}”"

@@ -115,7 +115,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "R",
-        "share of the relevant documents that stand in the first positions",
+        "share of the relevant documents in the first positions",
         "trec_eval: recall; without a cut-off, set_recall",
         ("relevant", *EVERY),
         kernel=Kernel("gained", "possible", flat=True),

@@ -40,8 +40,8 @@ class GroupConfig:
     )
     feed: Literal["shown", "shuffled"] = parameter(
         "shuffled",
-        "groups are formed in the input order, or after a shuffle with a seed; training shuffles "
-        "anew in every step",
+        "groups are formed in the input order, or after a seeded shuffle; training shuffles in "
+        "every step",
         choices=("shown", "shuffled"),
     )
 

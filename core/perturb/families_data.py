@@ -162,14 +162,14 @@ SET = (
     _growth(
         "duplicates",
         growth.duplicates,
-        "Documents of the list, drawn at random, stand in it twice.",
+        "Random documents of the list appear twice.",
         "mirrors and syndicated texts",
         feasibility.documents,
     ),
     _growth(
         "near-duplicates",
         growth.near_duplicates,
-        "Documents drawn at random stand in the list twice, features differing by 1 %.",
+        "Random documents appear twice, with features that differ by 1 %.",
         "mirrors and syndicated texts",
         feasibility.documents,
     ),
@@ -220,7 +220,7 @@ FEATURES = (
         "unit-error",
         features.unit_error,
         "A group of features, drawn at random, is multiplied by 1000.",
-        "a change of unit that nobody told the ranker of",
+        "an unannounced change of unit",
     ),
     _column_change(
         "column-shuffled",

@@ -25,8 +25,8 @@ class Search:
     width: int = parameter(4, "orders kept a list (beam)", low=1)
     candidates: int = parameter(
         32,
-        "after the first round only so many exchanges are tried, those that did most harm "
-        "alone; with inversions all are",
+        "number of exchanges tried after the first round, those with the largest loss first; "
+        "with inversions all are tried",
         low=1,
     )
 

@@ -124,7 +124,7 @@ SYSTEM_FAMILIES = (
     ),
     PerturbationEntry(
         BATCHES,
-        "Lists are scored in a random succession, so many at a time: other batches and padding.",
+        "Lists are scored in random order in batches of this size: other batches and padding.",
         "batch composition",
         "lists at a time (0: as the ranker batches them)",
         0.0,

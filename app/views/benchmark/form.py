@@ -77,8 +77,8 @@ def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
         format_func=lambda name: (
             f"{name}: {SAID[name]}" if name in SAID else with_display_names(name)
         ),
-        help=f"{declared.help}. The ideal, the initial ranking and chance always stand beside "
-        "them. Combine rankers by name: rrf:dlcm+mart, shuffled:dlcm.",
+        help=f"{declared.help}. The ideal, the initial ranking and random are always "
+        "included. Combine rankers by name: rrf:dlcm+mart, shuffled:dlcm.",
     )  # fmt: skip
     return tuple(chosen)
 

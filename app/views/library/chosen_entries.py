@@ -142,7 +142,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     ]
     size = in_words(sum(entry.artefact.size for entry in chosen))
     names = ", ".join(library.entry_name(entry) for entry in chosen)
-    st.markdown(f"**{escaped_sentence(names)}**, {size}, is removed for good.")
+    st.markdown(f"**{escaped_sentence(names)}**, {size}, will be deleted.")
     if dependent:
         counts = Counter(KINDS[entry.key.kind] for entry in dependent)
         kinds = ", ".join(counted(count, kind, PLURALS[kind]) for kind, count in counts.items())

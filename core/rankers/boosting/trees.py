@@ -71,8 +71,8 @@ class LambdaMARTSpec(TabularSpec):
     )
     least_trees: int = parameter(
         1,
-        "trees before validation counts, for patience and for which trees are kept: on a few "
-        "dozen queries the best of the first trees is luck",
+        "trees before validation decides on stopping and on the best trees: on a few dozen "
+        "queries the best of the first trees is luck",
         low=1,
     )
     seed: int = parameter(0, "seed of feature sampling", low=0, high=2**31 - 1)

@@ -71,9 +71,7 @@ def grades_of(
     """
     levels, grades = np.unique(labels, return_inverse=True)
     if len(levels) > MOST_GRADES:
-        finding = (
-            f"{len(levels)} different labels, at most {MOST_GRADES} can be told apart in pairs"
-        )
+        finding = f"{len(levels)} different labels; pairs support at most {MOST_GRADES}"
         raise DataError("train", finding, "Round the labels to grades.")
     return grades.astype(np.int64), levels.astype(np.float64)
 

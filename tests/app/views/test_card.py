@@ -31,5 +31,5 @@ def test_the_card_of_one_ranker_has_all_that_is_to_be_printed(desk, stored):
     assert f"Robustness card: {INITIAL}" in said
     assert "Queries with the largest loss at level 80" in said
     conditions = " ".join(one.value for one in page.caption)
-    assert "transpositions: exchanges per list, levels 0, 1, 2, 5" in conditions
+    assert "transpositions: random swaps per list, levels 0, 1, 2, 5" in conditions
     assert f"as {stored.key}" in conditions

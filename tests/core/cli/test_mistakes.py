@@ -74,7 +74,7 @@ MISTAKES = """
 2 | certify mine | 'mine' | did you mean mine:FUNCTION
 1 | certify nomodule:score --initial feature:1 | nomodule | Run from the folder
 1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Mend it
-1 | certify scores:scores.txt | scores.txt | Bring the ranker itself
+1 | certify scores:scores.txt | scores.txt | Use the ranker itself
 1 | certify lightgbm:no.txt | no.txt | Check the path
 2 | ingest words.txt | --name | ingest --help
 1 | ingest nolabel.txt --name x | nolabel.txt:1 | A row reads

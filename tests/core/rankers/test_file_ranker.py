@@ -106,10 +106,10 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, fi
     test = workbench.prepared.test
     ranker = file_ranker.file_ranker("scores", str(folder / "scores.txt"), test.dataset)
     changed = perturb(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
-    with pytest.raises(DataError, match="cannot be asked again"):
+    with pytest.raises(DataError, match="no scores for changed lists"):
         ranker.score(changed.dataset, changed.lists)
     valid = workbench.fold.valid
-    with pytest.raises(DataError, match="cannot be asked again"):
+    with pytest.raises(DataError, match="no scores for changed lists"):
         ranker.score(valid, CandidateLists.all_documents(valid))
 
 
