@@ -5,13 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from shuffleproof.core import workers
-from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.cli.flags import table
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import UsageError
@@ -339,6 +340,11 @@ def test_every_help_fits_a_screen(monkeypatch, capsys):
         with pytest.raises(SystemExit):
             main([*command.split(), "--help"])
         assert capsys.readouterr().out.count("\n") <= most, command
+
+
+def test_the_file_of_an_export_may_follow_its_flags():
+    parsed = parser().parse_args(["export", "sample", "--part", "test", "out.txt"])
+    assert (parsed.part, parsed.out) == ("test", Path("out.txt"))
 
 
 def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, capsys):

@@ -219,7 +219,7 @@ def test_the_bound_is_clopper_and_pearsons(failures, orders):
 
 def test_scores_in_a_file_are_refused():
     ranker = replace(ZOO()[0], name="scores:mine.txt")
-    with pytest.raises(FixedScoresError, match="cannot be asked again"):
+    with pytest.raises(FixedScoresError, match="no scores for changed lists"):
         certified(ranker)
 
 
