@@ -67,12 +67,14 @@ def label(artefact: Artefact) -> str:
 def line(artefact: Artefact) -> str:
     """One-line description of a study: summary, numbers of queries and draws, lists."""
     recipe, facts = artefact.recipe, artefact.facts
-    initial = (facts.get("lists") or recipe).get("initial", ())
+    lists = facts.get("lists") or recipe
+    initial, depth = lists.get("initial", ()), lists.get("depth")
+    documents = f"top {depth}" if depth else "all documents"
     words = [
         summary_of(artefact).partition(": ")[2],
         counted(facts["queries"], "query") if "queries" in facts else "",
         exports.draws_of(recipe),
-        f"lists by {', '.join(initial)}" if initial else "",
+        f"candidates: {documents} by {', '.join(initial)}" if initial else "",
     ]
     return " · ".join(filter(None, words))
 
