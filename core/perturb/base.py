@@ -147,6 +147,7 @@ def origins(base: JudgedLists, after: JudgedLists) -> Int64[np.ndarray, " candid
 
     A data set that grew has its new documents behind each query's own.
     """
+    # Same bounds: no document joined, so rows mean the same in both data sets
     if after.dataset.offsets is base.dataset.offsets:
         return after.lists.rows
     query = after.lists.queries[ragged.segment_ids(after.lists.offsets)]
@@ -170,6 +171,7 @@ def sources(
     Returns:
         Indexes; −1 where the base list lacks the document.
     """
+    # One integer per (list, row) pair; + 2 leaves room for row −1 without a clash
     stride = max(int(base.rows.max(initial=0)), int(rows.max(initial=0))) + 2
     keys = ragged.segment_ids(base.offsets) * stride + base.rows
     candidate_keys = ragged.segment_ids(offsets) * stride + rows
@@ -177,5 +179,6 @@ def sources(
         return np.full(len(candidate_keys), -1, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys, candidate_keys, sorter=order), len(keys) - 1)
+    # searchsorted gives an insertion place: only equal keys are the same document
     match = order[place]
     return np.where((keys[match] == candidate_keys) & (rows >= 0), match, -1)

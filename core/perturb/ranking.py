@@ -35,7 +35,7 @@ class RankingPerturbation:
     Attributes:
         family: the registry's name.
         level: strength in the family's unit.
-        arrange: what moves where; see `arrangements`.
+        arrange: what moves where; see `permutations`.
         unchanged: the level that leaves the lists as they are.
         unties: tied prior scores are first separated by the smallest steps of float32, falling
             by data set row, so that the order that comes out is strict.
@@ -78,7 +78,7 @@ class JudgedRankingPerturbation(NeedsData):
     Attributes:
         family: the registry's name.
         level: strength in the family's unit; 0 leaves the lists as they are.
-        arrange: what moves where, by the labels of the places; see `arrangements_judged`.
+        arrange: what moves where, by the labels of the places; see `permutations_by_label`.
     """
 
     family: str
@@ -137,10 +137,12 @@ class TieStorm:
 
         def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """Holders and scores of one ranking after its storm."""
+            # Uniform among all starts at which the run fits into the list
             starts = (generator.random(len(sizes)) * (lists.lengths - sizes + 1)).astype(np.int64)
             storm_start = np.repeat(lists.offsets[:-1] + starts, lists.lengths)
             place = np.arange(len(holders), dtype=np.int64)
             tied = (place >= storm_start) & (place < storm_start + np.repeat(sizes, lists.lengths))
+            # The run's highest score: what is ranked below the run stays below it
             return place, scores[np.where(tied, storm_start, place)]
 
         return rearranged(lists, column)
@@ -163,8 +165,10 @@ def rearranged(lists: CandidateLists, column: Column) -> CandidateLists:
     """The lists with every ranking's places rearranged, shown by the first ranking."""
     prior = np.empty_like(lists.prior)
     for index in range(lists.rankings):
+        # Ties by row and not by input order: the draw must not depend on what is shown
         holders = falling_order(lists.offsets, lists.prior[:, index], lists.rows)
         came_from, scores = column(holders, lists.prior[holders, index])
+        # A place keeps its score and gets another document
         prior[holders[came_from], index] = scores
     return lists.reranked(prior)
 
@@ -187,6 +191,7 @@ def _untied_scores(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     for segment in range(len(offsets) - 1):
         for place in range(offsets[segment] + 1, offsets[segment + 1]):
             if scores[place] >= scores[place - 1]:
+                # One step down may overtake the next score, so it is tested with ≥
                 scores[place] = np.nextafter(scores[place - 1], np.float32(-np.inf))
     return scores
 
@@ -201,7 +206,7 @@ class PresentationPerturbation:
     Attributes:
         family: the registry's name.
         level: share of the positions that take part, or the family's own unit.
-        arrange: what moves where; see `arrangements`.
+        arrange: what moves where; see `permutations`.
         unchanged: the level that leaves the lists as they are.
     """
 
@@ -219,6 +224,7 @@ class PresentationPerturbation:
         """The lists in another order."""
         if self.level == self.unchanged:
             return lists
+        # Arrangements of the input order never read scores
         unread = np.zeros(len(lists.rows), dtype=np.float32)
         return lists.shown_as(self.arrange(lists.offsets, unread, self.level, generator))
 
@@ -247,6 +253,7 @@ class SortedPresentation(NeedsData):
         del generator
         if self.level == 0:
             return judged
+        # Ids may be text, which has no negative: dense integer ranks can be reversed
         keys = np.unique(self.keys(judged), return_inverse=True)[1].astype(np.int64)
         order = ragged.order_within(judged.lists.offsets, keys * round(self.level))
         return JudgedLists(judged.dataset, judged.lists.shown_as(order))

@@ -71,6 +71,7 @@ def assemble(
     offsets = ragged.offsets_of(lengths)
     ranks: Int32[np.ndarray, "candidates rankings"] = np.empty(prior.shape, dtype=np.int32)
     for column in range(prior.shape[1]):
+        # Counted again: a ranker reads ranks among the documents that it is shown
         ranks[:, column] = ragged.competition_ranks(offsets, prior[:, column])
     return CandidateLists(offsets, queries, rows, ranks, prior)
 
@@ -90,6 +91,7 @@ def by_chance(
 ) -> Int64[np.ndarray, " candidates"]:
     """A random 0-based place for every candidate; the input order has no say in it."""
     keys = np.empty(len(lists.rows))
+    # Draws are assigned by row, so that the input order has no say
     keys[ragged.order_within(lists.offsets, lists.rows)] = generator.random(len(lists.rows))
     place = np.empty(len(lists.rows), dtype=np.int64)
     place[ragged.order_within(lists.offsets, keys)] = ragged.places_of(lists.offsets)
@@ -130,5 +132,6 @@ def single(
 
 def _staying_counts(lists: CandidateLists, share: float) -> Int64[np.ndarray, " candidates"]:
     leaving = (share * lists.lengths + 0.5).astype(np.int64)
+    # At least one document stays in every list that is not empty
     staying = np.maximum(lists.lengths - leaving, np.minimum(lists.lengths, 1))
     return np.repeat(staying, lists.lengths)

@@ -60,9 +60,12 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
     dataset, lists = judged.dataset, judged.lists
     queries = generator.permutation(dataset.queries)
     offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
+    # Random keys within each query: documents never leave their query
     inside = ragged.order_within(offsets, generator.random(dataset.documents))
     rows = ragged.elements_of(dataset.offsets, queries)[inside]
+    # `argsort` of a permutation is its inverse: the new place of each old row
     place_of_query, place_of_row = np.argsort(queries), np.argsort(rows)
+    # Lists follow their queries, as in a file that is read from the top
     order = np.argsort(place_of_query[lists.queries], kind="stable")
     reordered_lists = lists.select(order)
     reordered_lists = replace(
@@ -75,6 +78,7 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
         if lists.rankings
         else np.zeros(len(reordered_lists.rows), dtype=np.float32)
     )
+    # Ties are shown by row everywhere, so new rows give new orders within ties
     by_row = falling_order(reordered_lists.offsets, first_scores, reordered_lists.rows)
     return JudgedLists(dataset.arranged(queries, rows), reordered_lists.shown_as(by_row))
 

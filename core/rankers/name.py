@@ -349,6 +349,7 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     >>> with_display_names("By 80 transpositions, dlcm@small: NDCG@10 falls")
     'By 80 transpositions, DLCM small: NDCG@10 falls'
     """
+    # Numbered over the whole page, so that no two rankers share a name
     names = display_names([*among, *_IN_SENTENCES.findall(sentence)])
 
     def shown(match: re.Match[str]) -> str:

@@ -299,6 +299,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> "RankerSpec":
     """
     ranker_entry = _entry_with(name, preset)
     if ranker_entry.learns and preset not in ranker_entry.presets:
+        # A stored preset is a built-in one with changes; those of the caller win
         stored = named_presets.of(name)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
     recipe: "RankerSpec" = import_module(ranker_entry.module).spec(name, preset, **changes)

@@ -79,12 +79,14 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         longest = int(lists.lengths[indexes].max()) + PADDED * padding
         places = np.arange(longest)
         mask = places < lists.lengths[indexes][:, None]
+        # Padding points to candidate 0, a valid index; its values are cleared below
         slots = np.where(mask, lists.offsets[indexes][:, None] + places, 0)
         rows, names = lists.rows[slots], [dataset.query_ids[at] for at in lists.queries[indexes]]
         given: dict[str, Any] = {"features": features(rows), "query": names}
         given["ranks"] = lists.ranks[slots].astype(np.int64)
         if padding:
             for array in ("features", "ranks"):
+                # Zeros, so that padding says nothing about the document at index 0
                 given[array] = np.where(mask[:, :, None], given[array], 0)
             given["mask"] = mask
         for extra, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
@@ -98,6 +100,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
                 raise DataError(name, finding, LACKING[extra])
         inputs = {"features", "mask", *signature.inputs}
         taken = {one: value for one, value in given.items() if one in inputs}
+        # Float64, as order and ties are those of the numbers that were returned
         answer = ask(taken, f"{name}, {_queries(names)}").astype(np.float64).reshape(slots.shape)
         wrong = np.argwhere(~is_score(answer) & mask)
         if len(wrong):
@@ -119,6 +122,7 @@ def _groups(
     if not masked:
         yield from filled[:, None]
         return
+    # With padding all lists count as one length
     lengths = np.zeros_like(filled) if padding else lists.lengths[filled]
     for length in np.unique(lengths):
         alike = filled[lengths == length]
@@ -244,6 +248,7 @@ def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[s
         return ()
     digest = hashlib.sha256()
     for text in dataset.texts:
+        # Lengths in front: ("ab", "c") and ("a", "bc") must differ
         digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
     return (digest.hexdigest(),)
 

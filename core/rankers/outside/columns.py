@@ -68,6 +68,7 @@ class ModelColumns:
     ) -> "ModelColumns":
         """The columns of a model; names that only number the columns are none."""
         places = [_BY_PLACE.fullmatch(name) for name in names or ()]
+        # Column_0, f1 and so on say nothing about the features
         numbered = all(place and int(place[1]) == at for at, place in enumerate(places))
         return cls(width, None if not names or numbered else tuple(names), used, blanks)
 
@@ -133,6 +134,8 @@ def match_columns(
         remedy = "Train it on the features of this data set, or bring it to its own."
         raise ColumnsError(_sizes(model, ids), remedy)
     used = range(model.width) if model.used is None else sorted(model.used)
+    # Keyed by what the model reads: rules that agree on used columns are one reading.
+    # Reversed, so that of equal readings the first rule stays
     complete = {
         tuple(match.sources[column] for column in used): match
         for match in reversed(fitting.values())
@@ -149,6 +152,7 @@ def _by_place(width: int, ids: Sequence[int]) -> dict[str, ColumnMatch]:
     columns = {ORDER: range(len(ids)), ID_MINUS_1: [at - 1 for at in ids], ID: list(ids)}
     fitting = {}
     for rule, places in columns.items():
+        # By order, columns and features must be equal in number; ids may leave columns unused
         if len(ids) and min(places) >= 0 and max(places) < width and (
             rule != ORDER or width == len(ids)
         ):  # fmt: skip

@@ -99,6 +99,7 @@ class FileScores:
             raise AnswerError.of_shape(str(path), finding, remedy, sizes)
         source = _digest(path)
         if dataset.source_rows is not None:
+            # The data set is sorted by query; the file of scores has the order of its source
             scores = scores[dataset.source_rows]
             source = hashlib.sha256(source.encode() + dataset.source_rows.tobytes()).hexdigest()
         single = in_single_precision(dataset.offsets, scores)
@@ -292,6 +293,7 @@ def in_single_precision(
     True
     """
     rounded = scores.astype(np.float32)
+    # Rising, so that a step up can carry on to the scores above
     order = ragged.order_within(offsets, scores)
     lists = ragged.segment_ids(offsets)
     follows = np.diff(lists, prepend=-1) == 0
@@ -299,8 +301,10 @@ def in_single_precision(
     rises[1:] = scores[order][1:] > scores[order][:-1]
     flat[1:] = rounded[order][1:] <= rounded[order][:-1]
     tied = follows & rises & flat
+    # Only lists with a new tie are walked through: rounding rarely makes one
     for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
         below, document = rounded[order[place - 1]], order[place]
+        # The smallest float32 above the one below, if rounding did not separate them
         above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
         rounded[document] = above if rises[place] else below
     return rounded

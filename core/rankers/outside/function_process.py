@@ -144,6 +144,7 @@ class FunctionProcess:
         """
         self.end()
         self.worker = WorkerProcess(SERVER, self.seconds, threads=self.threads)
+        # '' means the current folder, which may be another one in the process
         path = [entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))]
         return self._ask(self.worker, self.target, "load", {"target": self.target, "path": path})
 
@@ -210,6 +211,7 @@ def map_calls(
 
     def work(turn: int) -> None:
         for at in range(turn, len(calls), len(processes)):
+            # An earlier call has failed: its error is raised, so later calls are not needed
             if min(failed, default=at) < at:
                 return
             try:
@@ -219,6 +221,7 @@ def map_calls(
 
     with ThreadPoolExecutor(len(processes)) as pool:
         try:
+            # `list` waits for all and raises what a worker raised
             list(pool.map(work, range(len(processes))))
         except BaseException as error:  # Ctrl-C
             failed[-1] = error

@@ -93,6 +93,7 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
         raise UnusableError(finding, "Give them a score: .filled(…).")
     if hasattr(answer, "detach"):  # a tensor
         answer = answer.detach().cpu()
+        # NumPy has no bfloat16
         answer = answer.float() if str(answer.dtype) == "torch.bfloat16" else answer
     try:
         scores = np.asarray(answer)
@@ -111,6 +112,7 @@ def _check_order(answer: Any) -> None:
     """Refuse a Series or frame that was sorted: its rows are not the documents' any more."""
     if not (type(answer).__module__.startswith("pandas") and hasattr(answer, "index")):
         return
+    # A Series sorted by score keeps its labels: they tell that rows have moved
     labels, places = np.asarray(answer.index), np.arange(len(answer))
     if labels.dtype.kind != "i" or np.array_equal(labels, places):
         return

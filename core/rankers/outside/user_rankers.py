@@ -155,6 +155,7 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
                 f"{name or thing!r} is not trained and takes no parameters: leave them out, or "
                 "give a class with `fit`"
             )
+    # Sorted: the order of keywords must not change the key
     given = dict(sorted(parameters.items()))
     digest = user_code.digest_of(name, thing, version, given)
     if not name:
@@ -330,6 +331,7 @@ def _prediction(model: Any, features: Any, options: Mapping[str, Any]) -> Any:
 
         features = pd.DataFrame(features, columns=list(names))
     if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
+        # E[grade] = Σ P(grade) · grade; the most likely class would tie most documents
         grades = np.asarray(model.classes_, dtype=np.float64)
         return model.predict_proba(features, **options) @ grades
     return model.predict(features, **options)
@@ -346,6 +348,7 @@ def _of_network(network: Any) -> Callable[..., Any]:
             return torch.tensor(value, device=device) if isinstance(value, np.ndarray) else value
 
         modes = [(part, part.training) for part in network.modules()]
+        # Dropout and batch norm would make scores random or dependent on the batch
         network.eval()
         try:
             with torch.no_grad():
@@ -439,6 +442,7 @@ class UserRanker:
             shapes = error.shape, error.expected
             raise answer_error(where, error.finding, error.remedy, shapes) from error
         except Exception as error:  # whatever a user's function does
+            # Raised by the call itself and not inside the function: its signature is wrong
             is_call = isinstance(error, TypeError) and not user_code.user_line(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
             raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
@@ -569,6 +573,7 @@ class UserSpec:
             failed = f"its fit failed: {user_code.failure(error)}"
             remedy = "Mend it; it is called as fit(train, valid), each of them Lists."
             raise DataError(self.name, failed, remedy) from error
+        # scikit-learn style returns self; a factory may return the fitted object
         if answer is not None and answer is not model and hasattr(answer, "score"):
             model = answer
         scoring_form(model)
