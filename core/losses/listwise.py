@@ -44,6 +44,7 @@ def attention_rank(scores: Lists, labels: Lists, mask: Mask) -> PerList:
     logits = without_pads(exact(scores), mask)
     target = attention_of_labels(labels.to(logits.dtype), mask)
     attention = logits.log_softmax(-1)
+    # Eq. 11; SetRank prints it without the leading minus sign
     terms = target * attention + (1 - target) * _log_complement(logits, attention)
     taught = (target.sum(-1) > 0) & (mask.sum(-1) > 1)
     return -torch.where(mask & taught[:, None], terms, 0).sum(-1)
@@ -100,13 +101,16 @@ def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = Fals
     values = exact(scores)
     if unit_norm:
         values = normalised(values, mask)
+    # Any finite number: infinite pads would give NaN gradients through `where`
     values = values.masked_fill(~mask, 0)
     # Grades rise, pads are last: the cumulated mass of levels is that of all documents not above.
     grades, order = labels.to(values.dtype).masked_fill(~mask, torch.inf).sort(-1)
     values, real = values.gather(-1, order), mask.gather(-1, order)
+    # Efron needs sums over tied documents; lists differ in their ties
     level, place, size = _levels(grades)
     tied = _log_sum_by_level(without_pads(values, real), level)
     below = tied.logcumsumexp(-1).gather(-1, level)
+    # Efron: l/m of the mass of the tied block leaves before its l-th document
     share = place.to(values.dtype) / size * (tied.gather(-1, level) - below).exp()
     terms = below + torch.log1p(-share) - values
     taught = (real & (level > 0)).any(-1)

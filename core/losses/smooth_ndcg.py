@@ -70,6 +70,7 @@ def relaxed_sort(
     [[0.0, 1.0], [1.0, 0.0]]
     """
     real_pairs = mask[:, :, None] & mask[:, None, :]
+    # A_s 1 of Grover et al. (2019): sums of absolute differences
     apart = (values[:, :, None] - values[:, None, :]).abs().masked_fill(~real_pairs, 0).sum(-1)
     ranks = torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
     slopes = mask.sum(-1, keepdim=True) + 1 - 2 * ranks

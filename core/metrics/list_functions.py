@@ -85,8 +85,10 @@ def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float
     wrong = np.cumsum((grades >= 0) & ~hits)
     pooled = np.cumsum(grades <= -2)
     before = np.arange(len(grades))
+    # Smoothed share of relevant ones among the judged above (Yilmaz & Aslam 2006)
     share = (right + ROUNDING) / (right + wrong + 2 * ROUNDING)
     values = (1 + (right + wrong + pooled) * share) / (before + 1)
+    # Nothing is above the first document: precision there is 1 by definition
     values[:1] = 1.0
     return float(values[hits].sum() / max(_total(measure, judged), 1))
 

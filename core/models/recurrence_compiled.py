@@ -24,8 +24,10 @@ FAST = {"reassoc", "contract"}
 @no_type_check
 def sigmoid(value: np.float32) -> np.float32:
     """1 / (1 + e⁻ˣ), where e⁻ˣ = 2ᵏ eʳ; NaN stays NaN."""
+    # exp(±87) is the range of float32; 2ᵏ is made from exponent bits below
     power = min(max(-value, -LARGEST), LARGEST)
     whole = np.floor(power * LOG2E + HALF)
+    # ln 2 in two parts: the first is exact in float32 times k
     rest = power - whole * LN2 - whole * LN2_REST
     beyond = ((((P0 * rest + P1) * rest + P2) * rest + P3) * rest + P4) * rest + P5
     scale = np.int32((np.int32(whole) + BIAS) << EXPONENT).view(np.float32)

@@ -30,6 +30,7 @@ def mixes(step: Step, kept: Buffers) -> None:
     hidden = states.shape[2]
     keep, candidate = gates[place, :active, hidden:].chunk(2, 1)
     _tanh(candidate)
+    # lerp(n, h, z) = n + z (h − n) = (1 − z) n + z h in one pass (Eq. 4, u = 1 − z)
     torch.lerp(candidate, states[before, :active], keep, out=states[after, :active])
 
 
@@ -44,7 +45,8 @@ def mixes_after(step: Step, kept: Buffers, bias: Tensor) -> None:
 
 
 def _tanh(values: Tensor) -> None:
-    """The hyperbolic tangent in place, as 2σ(2x) − 1: absolute error of a rounding, faster."""
+    """The hyperbolic tangent in place."""
+    # 2σ(2x) − 1 is faster, and differs by one rounding in absolute terms
     values.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
@@ -56,9 +58,12 @@ def into_products(step: Step, kept: Buffers, back: Gradients) -> None:
     keep, candidate = gates[place, :active, hidden:].chunk(2, 1)
     of_keep, of_candidate = of_inputs[place, :active, hidden:].chunk(2, 1)
     of_state = carried[:active].add_(grad[:active, place])
+    # ∂n: (1 − z) ∂h, with (1 − n²) of the tanh applied last
     torch.addcmul(of_state, of_state, keep, value=-1, out=of_candidate)
     torch.sub(states[before, :active], candidate, out=of_keep)
+    # ∂z: (1 − z) z (h − n) ∂h, while of_candidate still holds (1 − z) ∂h
     of_keep.mul_(of_candidate).mul_(keep)
+    # ∂tanh = 1 − n²: subtract ∂n · n · n in place
     of_candidate.addcmul_(of_candidate * candidate, candidate, value=-1)
 
 
@@ -70,6 +75,7 @@ def into_resets(step: Step, kept: Buffers, back: Gradients) -> None:
     of_reset = of_inputs[place, :active].chunk(3, 1)[0]
     torch.mul(of_inner[:active], inner[place, :active], out=of_reset)
     of_reset.addcmul_(of_reset, reset, value=-1)
+    # Two ways into the earlier state: kept by z, and through r h
     carried[:active].mul_(keep).addcmul_(of_inner[:active], reset)
 
 
@@ -80,6 +86,7 @@ def into_products_after(step: Step, kept: Buffers, back: Gradients) -> None:
     _, carried, of_inputs, of_inner = back
     reset, keep, _ = gates[place, :active].chunk(3, 1)
     of_reset, _, of_candidate = of_inputs[place, :active].chunk(3, 1)
+    # n = tanh(x + r (W h + b)): r scales the gradient of the product
     torch.mul(of_candidate, reset, out=of_inner[place, :active])
     torch.mul(of_inner[place, :active], inner[place, :active], out=of_reset)
     of_reset.addcmul_(of_reset, reset, value=-1)

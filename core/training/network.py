@@ -101,7 +101,7 @@ def sampled_starts(
     precedes GSF's groups.
     """
     if isinstance(config, SetRankConfig) and config.rankings and config.relative_ordinals:
-        # SetRank section 4.2: start s is uniform with s + N − 1 inside the table of ordinals
+        # SetRank, section 4.5: start s is uniform, with s + N − 1 inside the table of ordinals
         return generator.integers(0, config.ordinals - lengths + 1)
     if isinstance(config, GroupConfig) and config.reads_order:
         return generator.integers(0, 1 << 62, len(lengths))

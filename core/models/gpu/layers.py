@@ -283,6 +283,7 @@ class _AddNorm(torch.autograd.Function):
             **shape.options,
         )  # fmt: skip
         of_weight, of_bias, *of_shift = _sum_of_rows(parts)
+        # Given once for all lists: its gradient is the sum over them
         of_x = of_sum if x.shape == branch.shape else _sum_of_rows(of_sum)[None]
         return of_x, of_sum, of_shift[0] if of_shift else None, of_weight, of_bias, None
 
@@ -354,6 +355,7 @@ class _Attention(torch.autograd.Function):
         shape = {
             "HEADS": ctx.heads, "WIDTH": query.shape[-1] // ctx.heads, "MASKED": ctx.masked,
         }  # fmt: skip
+        # More keys than one program holds: the gradient of queries needs a kernel of its own
         if numbers[1] > KEYS:
             rows = _at_once(numbers[0], ROWS)
             kernels.attend_backward_queries[len(norms), -(-numbers[0] // rows)](
