@@ -196,7 +196,7 @@ class _Recurrence(torch.autograd.Function):
         walk.clear(inner)
         walk.clear(states[:-1] if walk.backwards else states[1:])
         states[-1 if walk.backwards else 0] = 0
-        # Compiled loops and PyTorch take the same steps: a test compares them
+        # The same steps twice: compiled for float32 on a CPU, by PyTorch for all else
         steps, taken = _steps_of(gates)
         kept = tuple(map(taken, (gates, inner, states)))
         added = None if bias is None else taken(bias)

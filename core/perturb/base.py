@@ -73,7 +73,15 @@ def disturb(
     return judged if lists is judged.lists else replace(judged, lists=lists)
 
 
-class NeedsData:
+class Printed:
+    """Base of all perturbations: they print as `registry.parse` reads them."""
+
+    def __str__(self: Perturbation) -> str:
+        """Family and level: `transpositions:5`, `cut:0.5+shuffle-shown:1`."""
+        return f"{self.family}:{self.level:g}"
+
+
+class NeedsData(Printed):
     """Base of the families that need the data set: they refuse lists alone."""
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
@@ -90,7 +98,7 @@ class NeedsData:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Printed):
     """Perturbations one after the other, each on what the one before left.
 
     Its level is that of the last link; the others belong to its name, so that it prints, parses
@@ -116,10 +124,6 @@ class Chain:
     def changes(self) -> frozenset[Change]:
         """Parts of the input that any link changes."""
         return frozenset[Change]().union(*(link.changes for link in self.links))
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `transpositions:5+shuffle-shown:1`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists after all links.

@@ -43,10 +43,6 @@ class FeaturePerturbation(NeedsData):
     alter: Alteration = field(repr=False)
     changes: frozenset[Change] = FEATURES
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `feature-noise:0.5`."""
-        return f"{self.family}:{self.level:g}"
-
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set with other features."""
         # Sorted rows: the input order must not decide which cell gets which draw
@@ -86,10 +82,6 @@ class SignAttack(NeedsData):
     def family(self) -> str:
         """The registry's name and the ranker attacked."""
         return f"gradient-sign@{self.attacked}" if self.attacked else "gradient-sign"
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `gradient-sign@dlcm:0.1`."""
-        return f"{self.family}:{self.level:g}"
 
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set whose candidates have been moved; nothing is drawn.

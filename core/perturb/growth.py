@@ -60,10 +60,6 @@ class GrowthPerturbation(NeedsData):
     source: Source = field(repr=False)
     changes: frozenset[Change] = SET
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `duplicates:5`."""
-        return f"{self.family}:{self.level:g}"
-
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The longer lists and the data set that holds the new documents."""
         if self.level == 0:

@@ -41,10 +41,6 @@ class LabelPerturbation(NeedsData):
     relabel: Relabelling = field(repr=False)
     changes: frozenset[Change] = LABELS
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `label-noise:0.2`."""
-        return f"{self.family}:{self.level:g}"
-
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set with other labels."""
         if self.level == 0:

@@ -18,7 +18,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation
+from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation, Printed
 from shuffleproof.core.perturb.permutations import Arrangement
 from shuffleproof.core.perturb.permutations_by_label import JudgedArrangement
 
@@ -29,7 +29,7 @@ Column = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class RankingPerturbation:
+class RankingPerturbation(Printed):
     """Rearranges every initial ranking of the lists, each by its own draw.
 
     Attributes:
@@ -47,10 +47,6 @@ class RankingPerturbation:
     unchanged: float = 0.0
     unties: bool = False
     changes: frozenset[Change] = RANKING
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `transpositions:5`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists under the perturbed rankings, shown by the first of them.
@@ -86,10 +82,6 @@ class JudgedRankingPerturbation(NeedsData):
     arrange: JudgedArrangement = field(repr=False)
     changes: frozenset[Change] = RANKING
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `promote:1`."""
-        return f"{self.family}:{self.level:g}"
-
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists under the perturbed rankings, shown by the first of them.
 
@@ -109,7 +101,7 @@ class JudgedRankingPerturbation(NeedsData):
 
 
 @dataclass(frozen=True)
-class TieStorm:
+class TieStorm(Printed):
     """A run of places, drawn at random, takes the prior score of its first place.
 
     The run holds a share `level` of the places, rounded half up; what is tied is shown by data
@@ -119,10 +111,6 @@ class TieStorm:
     level: float
     family: str = "tie-storm"
     changes: frozenset[Change] = RANKING
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `tie-storm:0.5`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists with tied rankings, each ranking by its own draw.
@@ -200,7 +188,7 @@ ORDER: frozenset[Change] = frozenset({"order"})
 
 
 @dataclass(frozen=True)
-class PresentationPerturbation:
+class PresentationPerturbation(Printed):
     """Shows the lists in another order; every document keeps its prior scores and ranks.
 
     Attributes:
@@ -215,10 +203,6 @@ class PresentationPerturbation:
     arrange: Arrangement = field(repr=False)
     unchanged: float = 0.0
     changes: frozenset[Change] = ORDER
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `reverse-shown:1`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists in another order."""
@@ -243,10 +227,6 @@ class SortedPresentation(NeedsData):
     level: float
     keys: Callable[[JudgedLists], np.ndarray] = field(repr=False)
     changes: frozenset[Change] = ORDER
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `label-shown:1`."""
-        return f"{self.family}:{self.level:g}"
 
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists in the order of their keys; nothing is drawn."""

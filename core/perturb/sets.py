@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int32, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.perturb.base import Change
+from shuffleproof.core.perturb.base import Change, Printed
 
 SET: frozenset[Change] = frozenset({"set"})
 
@@ -22,7 +22,7 @@ Selection = Callable[[CandidateLists, float, np.random.Generator], np.ndarray]
 
 
 @dataclass(frozen=True)
-class SetPerturbation:
+class SetPerturbation(Printed):
     """Takes documents out of the lists; those that stay keep prior scores and order.
 
     Attributes:
@@ -35,10 +35,6 @@ class SetPerturbation:
     level: float
     select: Selection = field(repr=False)
     changes: frozenset[Change] = SET
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `cut:0.5`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """Smaller lists, with ranks recounted among the remaining documents."""

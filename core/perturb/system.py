@@ -12,7 +12,7 @@ import numpy as np
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.perturb.base import Change
+from shuffleproof.core.perturb.base import Change, Printed
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import all_lists, any_level
 
@@ -25,7 +25,7 @@ MOST_THREADS = 256.0
 
 
 @dataclass(frozen=True)
-class SystemPerturbation:
+class SystemPerturbation(Printed):
     """Leaves the lists as they are; says how rankers are trained or asked.
 
     Attributes:
@@ -36,10 +36,6 @@ class SystemPerturbation:
     family: str
     level: float
     changes: frozenset[Change] = SYSTEM
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `threads:2`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists as they are; nothing is drawn."""

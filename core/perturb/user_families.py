@@ -180,10 +180,6 @@ class UserPerturbation(NeedsData):
         """Parts of the input that change."""
         return CHANGES[self.kind]
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `rotate#r3f2a91c4:5`."""
-        return f"{self.family}:{self.level:g}"
-
     def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists as the function has them.
 
