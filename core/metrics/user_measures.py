@@ -99,8 +99,8 @@ def measure(
             "last _, which are read as a cut-off"
         )
     digest = user_code.digest_of(name, function, version)
-    words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
-    user_measure = UserMeasure(function, words or "a function of labels in ranked order", extras)
+    text = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
+    user_measure = UserMeasure(function, text or "a function of labels in ranked order", extras)
     full = f"{name}{user_code.MARK}{digest[: user_code.DIGITS]}"
     user_code.register("measure", name, full, user_measure, dict.fromkeys([*MEASURES, *ALIASES]))
     return function

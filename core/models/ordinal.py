@@ -111,11 +111,11 @@ class OrdinalEmbedding(nn.Module):
     def _check(self, ordinals: Tensor, tied: Tensor) -> None:
         if ordinals.numel() == 0:
             return
-        beyond = max(int((ordinals + tied).max()) - self.size, -int(ordinals.min()))
-        if beyond > 0:
+        excess = max(int((ordinals + tied).max()) - self.size, -int(ordinals.min()))
+        if excess > 0:
             raise DataError(
                 "initial ranking",
-                f"rank {self.size + beyond} with an ordinal table of {self.size}",
+                f"rank {self.size + excess} with an ordinal table of {self.size}",
                 "Cut the lists shorter, or train with a larger `ordinals` (N_max).",
             )
 

@@ -197,9 +197,9 @@ class _Recurrence(torch.autograd.Function):
         walk.clear(states[:-1] if walk.backwards else states[1:])
         states[-1 if walk.backwards else 0] = 0
         # The same steps twice: compiled for float32 on a CPU, by PyTorch for all else
-        steps, taken = _steps_of(gates)
-        kept = tuple(map(taken, (gates, inner, states)))
-        added = None if bias is None else taken(bias)
+        steps, convert = _steps_of(gates)
+        saved = tuple(map(convert, (gates, inner, states)))
+        added = None if bias is None else convert(bias)
         of_gates, of_candidate = weight[: 2 * hidden].t(), weight[2 * hidden :].t()
         for step in walk.steps():
             before, _, place, active = step
@@ -211,11 +211,11 @@ class _Recurrence(torch.autograd.Function):
             gate[:, : 2 * hidden].addmm_(earlier, of_gates)
             if walk.reset_after:
                 torch.mm(earlier, of_candidate, out=product)
-                steps.mixes_after(step, kept, added)
+                steps.mixes_after(step, saved, added)
             else:
-                steps.resets(step, kept)
+                steps.resets(step, saved)
                 gate[:, 2 * hidden :].addmm_(product, of_candidate)
-                steps.mixes(step, kept)
+                steps.mixes(step, saved)
         ctx.save_for_backward(vectors, input_weight, weight, gates, inner, states)
         ctx.walk = walk
         outputs = states[:-1] if walk.backwards else states[1:]
@@ -234,20 +234,20 @@ class _Recurrence(torch.autograd.Function):
         of_inner = torch.empty_like(inner if walk.reset_after else carried)
         if walk.reset_after:
             walk.clear(of_inner)
-        steps, taken = _steps_of(gates)
-        kept = tuple(map(taken, (gates, inner, states)))
-        back = tuple(map(taken, (grad.contiguous(), carried, of_inputs, of_inner)))
+        steps, convert = _steps_of(gates)
+        saved = tuple(map(convert, (gates, inner, states)))
+        back = tuple(map(convert, (grad.contiguous(), carried, of_inputs, of_inner)))
         # Backpropagation through time: the carried gradient runs against the walk
         for step in reversed(list(walk.steps())):
             _, _, place, active = step
             of_input, of_state = of_inputs[place, :active], carried[:active]
             if walk.reset_after:
-                steps.into_products_after(step, kept, back)
+                steps.into_products_after(step, saved, back)
                 of_state.addmm_(of_inner[place, :active], weight[2 * hidden :])
             else:
-                steps.into_products(step, kept, back)
+                steps.into_products(step, saved, back)
                 torch.mm(of_input[:, 2 * hidden :], weight[2 * hidden :], out=of_inner[:active])
-                steps.into_resets(step, kept, back)
+                steps.into_resets(step, saved, back)
             of_state.addmm_(of_input[:, : 2 * hidden], weight[: 2 * hidden])
         # Gradients of pads are 0, so they add nothing to these sums
         rows = of_inputs.view(-1, 3 * hidden)

@@ -1,11 +1,11 @@
 """Elementwise part of a step of the gated recurrence, forwards and backwards.
 
-A step is (slot of the state before, slot after, place, lists), from `Walk.steps`. `kept` is (gates,
-inner, states): the input products [docs, lists, 3 · hidden], which become r, z and n; r h (reset
-before) or W_n h + b (reset after) [docs, lists, hidden]; and states [docs + 1, lists, hidden].
-`back` has the gradients (grad, carried, of_inputs, of_inner). They are those of the states [lists,
-docs, hidden]; of the state carried from step to step [lists, hidden]; of the input products; and of
-`inner`, of one step before the product.
+A step is (slot of the state before, slot after, place, lists), from `Walk.steps`. `saved` is
+(gates, inner, states): the input products [docs, lists, 3 · hidden], which become r, z and n; r h
+(reset before) or W_n h + b (reset after) [docs, lists, hidden]; and states [docs + 1, lists,
+hidden]. `back` has the gradients (grad, carried, of_inputs, of_inner). They are those of the states
+[lists, docs, hidden]; of the state carried from step to step [lists, hidden]; of the input
+products; and of `inner`, of one step before the product.
 """
 
 import torch
@@ -16,17 +16,17 @@ Buffers = tuple[Tensor, Tensor, Tensor]
 Gradients = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
-def resets(step: Step, kept: Buffers) -> None:
+def resets(step: Step, saved: Buffers) -> None:
     """Reset before: σ of the gates, and r h."""
-    (before, _, place, active), (gates, inner, states) = step, kept
+    (before, _, place, active), (gates, inner, states) = step, saved
     hidden = states.shape[2]
     gate = gates[place, :active, : 2 * hidden].sigmoid_()
     torch.mul(gate[:, :hidden], states[before, :active], out=inner[place, :active])
 
 
-def mixes(step: Step, kept: Buffers) -> None:
+def mixes(step: Step, saved: Buffers) -> None:
     """Reset before: n and h' = (1 − z) n + z h."""
-    (before, after, place, active), (gates, _, states) = step, kept
+    (before, after, place, active), (gates, _, states) = step, saved
     hidden = states.shape[2]
     keep, candidate = gates[place, :active, hidden:].chunk(2, 1)
     _tanh(candidate)
@@ -34,9 +34,9 @@ def mixes(step: Step, kept: Buffers) -> None:
     torch.lerp(candidate, states[before, :active], keep, out=states[after, :active])
 
 
-def mixes_after(step: Step, kept: Buffers, bias: Tensor) -> None:
+def mixes_after(step: Step, saved: Buffers, bias: Tensor) -> None:
     """Reset after: σ of the gates, n and h'."""
-    (before, after, place, active), (gates, inner, states) = step, kept
+    (before, after, place, active), (gates, inner, states) = step, saved
     hidden = states.shape[2]
     reset, keep = gates[place, :active, : 2 * hidden].sigmoid_().chunk(2, 1)
     candidate = gates[place, :active, 2 * hidden :]
@@ -50,9 +50,9 @@ def _tanh(values: Tensor) -> None:
     values.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
-def into_products(step: Step, kept: Buffers, back: Gradients) -> None:
+def into_products(step: Step, saved: Buffers, back: Gradients) -> None:
     """The gradient of the state, and those before the tanh of n and the σ of z."""
-    (before, _, place, active), (gates, _, states) = step, kept
+    (before, _, place, active), (gates, _, states) = step, saved
     grad, carried, of_inputs, _ = back
     hidden = states.shape[2]
     keep, candidate = gates[place, :active, hidden:].chunk(2, 1)
@@ -67,9 +67,9 @@ def into_products(step: Step, kept: Buffers, back: Gradients) -> None:
     of_candidate.addcmul_(of_candidate * candidate, candidate, value=-1)
 
 
-def into_resets(step: Step, kept: Buffers, back: Gradients) -> None:
+def into_resets(step: Step, saved: Buffers, back: Gradients) -> None:
     """Reset before: the gradient before the σ of r, and what goes on to the state before."""
-    (_, _, place, active), (gates, inner, _) = step, kept
+    (_, _, place, active), (gates, inner, _) = step, saved
     _, carried, of_inputs, of_inner = back
     reset, keep, _ = gates[place, :active].chunk(3, 1)
     of_reset = of_inputs[place, :active].chunk(3, 1)[0]
@@ -79,10 +79,10 @@ def into_resets(step: Step, kept: Buffers, back: Gradients) -> None:
     carried[:active].mul_(keep).addcmul_(of_inner[:active], reset)
 
 
-def into_products_after(step: Step, kept: Buffers, back: Gradients) -> None:
+def into_products_after(step: Step, saved: Buffers, back: Gradients) -> None:
     """Reset after: all gradients of the step but what its products carry on."""
-    into_products(step, kept, back)
-    (_, _, place, active), (gates, inner, _) = step, kept
+    into_products(step, saved, back)
+    (_, _, place, active), (gates, inner, _) = step, saved
     _, carried, of_inputs, of_inner = back
     reset, keep, _ = gates[place, :active].chunk(3, 1)
     of_reset, _, of_candidate = of_inputs[place, :active].chunk(3, 1)

@@ -164,8 +164,8 @@ def _absent_cells(
         return None
     absent, rows = dataset.absent[source], source[new]
     # Noise turns an absent cell into a present value, so equality is required
-    kept = np.asarray(dataset.absent_cells(rows)) & (added.features == dataset.features[rows])
-    absent[new] = np.packbits(kept, axis=1)
+    unchanged = np.asarray(dataset.absent_cells(rows)) & (added.features == dataset.features[rows])
+    absent[new] = np.packbits(unchanged, axis=1)
     return absent
 
 
@@ -228,10 +228,10 @@ def _distractors(judged: JudgedLists, by_list: list[Int64[np.ndarray, " _"]]) ->
 
 
 def _interleaved_rows(
-    ours: np.ndarray, old: np.ndarray, theirs: np.ndarray, new: np.ndarray
+    existing: np.ndarray, old: np.ndarray, added: np.ndarray, new: np.ndarray
 ) -> np.ndarray:
-    joined = np.empty((len(old) + len(new), *ours.shape[1:]), dtype=ours.dtype)
-    joined[old], joined[new] = ours, theirs
+    joined = np.empty((len(old) + len(new), *existing.shape[1:]), dtype=existing.dtype)
+    joined[old], joined[new] = existing, added
     return joined
 
 

@@ -82,8 +82,8 @@ def attack_target(family: str) -> str:
     >>> attack_target("gradient-sign@dlcm@small"), attack_target("label-flips@0.9/0.1")
     ('dlcm@small', '')
     """
-    name, _, whom = family.partition("@")
-    return whom if name == ATTACK else ""
+    name, _, target = family.partition("@")
+    return target if name == ATTACK else ""
 
 
 def perturbation(family: str, level: int | float) -> Perturbation:
@@ -165,7 +165,7 @@ def _tau_of(
         shown_before = -ragged.places_of(before.offsets).astype(np.float32)
         shown_after = -ragged.places_of(after.offsets).astype(np.float32)
         pairs = [(shown_before[old], shown_after[present])]
-    taus = [kendall_tau(offsets, ours, theirs) for ours, theirs in pairs]
+    taus = [kendall_tau(offsets, old_scores, new_scores) for old_scores, new_scores in pairs]
     return np.mean(np.asarray(taus, dtype=np.float64), axis=0)
 
 

@@ -101,10 +101,10 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
             "`def rotate(ranks, generator, level): …`; it may also take `features` and `labels`"
         )
     digest = user_code.digest_of(name, function, version)
-    words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
+    text = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
     full = f"{name}{user_code.MARK}{changes[0]}{digest[: user_code.DIGITS]}"
     entry = replace(
-        _entry(full, changes, words or "a function of one list", function, extras),
+        _entry(full, changes, text or "a function of one list", function, extras),
         unit=unit,
         high=high,
         default_levels=tuple(sorted({0.0, *map(float, levels)})),

@@ -244,8 +244,8 @@ def _scores(
         return {part: _scores_of_all(spec.ranker, getattr(fold, part)) for part in PARTS}, None
     scores_recipe, fitted = _scores_recipe(spec, recipe), None
     key = scores_key(spec, recipe, fold.fingerprints)
-    with store.found_or_locked(key) as found:
-        artefact = found
+    with store.found_or_locked(key) as cached:
+        artefact = cached
         if artefact is None:
             scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
             artefact = store.add(key, scores_recipe, lambda directory: _save(scores, directory))

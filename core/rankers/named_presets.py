@@ -192,7 +192,7 @@ def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
             of, trial = (best, None) if row == preset.best else (trials, int(row["trial"]))
             of.update(dict.fromkeys(row["rankers"], (str(preset), trial)))
     # A key in both belongs to the best row: the right side of | wins
-    return {key: found for key, found in (trials | best).items() if key not in built_in}
+    return {key: origin for key, origin in (trials | best).items() if key not in built_in}
 
 
 def _read_all(store: Store) -> tuple[list[NamedPreset], dict[str, Path]]:
@@ -213,7 +213,7 @@ def _paths(store: Store) -> list[Path]:
 
 def of(ranker: str) -> dict[str, NamedPreset]:
     """The known presets of a ranker, by name."""
-    return {name: preset for (whose, name), preset in _KNOWN.items() if whose == ranker}
+    return {name: preset for (owner, name), preset in _KNOWN.items() if owner == ranker}
 
 
 _KNOWN: dict[tuple[str, str], NamedPreset] = {}

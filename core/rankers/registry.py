@@ -73,9 +73,9 @@ class RankerEntry:
         if "tuned" not in self.presets:
             return ""
         if self.name in HELD_OUT:
-            anew = "chosen with each of the sets left out in turn"
+            left_out = "chosen with each of the sets left out in turn"
             before = "chosen before, on a few hundred validation queries"
-            chosen = anew if self.name in CHOSEN_ANEW else before
+            chosen = left_out if self.name in CHOSEN_ANEW else before
             return COMPARED.format(HELD_OUT[self.name], chosen)
         return WITHDRAWN if self.module in {_BOOSTING, _PAIRS} else ON_VALIDATION
 

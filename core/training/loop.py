@@ -118,10 +118,10 @@ def restore(
     workspace: Path, recipe: dict[str, Any], trained: checkpoint.NetworkAndOptimiser
 ) -> RunState:
     """State of the last checkpoint, also loaded into network and optimiser; else a new state."""
-    found = checkpoint.restore(workspace, recipe, trained)
-    if found is None:
+    restored = checkpoint.restore(workspace, recipe, trained)
+    if restored is None:
         return RunState()
-    head, best = found
+    head, best = restored
     losses, decays = tuple(head["schedule"]["losses"]), head["schedule"]["decays"]
     weights = {name.removeprefix("best/"): value for name, value in best.items()}
     return RunState(

@@ -143,12 +143,12 @@ def held_scores(
         )
         with arithmetic(precision, device.type), parameters_cast_once(network, scores):
             for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
-                found = (
+                batch_scores = (
                     embedded_scores(network, batch.features, batch)
                     if embedded
                     else scores_of(network, batch)
                 )
-                scores[batch.rows] = found.to(scores.dtype)
+                scores[batch.rows] = batch_scores.to(scores.dtype)
         return scores
 
     device = lists.features.device

@@ -66,9 +66,9 @@ class Step(NamedTuple):
 
     def copied(self, source: "Step") -> None:
         """Copy the device data of another step of the same shape into this one."""
-        for mine, other in zip(self[1:], source[1:], strict=True):
-            if mine is not None and other is not None:
-                mine.copy_(other)
+        for own, new in zip(self[1:], source[1:], strict=True):
+            if own is not None and new is not None:
+                own.copy_(new)
 
 
 def plan_step(

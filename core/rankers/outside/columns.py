@@ -166,20 +166,20 @@ def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> C
     if model.names is None:
         finding = "its columns have no names, so that none can be matched"
         raise ColumnsError(finding, _choices(_by_place(model.width, ids)))
-    ours = [name.replace(" ", "_") if model.blanks else name for name in names]
-    theirs = [name.replace(" ", "_") if model.blanks else name for name in model.names]
-    missing = [name for name in theirs if name not in set(ours)]
-    extra = [name for name in ours if name not in set(theirs)]
-    if missing or extra or len(set(ours)) < len(ours):
+    feature_names = [name.replace(" ", "_") if model.blanks else name for name in names]
+    column_names = [name.replace(" ", "_") if model.blanks else name for name in model.names]
+    missing = [name for name in column_names if name not in set(feature_names)]
+    extra = [name for name in feature_names if name not in set(column_names)]
+    if missing or extra or len(set(feature_names)) < len(feature_names):
         lists = {"the data set lacks": missing, "the model does not know": extra}
-        finding = "; ".join(f"{words} {some(names)}" for words, names in lists.items() if names)
+        finding = "; ".join(f"{problem} {some(names)}" for problem, names in lists.items() if names)
         finding = f"its columns have other names than the features: {finding or 'equal names'}"
         remedy = "Bring it to data with these columns."
         if fitting := _by_place(model.width, ids):
             remedy += f" If the names mean nothing: {_choices(fitting)}"
         raise ColumnsError(finding, remedy)
-    place = {name: at for at, name in enumerate(ours)}
-    return ColumnMatch(NAMES, tuple(place[name] for name in theirs))
+    place = {name: at for at, name in enumerate(feature_names)}
+    return ColumnMatch(NAMES, tuple(place[name] for name in column_names))
 
 
 def some(names: Sequence[object]) -> str:

@@ -203,7 +203,7 @@ class OutsideModel:
         try:
             answer = _ask("score", kind=name.head, path=str(self.path), **request)
         except WorkerError as error:
-            finding, remedy = _words_of(error)
+            finding, remedy = _finding_and_remedy(error)
             raise DataError(name.display, finding, remedy) from error
         scores, how = answer["scores"], answer["how"]
         self._seconds.append(how.pop("seconds"))
@@ -246,7 +246,7 @@ def check_opens(directories: Sequence[Path]) -> str:
     try:
         _ask("open_rankers", memory=MOST_BYTES, directories=[*map(str, directories)])
     except WorkerError as error:
-        return _words_of(error)[0].replace(f"{directories[0].parent}/", "")
+        return _finding_and_remedy(error)[0].replace(f"{directories[0].parent}/", "")
     return ""
 
 
@@ -259,7 +259,7 @@ def _ask(method: str, *, memory: int = 0, **request: Any) -> dict[str, Any]:
         worker.close()
 
 
-def _words_of(error: WorkerError) -> tuple[str, str]:
+def _finding_and_remedy(error: WorkerError) -> tuple[str, str]:
     """Finding and remedy of a process that did not answer about a file."""
     if error.kind == SAID:
         return error.finding, error.remedy
@@ -270,14 +270,14 @@ def _words_of(error: WorkerError) -> tuple[str, str]:
     elif error.kind == LATE:
         finding = f"it has not answered within {SECONDS:.0f} s"
     elif error.kind == DIED:
-        words = error.details.strip().splitlines()
-        finding = _printable(words[-1]) if words else finding
+        last_lines = error.details.strip().splitlines()
+        finding = _printable(last_lines[-1]) if last_lines else finding
     return finding, "It may be damaged: save it again with the installed version of the library."
 
 
-def _printable(words: str) -> str:
+def _printable(text: str) -> str:
     """Printable characters of a library's last words, which may quote a file."""
-    line = "".join(character if character.isprintable() else " " for character in words)
+    line = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(line.split())[-DETAIL:]
 
 

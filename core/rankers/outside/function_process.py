@@ -99,11 +99,11 @@ class FunctionServer:
         source = _digest_of_files(imported, self._function)
         return {"inputs": inputs, "optional": optional, "source": source}
 
-    def score(self, **given: Any) -> dict[str, Any]:
+    def score(self, **inputs: Any) -> dict[str, Any]:
         """Its `scores`; or what it `returned` instead, with `remedy`, and `shapes`: had and due."""
         try:
             with self._audit.call():
-                return {"scores": call(self._function, self._signature, given)}
+                return {"scores": call(self._function, self._signature, inputs)}
         except UnusableError as error:
             shapes = error.shape, error.expected
             return {"returned": error.finding, "remedy": error.remedy, "shapes": shapes}
@@ -159,11 +159,11 @@ class FunctionProcess:
             return join_places(())
         return self._ask(self.worker, self.target, "places", {})
 
-    def scores(self, given: Mapping[str, Any], where: str) -> Any:
+    def scores(self, inputs: Mapping[str, Any], where: str) -> Any:
         """The numbers that the function returned, in the shape that is due.
 
         Args:
-            given: its inputs by name, of several lists; of one list where it takes no mask.
+            inputs: by name, of several lists; of one list where it takes no mask.
             where: these lists in words.
 
         Raises:
@@ -171,7 +171,7 @@ class FunctionProcess:
         """
         if self.worker is None or not self.worker.alive:
             self.start()
-        answer = self._ask(self.worker, where, "score", given)
+        answer = self._ask(self.worker, where, "score", inputs)
         if "scores" in answer:
             return answer["scores"]
         had, due = map(tuple, answer["shapes"])

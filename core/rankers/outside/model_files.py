@@ -188,10 +188,10 @@ def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelE
         file.seek(max(path.stat().st_size - HEAD, 0))
         tail = file.read()
     finding, remedy = f"it is no model of {library.name}", library.saved
-    for begins, words in BEGINNINGS:
+    for begins, description in BEGINNINGS:
         if re.match(begins, head.lstrip()):
-            own = words.startswith(library.name)
-            finding = "it is damaged, or cut short" if own else f"it is {words}"
+            own = description.startswith(library.name)
+            finding = "it is damaged, or cut short" if own else f"it is {description}"
             break
     for other, its in LIBRARIES.items():
         if other != kind and finding.startswith(f"it is {its.name}'s"):
@@ -246,8 +246,8 @@ def _xgboost_margins(
 ) -> tuple[np.ndarray, Mapping[str, int]]:
     """Margins; a model that was stopped early scores with its best rounds."""
     rounds = best_rounds(booster)
-    given = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
-    scores = booster.predict(given, output_margin=True, iteration_range=(0, rounds))
+    data = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
+    scores = booster.predict(data, output_margin=True, iteration_range=(0, rounds))
     every = booster.num_boosted_rounds()
     return scores, {"rounds": rounds, "of_rounds": every} if rounds else {}
 

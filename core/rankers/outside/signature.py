@@ -59,10 +59,10 @@ class CallSignature:
         """All of them."""
         return (*self.places, *self.names)
 
-    def call(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    def call(self, function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
         """Result of the function; an optional input that is missing keeps its default."""
-        by_name = {name: given[name] for name in self.names if name in given}
-        return function(*(given[name] for name in self.places), **by_name)
+        by_name = {name: values[name] for name in self.names if name in values}
+        return function(*(values[name] for name in self.places), **by_name)
 
 
 def call_signature(function: Callable[..., Any]) -> CallSignature:

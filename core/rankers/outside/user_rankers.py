@@ -156,8 +156,8 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
                 "give a class with `fit`"
             )
     # Sorted: the order of keywords must not change the key
-    given = dict(sorted(parameters.items()))
-    digest = user_code.digest_of(name, thing, version, given)
+    sorted_parameters = dict(sorted(parameters.items()))
+    digest = user_code.digest_of(name, thing, version, sorted_parameters)
     if not name:
         object_name = getattr(thing, "__name__", None) or type(thing).__name__
         name = object_name.strip("<>").lstrip("_")
@@ -292,7 +292,7 @@ def model_features(
     package = type(thing).__module__.partition(".")[0]
     missing = package == XGBOOST or (dataset.missing and _knows_missing(thing, package))
 
-    def taken(rows: np.ndarray) -> Any:
+    def columns_of_rows(rows: np.ndarray) -> Any:
         flat = rows.ravel()
         features = dataset.features[flat]
         if missing and (absent := dataset.absent_cells(flat)) is not None:
@@ -300,7 +300,7 @@ def model_features(
         matrix = match.of(features, np.nan if missing else 0.0)
         return matrix.reshape(*rows.shape, matrix.shape[1])
 
-    return taken
+    return columns_of_rows
 
 
 def _knows_missing(thing: Any, package: str) -> bool:
@@ -435,9 +435,9 @@ class UserRanker:
             scores = score_lists(self.name, form.signature, dataset, lists, ask_all, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
 
-    def _answer(self, form: ScoringForm, given: Mapping[str, Any], where: str) -> np.ndarray:
+    def _answer(self, form: ScoringForm, inputs: Mapping[str, Any], where: str) -> np.ndarray:
         try:
-            return call(form.function, form.signature, given)
+            return call(form.function, form.signature, inputs)
         except UnusableError as error:
             shapes = error.shape, error.expected
             raise answer_error(where, error.finding, error.remedy, shapes) from error
