@@ -73,7 +73,7 @@ def disturb(
     return judged if lists is judged.lists else replace(judged, lists=lists)
 
 
-class Printed:
+class PerturbationBase:
     """Base of all perturbations: they print as `registry.parse` reads them."""
 
     def __str__(self: Perturbation) -> str:
@@ -81,7 +81,7 @@ class Printed:
         return f"{self.family}:{self.level:g}"
 
 
-class NeedsData(Printed):
+class NeedsData(PerturbationBase):
     """Base of the families that need the data set: they refuse lists alone."""
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
@@ -98,7 +98,7 @@ class NeedsData(Printed):
 
 
 @dataclass(frozen=True)
-class Chain(Printed):
+class Chain(PerturbationBase):
     """Perturbations one after the other, each on what the one before left.
 
     Its level is that of the last link; the others belong to its name, so that it prints, parses

@@ -18,7 +18,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation, Printed
+from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation, PerturbationBase
 from shuffleproof.core.perturb.permutations import Arrangement
 from shuffleproof.core.perturb.permutations_by_label import JudgedArrangement
 
@@ -29,7 +29,7 @@ Column = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class RankingPerturbation(Printed):
+class RankingPerturbation(PerturbationBase):
     """Rearranges every initial ranking of the lists, each by its own draw.
 
     Attributes:
@@ -101,7 +101,7 @@ class JudgedRankingPerturbation(NeedsData):
 
 
 @dataclass(frozen=True)
-class TieStorm(Printed):
+class TieStorm(PerturbationBase):
     """A run of places, drawn at random, takes the prior score of its first place.
 
     The run holds a share `level` of the places, rounded half up; what is tied is shown by data
@@ -188,7 +188,7 @@ ORDER: frozenset[Change] = frozenset({"order"})
 
 
 @dataclass(frozen=True)
-class PresentationPerturbation(Printed):
+class PresentationPerturbation(PerturbationBase):
     """Shows the lists in another order; every document keeps its prior scores and ranks.
 
     Attributes:

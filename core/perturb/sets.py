@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int32, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.perturb.base import Change, Printed
+from shuffleproof.core.perturb.base import Change, PerturbationBase
 
 SET: frozenset[Change] = frozenset({"set"})
 
@@ -22,7 +22,7 @@ Selection = Callable[[CandidateLists, float, np.random.Generator], np.ndarray]
 
 
 @dataclass(frozen=True)
-class SetPerturbation(Printed):
+class SetPerturbation(PerturbationBase):
     """Takes documents out of the lists; those that stay keep prior scores and order.
 
     Attributes:

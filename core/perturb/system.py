@@ -12,7 +12,7 @@ import numpy as np
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.perturb.base import Change, Printed
+from shuffleproof.core.perturb.base import Change, PerturbationBase
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import all_lists, any_level
 
@@ -25,7 +25,7 @@ MOST_THREADS = 256.0
 
 
 @dataclass(frozen=True)
-class SystemPerturbation(Printed):
+class SystemPerturbation(PerturbationBase):
     """Leaves the lists as they are; says how rankers are trained or asked.
 
     Attributes:
