@@ -7,7 +7,7 @@ a cut-off k, the expectation is exact, without sampling:
 * Sums of gain times discount (DCG, P, R, RBP, Judged). Every document of a block is at each of its
   positions with probability 1/n (McSherry & Najork 2008, "Computing information retrieval
   performance measures efficiently in the presence of tied scores").
-* AP, RR, ERR and Bpref: the formulas stand next to their loops.
+* AP, RR, ERR and Bpref: the formulas are next to their loops.
 
 Every function here is compiled and calls only functions of this file (a cached compilation does
 not notice changes of a function in another file).
@@ -165,7 +165,7 @@ def _cascade(
     labels: np.ndarray, bounds: np.ndarray, cutoff: int, top: float, means: np.ndarray
 ) -> float:
     """Expected ERR; `means` is a buffer of one number more than the longest list's documents."""
-    # R = (2^y − 1)/2^top (Chapelle et al. 2009): a product with 2^−top instead of a division
+    # R = (2^y − 1)/2^top (Chapelle et al. 2009): times 2^−top, no division
     total, unsatisfied, scale = 0.0, 1.0, 2.0**-top
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
@@ -382,7 +382,7 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
         blocks = _prefix(inside, labels[starts[index] : stops[index]], depth, ranked, bounds)
         for m in range(len(codes)):
             code, normaliser = codes[m], normalisers[m, index]
-            # Already 0: the caller fills in what `empty` says
+            # Left at 0: the caller fills in what `empty` says
             if normaliser == 0.0 or (code[SHORT] and len(inside) < code[CUTOFF] < WHOLE):
                 continue
             # Not averaged: blocks of one document, labels ordered by row

@@ -141,7 +141,7 @@ class GSF(nn.Module):
         places = torch.arange(products.shape[1], device=products.device)[:, None]
         ahead = stride * torch.arange(self.config.group, device=products.device)
         around = lengths.clamp(min=1)[:, None, None]
-        # Slot j of window w holds place w + j; so place p is in slot j of window p − j
+        # Slot j of window w holds place w + j · stride, so place p is in window p − j · stride
         members, owners = (places + ahead) % around, (places - ahead) % around
         # The first layer of a group is the sum of its members' products: made once a document
         x = self.bias.to(products.dtype)

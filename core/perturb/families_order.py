@@ -86,12 +86,9 @@ RANKING = (
         0.0,
         INFINITE,
         (0.0, 1.0, 5.0, 20.0, 80.0, 160.0, 320.0),
+        # Kendall counts no inversion inside a tie: without ties the count is exact
         lambda level: RankingPerturbation(
-            # Kendall counts no inversion inside a tie: without ties the count is exact
-            "adjacent-inversions",
-            level,
-            permutations.inverted,
-            unties=True,
+            "adjacent-inversions", level, permutations.inverted, unties=True
         ),
         brings=False,
         reach=feasibility.pairs,

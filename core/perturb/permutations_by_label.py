@@ -70,7 +70,7 @@ def _pairs_reversed(
     generator: np.random.Generator,
     places: np.ndarray,
 ) -> np.ndarray:
-    """The drawn number of a pair is walked to by counting, top down, what stands below."""
+    """Old place of each place after the exchanges."""
     for segment in range(len(offsets) - 1):
         low, high = offsets[segment], offsets[segment + 1]
         # Pairs are counted again each time, because an exchange changes which are left

@@ -125,7 +125,7 @@ def _conditions(ranker: "NeuralRanker") -> tuple[str, ...] | None:
     network, parts = ranker.network, list(ranker.network.modules())
     places = ("shuffleproof.core.models.", "torch.nn.")
     all_ours = all(type(part).__module__.startswith(places) for part in parts)
-    # A white list: a layer that is not known could read positions
+    # Only known layers: any other could read positions
     kinds = {type(part).__name__ for part in parts}
     hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)  # noqa: SLF001
     finite = all(bool(weight.isfinite().all()) for weight in network.parameters())
