@@ -151,6 +151,9 @@ def open_collection(
 
     Raises:
         ShuffleproofError: no such collection, or malformed files.
+
+    >>> len(open_collection("sample", progress=False).search("heat pump", by="bm25", k=2))
+    2
     """
     scope = _scope(name, store)
     collections.find(scope.data, scope.store)
@@ -167,6 +170,9 @@ def open_preferences(
             whose preferences a trained function predicts.
         store: of all results; by default the user's own.
         progress: show progress bars.
+
+    >>> len(open_preferences("sample", progress=False).aggregate("goa"))  # a row a query
+    12
     """
     return PreferenceStudies(_scope(name, store), progress)
 
@@ -175,7 +181,7 @@ def _scope(name: Place, store: StorePlace) -> Scope:
     return Scope(store_of(store), str(name), None, None)
 
 
-def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
+def _read_in(command: str, opened: Callable[..., Lab], example: str) -> Callable[..., Lab]:
     """The function that reads files in as a command does, and opens what was read."""
 
     @takes_flags(command)
@@ -203,12 +209,36 @@ def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
         notes = tuple(map(str, result.get("notes", ())))
         return replace(opened(name, store=where, progress=progress), notes=notes)
 
+    ingest.__doc__ = f"{ingest.__doc__}\n{example}"
     ingest.__name__ = ingest.__qualname__ = command.replace("-", "_")
     return ingest
 
 
-ingest_collection = _read_in("ingest-collection", open_collection)
-ingest_preferences = _read_in("ingest-preferences", open_preferences)
+ingest_collection = _read_in(
+    "ingest-collection",
+    open_collection,
+    """
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "heat pump"}')
+    >>> _ = (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "heat"}')
+    >>> print(ingest_collection(folder, "pumps", progress=False))  # doctest: +ELLIPSIS
+    CollectionStudies of pumps
+    1 document, 1 query
+    ...
+    """,
+)
+ingest_preferences = _read_in(
+    "ingest-preferences",
+    open_preferences,
+    """
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pairs.csv")
+    >>> _ = file.write_text("query,a,b,preference\\nq,x,y,0.8\\nq,y,z,0.7\\nq,z,x,0.9\\n")
+    >>> ingest_preferences(file, "cycle", progress=False).consistency()["cyclic_triads"]
+    1
+    """,
+)
 for _lab, _kinds in (
     (CollectionStudies, COLLECTION_STUDIES), (PreferenceStudies, PREFERENCE_STUDIES)
 ):  # fmt: skip

@@ -270,6 +270,10 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
 
     Raises:
         ShuffleproofError: no such data, or no such initial ranker.
+
+    >>> sample = open("sample", initial="feature:1", depth=10, progress=False)
+    >>> int(sample.lists["test"].lists.lengths.max())
+    10
     """
     known = {field.name for field in fields(ListRecipe)}
     unknown = sorted(set(lists) - known)
@@ -299,6 +303,12 @@ def ingest(
     **flags: Any,
 ) -> Studies:
     """Read files into the store under a name, and open them for studies.
+
+    >>> frame = pd.DataFrame({"query": list("aabbcc"), "label": [1, 0] * 3, "bm25": range(6)})
+    >>> print(ingest(frame, "tiny", progress=False))  # doctest: +ELLIPSIS
+    Studies of tiny, preset paper
+    3 queries, 6 documents, 1 feature
+    ...
 
     Args:
         path: a file, or a folder or zip of parts, folds or S1 … S5, of LETOR text or tables; or a

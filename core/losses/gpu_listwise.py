@@ -56,19 +56,19 @@ def _losses(  # noqa: PLR0913, PLR0917 (a kernel's arrays)
     log_all, attention = _mass(logits, real)
     highest = tl.argmax(tl.where(real, logits, LOW), 0)
     top, others = place == highest, real & (place != highest)
-    log_others, beside = _mass(logits, others)
+    log_others, other_shares = _mass(logits, others)
     complement = tl.where(top, log_others - log_all, _log_one_less(tl.where(top, 0.0, attention)))
     terms = target * (logits - log_all) + (1 - target) * complement
-    taught = tl.where(tl.sum(others.to(tl.int32), 0) > 0, tl.sum(target, 0), 0.0) > 0
-    loss = tl.where(taught, -tl.sum(tl.where(real, terms, 0.0), 0), 0.0)
+    learnable = tl.where(tl.sum(others.to(tl.int32), 0) > 0, tl.sum(target, 0), 0.0) > 0
+    loss = tl.where(learnable, -tl.sum(tl.where(real, terms, 0.0), 0), 0.0)
     tl.store(losses + tl.program_id(0), loss)
     # Gradient: a − t from the first term. The second term adds (1 − t) a / (1 − a) for all others,
     # minus a times their sum. The top document's 1 − a is the others' share (no cancellation).
     odds = tl.where(others, (1 - target) * attention / (1 - tl.where(top, 0.0, attention)), 0.0)
     of_top = tl.sum(tl.where(top, (1 - target) * attention, 0.0), 0)
-    found = attention - target + odds - attention * tl.sum(odds, 0)
-    found += of_top * tl.where(top, 1.0, -beside)
-    tl.store(gradient + at, tl.where(real, tl.where(taught, found, 0.0), 0.0), mask=place < docs)
+    slope = attention - target + odds - attention * tl.sum(odds, 0)
+    slope += of_top * tl.where(top, 1.0, -other_shares)
+    tl.store(gradient + at, tl.where(real, tl.where(learnable, slope, 0.0), 0.0), mask=place < docs)
 
 
 class AttentionRank(torch.autograd.Function):

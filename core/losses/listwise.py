@@ -44,9 +44,10 @@ def attention_rank(scores: Lists, labels: Lists, mask: Mask) -> PerList:
     logits = without_pads(exact(scores), mask)
     target = attention_of_labels(labels.to(logits.dtype), mask)
     attention = logits.log_softmax(-1)
+    # Eq. 11; SetRank prints it without the leading minus sign
     terms = target * attention + (1 - target) * _log_complement(logits, attention)
-    taught = (target.sum(-1) > 0) & (mask.sum(-1) > 1)
-    return -torch.where(mask & taught[:, None], terms, 0).sum(-1)
+    learnable = (target.sum(-1) > 0) & (mask.sum(-1) > 1)
+    return -torch.where(mask & learnable[:, None], terms, 0).sum(-1)
 
 
 def softmax_ce(scores: Lists, labels: Lists, mask: Mask, temper: float = 1.0) -> PerList:
@@ -74,8 +75,8 @@ def listnet(scores: Lists, labels: Lists, mask: Mask) -> PerList:
     logits = without_pads(exact(scores), mask)
     grades = labels.to(logits.dtype).masked_fill(~mask, 0)
     target = without_pads(grades, mask).softmax(-1)
-    taught = grades_differ(grades, mask)
-    return -torch.where(mask & taught[:, None], target * logits.log_softmax(-1), 0).sum(-1)
+    learnable = grades_differ(grades, mask)
+    return -torch.where(mask & learnable[:, None], target * logits.log_softmax(-1), 0).sum(-1)
 
 
 def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = False) -> PerList:
@@ -100,17 +101,20 @@ def list_mle(scores: Lists, labels: Lists, mask: Mask, *, unit_norm: bool = Fals
     values = exact(scores)
     if unit_norm:
         values = normalised(values, mask)
+    # Any finite number: infinite pads would give NaN gradients through `where`
     values = values.masked_fill(~mask, 0)
     # Grades rise, pads are last: the cumulated mass of levels is that of all documents not above.
     grades, order = labels.to(values.dtype).masked_fill(~mask, torch.inf).sort(-1)
     values, real = values.gather(-1, order), mask.gather(-1, order)
+    # Efron needs sums over tied documents; lists differ in their ties
     level, place, size = _levels(grades)
     tied = _log_sum_by_level(without_pads(values, real), level)
     below = tied.logcumsumexp(-1).gather(-1, level)
+    # Efron: l/m of the mass of the tied block leaves before its l-th document
     share = place.to(values.dtype) / size * (tied.gather(-1, level) - below).exp()
     terms = below + torch.log1p(-share) - values
-    taught = (real & (level > 0)).any(-1)
-    return torch.where(real & taught[:, None], terms, 0).sum(-1)
+    learnable = (real & (level > 0)).any(-1)
+    return torch.where(real & learnable[:, None], terms, 0).sum(-1)
 
 
 def _has_kernel(scores: Lists) -> bool:

@@ -21,6 +21,7 @@ def exact(scores: Lists) -> Lists:
 
 def without_pads(values: Lists, mask: Mask) -> Lists:
     """Logits with half of the type's lowest value at pads: weight 0 in any softmax, never NaN."""
+    # Half: a difference of two of them stays finite, and −∞ minus −∞ would be NaN
     return values.masked_fill(~mask, torch.finfo(values.dtype).min / 2)
 
 
@@ -50,4 +51,5 @@ def attention_of_labels(labels: Lists, mask: Mask, temper: float = 1.0) -> Lists
 def unit_norm(scores: Lists, mask: Mask) -> Lists:
     """Scores divided by the Euclidean norm of their list, as in DLCM's released code."""
     real = scores.masked_fill(~mask, 0)
+    # Clamped before the root, whose gradient at 0 is infinite
     return real * real.square().sum(-1, keepdim=True).clamp(min=1e-12).rsqrt()

@@ -68,6 +68,7 @@ def in_pieces(
     pieces = zip(
         *(torch.split(part, lists_per_piece) for part in (scores, grades, mask)), strict=True
     )
+    # Checkpoints only help backward; without it they would compute twice
     if not scores.requires_grad:
         return torch.cat([function(*piece) for piece in pieces])
     return torch.cat(

@@ -111,4 +111,5 @@ def frank(
 
 
 def _logistic(steepness: int | float) -> Part:
+    # log(1 + e^−x) without overflow at large negative margins
     return lambda margin: -F.logsigmoid(steepness * margin)

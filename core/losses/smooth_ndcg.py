@@ -70,10 +70,11 @@ def relaxed_sort(
     [[0.0, 1.0], [1.0, 0.0]]
     """
     real_pairs = mask[:, :, None] & mask[:, None, :]
-    apart = (values[:, :, None] - values[:, None, :]).abs().masked_fill(~real_pairs, 0).sum(-1)
+    # A_s 1 of Grover et al. (2019): sums of absolute differences
+    distances = (values[:, :, None] - values[:, None, :]).abs().masked_fill(~real_pairs, 0).sum(-1)
     ranks = torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
     slopes = mask.sum(-1, keepdim=True) + 1 - 2 * ranks
-    logits = (slopes[:, :, None] * values[:, None, :] - apart[:, None, :]) / temperature
+    logits = (slopes[:, :, None] * values[:, None, :] - distances[:, None, :]) / temperature
     low = torch.finfo(logits.dtype).min / 2
     rows = logits.masked_fill(~mask[:, None, :], low).softmax(-1)
     return torch.where(_filled_ranks(mask)[:, :, None] & mask[:, None, :], rows, 0)

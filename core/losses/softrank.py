@@ -46,6 +46,7 @@ def softrank(
     gains = torch.exp2(labels.to(values.dtype).masked_fill(~mask, 0)) - 1
     owner, document = documents_with_gain(mask & (gains > 0))
     gaps = values[owner] - values[owner, document][:, None]
+    # The difference of two scores with noise σ each is N(gap, 2σ²)
     above = torch.special.ndtr(gaps / (deviation * math.sqrt(2)))
     other_documents = mask[owner].scatter(1, document[:, None], value=False)
     places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)

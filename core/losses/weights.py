@@ -40,6 +40,7 @@ def by_grade(
     """
     discounts = _mean_discounts(grades, torch.zeros_like(grades), mask, cutoff)
     lost = _exchange_effects(grades, discounts).masked_fill(~pair_mask(grades, mask), 0)
+    # Lists without pairs have sum 0: the smallest normal number avoids 0/0
     return lost / lost.sum((1, 2), keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
 
 
@@ -61,6 +62,7 @@ def delta_ndcg(
     >>> round(delta_ndcg(s, y, y >= 0)[0, 1, 0].item(), 4)  # 1 − 1/log2 3
     0.3691
     """
+    # Worst first among ties: a constant scorer still gets a gradient
     discounts = _mean_discounts(scores, -grades, mask, cutoff)
     gains = _gains(grades.masked_fill(~mask, 0))
     by_rank = discount(scores, cutoff)
@@ -94,6 +96,7 @@ def _gains(grades: Tensor) -> Tensor:
 def _exchange_effects(grades: Tensor, discounts: Tensor) -> Tensor:
     gains = _gains(grades)
     gained = gains[:, :, None] - gains[:, None, :]
+    # Δ of exchanging i and j: (G_i − G_j)(D_i − D_j), before division by ideal DCG
     return gained * (discounts[:, :, None] - discounts[:, None, :])
 
 
@@ -106,6 +109,7 @@ def _mean_discounts(
     """
     scores, tie_breakers = scores.masked_fill(~mask, -torch.inf), tie_breakers.masked_fill(~mask, 0)
     level = scores[:, :, None] == scores[:, None, :]
+    # Counting documents above gives ranks without a sort that would break ties by place
     above = (scores[:, None, :] > scores[:, :, None]) | (
         level & (tie_breakers[:, None, :] > tie_breakers[:, :, None])
     )

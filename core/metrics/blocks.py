@@ -7,16 +7,7 @@ a cut-off k, the expectation is exact, without sampling:
 * Sums of gain times discount (DCG, P, R, RBP, Judged). Every document of a block is at each of its
   positions with probability 1/n (McSherry & Najork 2008, "Computing information retrieval
   performance measures efficiently in the presence of tied scores").
-* AP: at offset j of a block with r relevant documents there is a relevant document with
-  probability r/n, and then j(r − 1)/(n − 1) of the block's relevant ones are expected before it.
-* RR: only the first block with a relevant document matters; its first j places contain none with
-  probability Π (n − r − i)/(n − i), i < j.
-* ERR: x = 1 − R is the chance that a document does not satisfy. m_j is the mean product of x over
-  all j-subsets of the block. Then E[Π of the first j · R of the next] = m_j − m_{j+1}.
-  Adding document t of the block, m_j ← ((t − j) m_j + j x_t m_{j−1}) / t: O(n · min(n, k − s)).
-* Bpref: of a block with n judged nonrelevant documents, 0, 1, … n are above a relevant one with
-  equal probability. If the cut-off divides the block, their number above offset j is that of j
-  draws without replacement.
+* AP, RR, ERR and Bpref: the formulas are next to their loops.
 
 Every function here is compiled and calls only functions of this file (a cached compilation does
 not notice changes of a function in another file).
@@ -138,6 +129,8 @@ def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
         for i in range(start, end):
             count += labels[i] >= relevant
         if count:
+            # Offset j holds a relevant document with probability r/n; then j(r − 1)/(n − 1) of the
+            # others of the block are expected above it (McSherry & Najork 2008)
             slope = (count - 1) / (size - 1) if size > 1 else 0.0
             for j in range(min(end, cutoff) - start):
                 total += count / size * (before + 1 + j * slope) / (start + j + 1)
@@ -157,6 +150,8 @@ def _reciprocal(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
             count += labels[i] >= relevant
         if count:
             total, none_yet = 0.0, 1.0
+            # P(no relevant one in the first j places) = Π (n − r − i)/(n − i), i < j; the first
+            # relevant one is at offset n − r at the latest
             for j in range(min(end, cutoff, end - count + 1) - start):
                 total += none_yet * count / (size - j) / (start + j + 1)
                 none_yet *= (size - count - j) / (size - j)
@@ -170,12 +165,15 @@ def _cascade(
     labels: np.ndarray, bounds: np.ndarray, cutoff: int, top: float, means: np.ndarray
 ) -> float:
     """Expected ERR; `means` is a buffer of one number more than the longest list's documents."""
+    # R = (2^y − 1)/2^top (Chapelle et al. 2009): times 2^−top, no division
     total, unsatisfied, scale = 0.0, 1.0, 2.0**-top
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
         if start >= cutoff:
             break
         size, places = end - start, min(end, cutoff) - start
+        # means[j]: mean over all j-subsets of Π (1 − R). One more document t changes it to
+        # ((t − j) m_j + j (1 − R_t) m_{j−1}) / t, so a block costs O(n · places)
         means[0] = 1.0
         means[1 : places + 1] = 0.0
         for t in range(1, size + 1):
@@ -183,6 +181,7 @@ def _cascade(
             for j in range(min(t, places), 0, -1):  # downwards: means[j − 1] is still of t − 1
                 means[j] = ((t - j) * means[j] + j * missed * means[j - 1]) / t
         for j in range(places):
+            # E[Π (1 − R) of the first j · R of the next] = m_j − m_{j+1}
             total += unsatisfied * (means[j] - means[j + 1]) / (start + j + 1)
         unsatisfied *= means[places]
     return total
@@ -205,6 +204,7 @@ def _mean_ndcg(
             gained += gains / (end - start) * discount
             if i < len(ideal):
                 best += _gain(ideal[i], code[GAIN], 0.0) * discount
+            # Both DCGs are running sums: the mean over all cut-offs is one pass
             total += gained / best
     return total / max(min(bounds[-1], code[CUTOFF]), 1)
 
@@ -218,6 +218,7 @@ def _preferred(
 
     `counts` are the numbers of relevant documents and of judged nonrelevant ones.
     """
+    # trec_eval: at most R nonrelevant documents count, divided by min(R, N)
     relevant_count, total, before, least = counts[0], 0.0, 0, max(min(counts[0], counts[1]), 1)
     for block in range(len(bounds) - 1):
         start, end = bounds[block], bounds[block + 1]
@@ -229,6 +230,7 @@ def _preferred(
             wrong += 0 <= labels[i] < code[RELEVANT]
         size = end - start
         if count and end <= code[CUTOFF]:
+            # 0 … n nonrelevant ones of the block are above a relevant one, equally likely
             for above in range(wrong + 1):
                 total += count / (wrong + 1) * (1.0 - min(before + above, relevant_count) / least)
         elif count:  # room[h]: hypergeometric chance of h nonrelevant ones before offset j
@@ -239,6 +241,8 @@ def _preferred(
                 for above in range(min(j, wrong) + 1):
                     preference = 1.0 - min(before + above, relevant_count) / least
                     total += count / size * room[above] * preference
+                # One draw more without replacement; downwards, as room[above − 1]
+                # must still be that of j draws
                 for above in range(min(j + 1, wrong), -1, -1):
                     from_wrong = room[above - 1] * (wrong - above + 1) / remaining if above else 0.0
                     room[above] = room[above] * (remaining - wrong + above) / remaining + from_wrong
@@ -266,6 +270,7 @@ def _sort_rising(values: np.ndarray) -> None:
     """Sort labels in place by Shell's method: Numba's own sort takes a second to compile."""
     gap = len(values)
     while gap > 1:
+        # Gaps shrink by 5/11 (Gonnet & Baeza-Yates 1991)
         gap = max(gap * 5 // 11, 1)
         for i in range(gap, len(values)):
             value, place = values[i], i
@@ -377,8 +382,10 @@ def measure_blocks(  # noqa: C901, PLR0913, PLR0917 (numba: positional, inline)
         blocks = _prefix(inside, labels[starts[index] : stops[index]], depth, ranked, bounds)
         for m in range(len(codes)):
             code, normaliser = codes[m], normalisers[m, index]
+            # Left at 0: the caller fills in what `empty` says
             if normaliser == 0.0 or (code[SHORT] and len(inside) < code[CUTOFF] < WHOLE):
                 continue
+            # Not averaged: blocks of one document, labels ordered by row
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
             row = ranked[code[AVERAGED]]
             value = 0.0
@@ -432,6 +439,7 @@ def _ideal(code: np.ndarray, counts: np.ndarray, highest: int, discounts: np.nda
         if place >= cutoff:
             break
         end = place + counts[grade]
+        # Documents of a grade are a run of the ideal ranking: prefix sums give their discounts
         total += _gain(grade, code[GAIN], 0.0) * (discounts[min(end, cutoff)] - discounts[place])
         place = end
     return total

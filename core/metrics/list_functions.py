@@ -48,8 +48,8 @@ def _r_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> fl
 
 def _relative_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
     possible = min(measure.cutoff or len(grades), _total(measure, judged))
-    found = _relevant(measure, grades[: measure.cutoff]).sum()
-    return float(found / possible) if possible else 0.0
+    hits = _relevant(measure, grades[: measure.cutoff]).sum()
+    return float(hits / possible) if possible else 0.0
 
 
 def _interpolated(measure: Measure, grades: np.ndarray, judged: np.ndarray, recall: float) -> float:
@@ -69,13 +69,13 @@ def _eleven_points(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> 
 
 
 def _set_f(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    found = int(_relevant(measure, grades).sum())
-    return 2 * found / (len(grades) + _total(measure, judged)) if found else 0.0
+    hits = int(_relevant(measure, grades).sum())
+    return 2 * hits / (len(grades) + _total(measure, judged)) if hits else 0.0
 
 
 def _set_average_precision(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
-    found = int(_relevant(measure, grades).sum())
-    return found**2 / (len(grades) * _total(measure, judged)) if found else 0.0
+    hits = int(_relevant(measure, grades).sum())
+    return hits**2 / (len(grades) * _total(measure, judged)) if hits else 0.0
 
 
 def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float:
@@ -85,8 +85,10 @@ def _inferred(measure: Measure, grades: np.ndarray, judged: np.ndarray) -> float
     wrong = np.cumsum((grades >= 0) & ~hits)
     pooled = np.cumsum(grades <= -2)
     before = np.arange(len(grades))
+    # Smoothed share of relevant ones among the judged above (Yilmaz & Aslam 2006)
     share = (right + ROUNDING) / (right + wrong + 2 * ROUNDING)
     values = (1 + (right + wrong + pooled) * share) / (before + 1)
+    # Nothing is above the first document: precision there is 1 by definition
     values[:1] = 1.0
     return float(values[hits].sum() / max(_total(measure, judged), 1))
 

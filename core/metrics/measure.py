@@ -170,9 +170,9 @@ _ENTRIES = (
         over_queries="geometric",
     ),
     *(
-        MeasureEntry(name, summary, f"trec_eval: {theirs}", (*own, "empty", "ties"),
+        MeasureEntry(name, summary, f"trec_eval: {trec_name}", (*own, "empty", "ties"),
                      cut=name in {"Success", "RelP"})
-        for name, summary, theirs, own in (
+        for name, summary, trec_name, own in (
             ("Rprec", "precision at R, the number of relevant documents, or at a multiple of it",
              "Rprec, Rprec_mult", ("relevant", "multiple")),
             ("Success", "1 where a relevant document is in the first positions, else 0", "success",
@@ -214,9 +214,9 @@ _ENTRIES = (
         ("ties",),
     ),
     *(
-        MeasureEntry(name, f"{what}; summed over queries", f"trec_eval: {theirs}", own,
+        MeasureEntry(name, f"{what}; summed over queries", f"trec_eval: {trec_name}", own,
                      over_queries="sum", cut=False)
-        for name, what, theirs, own in (
+        for name, what, trec_name, own in (
             ("NumQ", "queries", "num_q", ("ties",)),
             ("NumRet", "documents retrieved", "num_ret", ("ties",)),
             ("NumRel", "relevant documents judged", "num_rel", ("relevant", "ties")),
@@ -485,8 +485,8 @@ class Measure:
         has, changed = self.entry.conventions, self._changed_conventions()
         ties, over = TIES_WORDS[self.ties], self.entry.over_queries
         if self.is_user_code:
-            words = "a function of the labels in ranked order, user code"
-            return " · ".join([short, words, f"ties: {ties}{SAMPLED[self.ties]}"])
+            description = "a function of the labels in ranked order, user code"
+            return " · ".join([short, description, f"ties: {ties}{SAMPLED[self.ties]}"])
         phrases = (
             ("gain" in has, f"gain: {GAIN_WORDS[self.gain]}"),
             ("p" in has, f"persistence: {self.p:g}"),

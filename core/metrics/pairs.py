@@ -79,6 +79,7 @@ def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
                 ordered += first != 0
                 other_ordered += second != 0
         if inside.shape[1] > 1:
+            # As floats: the product of two pair counts may exceed 64 bits
             untied = np.sqrt(float(ordered) * float(other_ordered))
             taus[index] = signed / untied if untied > 0 else np.nan
     return taus
@@ -96,8 +97,10 @@ def _common_counts(ranks: np.ndarray, depths: int) -> np.ndarray:
     for i in range(ranks.shape[1]):
         a, m, b, n = ranks[0, i], ranks[1, i], ranks[2, i], ranks[3, i]
         end = max(a + m, b + n)
+        # Ties of both rankings are broken independently: probabilities multiply
         for depth in range(max(a, b) + 1, min(end, depths + 1)):
             common[depth] += min((depth - a) / m, 1.0) * min((depth - b) / n, 1.0)
+        # From `end` on it is 1 at every depth: counted once, cumulated below
         sure[min(end, depths + 1)] += 1.0
     return common + np.cumsum(sure)[: depths + 1]
 

@@ -61,6 +61,7 @@ def smallest_gap(offsets: Bounds, scores: Elements) -> PerSegment:
     gaps[unequal] = ordered[unequal] - ordered[unequal + 1]
     # gaps between neighbouring lists do not count
     gaps[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = np.inf
+    # Minimum by the maximum of negatives; an empty list gives +∞
     return -segments.maxima(offsets, -gaps)
 
 
@@ -79,9 +80,11 @@ def _passed_documents(
         for i in range(start, stop):
             for j in range(start, stop):
                 gap, new_gap = before[i] - before[j], after[i] - after[j]
+                # Same sign or a tie: the two did not change places
                 if gap * new_gap >= 0 or kinds[i] == kinds[j]:
                     continue
                 least = floor[i] + floor[j]
+                # Both gaps must exceed the errors: one alone can come from rounding
                 if abs(gap) > least and abs(new_gap) > least:
                     passed[i] = True
                     break

@@ -36,6 +36,7 @@ def randomisation_p(
     is_known = ~np.isnan(differences)
     counts = is_known.sum(axis=1)
     p = np.full(tests, np.nan)
+    # 2ⁿ exchanges in all: exact where they are no more than the draws
     enumerable = counts <= np.log2(resamples)
     for at in np.flatnonzero(enumerable & (counts > 0)):
         p[at] = _exact_p(differences[at, is_known[at]])
@@ -145,6 +146,7 @@ def max_t(
     p = np.maximum.accumulate((reached + 1) / (resamples + 1))
     # Critical value of p ≤ ALPHA; after the first test that fails, the value of that test.
     place = resamples - int(ALPHA * (resamples + 1))
+    # Only one order statistic is needed: no full sort
     critical = np.partition(largest, place, axis=0)[place] / (1 - 1e-9)
     failed = int(np.argmax(p > ALPHA)) if (p > ALPHA).any() else len(p)
     critical[failed:] = critical[min(failed, len(p) - 1)]

@@ -148,6 +148,7 @@ def evaluate_many(
     starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
     normalisers = np.empty((len(measures), len(queries)))
     over_shown = np.array([measure.ideal == "shown" for measure in measures])
+    # Judged ideals do not depend on the run: once for all runs
     normalisers[~over_shown] = blocks.normalised_by(
         codes[~over_shown], dataset.labels, starts, stops, discounts
     )
@@ -171,6 +172,7 @@ def evaluate_many(
                 measured[selected] = blocks.measure_blocks(
                     chosen, *ranked, normalisers[selected], discounts, room
                 )
+        # Normalisers are exactly 0 where a list has no relevant document
         values[run] = np.where(normalisers == 0.0, blanks[:, None], measured)
     return values
 
@@ -222,8 +224,10 @@ def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
     if measure.entry.over_queries == "sum":
         return float(counted.sum(dtype=np.float64))
     if measure.entry.over_queries == "geometric":
+        # Values of 0 would make every geometric mean 0
         logs = np.log(np.maximum(counted.astype(np.float64), LEAST_OF_GEOMETRIC))
         return float(np.exp(logs.mean()))
+    # Float64: a float32 sum over thousands of queries loses digits
     return float(counted.mean(dtype=np.float64))
 
 
@@ -313,6 +317,7 @@ def _sorted_keys(
 ) -> UInt64[np.ndarray, " candidates"]:
     if len(scores) != len(rows):
         raise ShapeError("scores", f"{len(scores)}", f"{len(rows)}, one a candidate")
+    # Sorting 64-bit integers is faster than an argsort of floats, and breaks ties by row
     bits = np.ascontiguousarray(scores).view(np.uint32)
     keys, unknown, outside = blocks.sort_keys(bits, rows, offsets, *spans)
     if unknown:
@@ -321,6 +326,7 @@ def _sorted_keys(
     if outside:
         raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
     sort_within(offsets, keys, depth)
+    # Only the first `depth` are sorted, but a tied block must be complete
     deeper = np.flatnonzero(np.diff(offsets) > depth)
     last = offsets[deeper] + depth - 1
     for index in deeper[keys[last] >> blocks.ROW_BITS == keys[last + 1] >> blocks.ROW_BITS]:

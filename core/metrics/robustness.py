@@ -40,6 +40,7 @@ def area_under_curve(
     if len(levels) == 1:
         mean = heights[..., 0]
     else:
+        # Divided by the range of levels: an area in units of the measure
         mean = np.trapezoid(heights, levels, axis=-1) / (levels[-1] - levels[0])
     return np.asarray(mean if reference is None else mean / reference)
 
@@ -56,6 +57,7 @@ def conditional_value_at_risk(values: Real[np.ndarray, " queries"], share: float
     if not len(counted):
         return float("nan")
     amount = share * len(counted)
+    # Whole queries weigh 1, the last one the remaining fraction: continuous in `share`
     weights = np.clip(amount - np.arange(len(counted)), 0.0, 1.0)
     return float(counted @ weights / amount)
 

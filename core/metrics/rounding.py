@@ -62,6 +62,7 @@ def representable(scores: Elements) -> Floors:
     True
     """
     size = np.abs(scores.astype(np.float64, copy=False))
+    # Above float32 the spacing would be infinite or NaN
     finite = np.minimum(np.where(np.isfinite(size), size, 0.0), np.finfo(np.float32).max)
     return STEPS * np.spacing(finite.astype(np.float32)).astype(np.float64)
 
@@ -73,10 +74,12 @@ def half_precision(scores: Elements) -> str:
     ...     np.float16(np.linspace(0.1, 0.9, 40)))
     ('bfloat16', '', 'float16')
     """
+    # The sign has its own bit; zeros are on every grid
     values = np.unique(np.abs(scores[np.isfinite(scores) & (scores != 0)].astype(np.float64)))
     if (values == np.rint(values)).all():
         return ""
     for name, bits in HALF_PRECISION.items():
+        # frexp gives [½, 1): times 2^bits it is whole if the type holds the number
         mantissas = np.frexp(values)[0] * 2.0**bits
         if (mantissas == np.rint(mantissas)).all():
             last = mantissas % 2 == 1

@@ -47,6 +47,7 @@ def largest_deviations(offsets: Bounds, values: Elements, other_values: Elements
     array([4.])
     """
     difference = np.abs(values.astype(np.float64) - other_values.astype(np.float64))
+    # An empty list has maximum −∞
     return np.maximum(_reduced(_MAXIMUM, offsets, difference), 0.0)
 
 
@@ -81,6 +82,7 @@ def _reduce(kind: int, offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
         for element in range(offsets[segment], offsets[segment + 1]):
             value = values[element]
             total += value
+            # NaN compares false with everything: once reached it stays
             if value > high or np.isnan(value):
                 high = value
         reduced[segment] = total if kind == _SUM else high

@@ -49,6 +49,7 @@ def paired_t(values: Queries, other_values: Queries) -> PairedTest:
     differences = _differences(values, other_values)
     n, effect = len(differences), effect_size(differences)
     statistic = effect * np.sqrt(n)
+    # t = d √n. Equal differences have no variance: d is ±∞ or NaN, p is 0 or 1
     p = 1.0 if n >= 2 else np.nan
     if n >= 2 and not np.isnan(statistic):
         p = 2 * scipy.special.stdtr(n - 1, -abs(statistic))
@@ -63,6 +64,7 @@ def effect_size(differences: Queries) -> float:
     if len(differences) < 2:
         return float("nan")
     mean, spread = _mean(differences), float(np.std(differences, ddof=1))
+    # By range: a standard deviation of equal numbers may differ from 0 by rounding
     if np.ptp(differences) == 0:
         return float("nan") if mean == 0 else float(np.copysign(np.inf, mean))
     return mean / spread
@@ -125,6 +127,7 @@ def resampled_means(
     for draws in _batches(resamples, max(queries, 1)):
         resampled = generator.integers(0, max(queries, 1), size=(draws, queries))
         rows = np.arange(draws)[:, None] * queries
+        # How often each query was drawn: a mean of a resample is then a weighted sum
         times = np.bincount((resampled + rows).ravel(), minlength=draws * queries)
         weights = times.reshape(draws, queries).astype(np.float64)
         with np.errstate(invalid="ignore"):  # a resample may have no query of a curve
@@ -142,6 +145,7 @@ def holm(p_values: Real[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
     """
     order = np.argsort(p_values, kind="stable")  # NaN last
     order = order[: np.count_nonzero(~np.isnan(p_values))]
+    # Factors m, m − 1, … 1 by rising p; the running maximum keeps adjusted p in order
     steps = p_values[order].astype(np.float64) * np.arange(len(order), 0, -1)
     adjusted = np.full(len(p_values), np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)

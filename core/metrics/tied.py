@@ -27,6 +27,7 @@ def tied_share(
         return 0.0
     lists = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((scores, lists))
+    # Runs of equal scores end where the score or the list changes
     falls = np.flatnonzero((np.diff(scores[order]) != 0) | (np.diff(lists[order]) != 0)) + 1
     sizes = np.diff(np.concatenate([[0], falls, [len(scores)]]))
     return int((sizes * (sizes - 1) // 2).sum()) / pairs

@@ -99,8 +99,8 @@ def measure(
             "last _, which are read as a cut-off"
         )
     digest = user_code.digest_of(name, function, version)
-    words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
-    user_measure = UserMeasure(function, words or "a function of labels in ranked order", extras)
+    text = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
+    user_measure = UserMeasure(function, text or "a function of labels in ranked order", extras)
     full = f"{name}{user_code.MARK}{digest[: user_code.DIGITS]}"
     user_code.register("measure", name, full, user_measure, dict.fromkeys([*MEASURES, *ALIASES]))
     return function
@@ -155,6 +155,7 @@ class EvaluatedMeasure:
             if self.measure.ties == "averaged" and not self._of_set and len(scores):
                 bounds = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1], True])
             for low, high in pairwise(bounds):
+                # Sorted within ties: the value must not depend on the order of rows
                 ranked[low:high] = np.sort(ranked[low:high])
             all_labels = -np.sort(-of_query.astype(np.float32))
             key = (ranked.tobytes(), bounds.tobytes(), all_labels.tobytes())
@@ -183,6 +184,7 @@ class EvaluatedMeasure:
     def _value(self, labels: np.ndarray, judged: np.ndarray, query: str) -> float:
         extras = {"cutoff": self.measure.cutoff, "judged": judged}
         for array in (labels, judged):
+            # A function that changes its input would change later orders too
             array.flags.writeable = False
         place = f"{self.measure}, query {query}"
         try:
@@ -217,6 +219,7 @@ def orders_of(
             break
         places = min(high, shown) - low
         counts = Counter(ranked[low:high].tolist())
+        # The product over blocks is limited, not each block by itself
         most = EXACT // len(orders)
         tails = list(islice(_prefixes(counts, places, high - low), most + 1))
         if not 0 < len(tails) <= most:
@@ -237,6 +240,7 @@ def _prefixes(counts: Mapping[float, int], places: int, size: int) -> Iterator[P
         return
     for label, count in counts.items():
         if count:
+            # By distinct label: documents with equal labels make one order, not several
             remaining = {**counts, label: count - 1}
             for tail, chance in _prefixes(remaining, places - 1, size - 1):
                 yield (label, *tail), chance * count / size

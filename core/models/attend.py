@@ -34,6 +34,7 @@ def attend(
     if lacks_bfloat16(query):
         return in_float32(partial(attend, mask=mask, scale=scale), query, key, value)
     if _prefers_fused(query, key):
+        # Broadcast over heads and queries: pads are no keys for any of them
         real = None if mask is None else mask[:, None, None, :]
         return F.scaled_dot_product_attention(query, key, value, attn_mask=real, scale=scale)
     return attention_weights(query, key, mask, scale) @ value
@@ -46,9 +47,11 @@ def attention_weights(
     scale: float,
 ) -> Float[Tensor, "lists heads queries keys"]:
     """softmax(scale · Q Kᵀ); exactly 0 at pads. Pang et al., SIGIR 2020, Eq. 3."""
+    # Scaled before the product, as the queries are usually smaller than the logits
     logits = (query * scale) @ key.transpose(-1, -2)
     if mask is not None:
         logits = logits.masked_fill(~mask[:, None, None, :], -torch.inf)
+    # Without gradients the logits are not read again: in place, as they are the largest tensor
     if not logits.requires_grad and not torch.is_autocast_enabled(logits.device.type):
         return torch.softmax(logits, -1, out=logits)
     return logits.softmax(-1)

@@ -30,9 +30,12 @@ class MultiHeadAttention(nn.Module):
         width = config.width
         self.heads = config.heads
         self.relu = config.projection_activation == "relu"
+        # Eq. 3 divides by √E; released code by √(E/h), as Vaswani et al. (2017)
         self.scale = 1 / math.sqrt(width if config.scale == "width" else config.head_width)
+        # Eq. 4 has no output projection: heads are concatenated, and that is all
         self.weight = nn.Parameter(torch.empty(3 * width, width))
         self.bias = nn.Parameter(torch.zeros(3 * width)) if config.projection_bias else None
+        # One by one: the fan-out of the joint matrix would be three times too large
         for projection in self.weight.detach().view(3, width, width):
             nn.init.xavier_uniform_(projection)
 
@@ -62,6 +65,7 @@ class MultiHeadAttention(nn.Module):
         record: list[Tensor] | None = None,
     ) -> tuple[Float[Tensor, "lists queries width"], Float[Tensor, "#lists queries width"]]:
         """The same and the queries, to be read elsewhere: see `dense_and_input`."""
+        # Self-attention makes Q, K and V in one product; IMSAB needs Q of other vectors
         alike = queries is keys
         inputs, width = [queries] if alike else [queries, keys], self.weight.shape[1]
         (projected, *rest), (queries, *_) = dense_parts(

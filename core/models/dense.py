@@ -108,6 +108,7 @@ def dense_added_norm(
     >>> dense_added_norm(torch.zeros(1, 1), torch.tensor([[3.0, 1.0]]) - layer.bias, layer, norm)
     tensor([[ 1., -1.]], grad_fn=<NativeLayerNormBackward0>)
     """
+    # The residual is added inside the product: one pass over memory less
     if _fused(x, layer.weight) and not lacks_bfloat16(x):
         x, weight, bias = _lowered(x, layer.weight, layer.bias)
         normed: Tensor = norm(_product.binary(x, residual.to(x.dtype), weight, bias, "add"))

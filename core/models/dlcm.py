@@ -42,6 +42,7 @@ class LocalRanking(nn.Module):
             units = torch.tanh(self.outputs(outputs) + context[:, None])
         else:
             rows = torch.tanh(context).view(len(state), self.heads, -1)
+            # v · (o · tanh(W s + b)), Eq. 5: one unit a row of tanh(W s + b)
             units = outputs @ rows.transpose(1, 2)
         scores: Tensor = self.head(units).squeeze(-1)
         return scores
@@ -78,10 +79,12 @@ class DLCM(nn.Module):
             self.layers.append(nn.Linear(features, config.first_layer))
             self.layers.append(nn.Linear(config.first_layer, second))
         hidden = config.hidden_width(features)
+        # From the lowest rank up, so that the best documents are the most recent inputs
         backwards = config.direction == "lowest-first"
         directions = (backwards, not backwards) if config.two_directions else (backwards,)
         self.recurrences = nn.ModuleList(_recurrence(hidden, config, way) for way in directions)
         products = config.gates * hidden * len(directions)
+        # One layer for all gates: a step of the recurrence only multiplies the state
         self.products = nn.Linear(config.input_width(features), products)
         nn.init.uniform_(self.products.weight, -(hidden**-0.5), hidden**-0.5)
         nn.init.zeros_(self.products.bias)
@@ -98,6 +101,7 @@ class DLCM(nn.Module):
         """The input vectors [..., width] of documents."""
         vectors = features
         for layer in self.layers:
+            # Ai et al., section 4.1: two elu layers, concatenated with the features
             vectors = F.elu(layer(vectors))
         return torch.cat((features, vectors), -1) if self.layers else vectors
 
@@ -132,7 +136,9 @@ class DLCM(nn.Module):
         lengths: Int64[np.ndarray, " lists"] | None = None,
     ) -> Float[Tensor, "lists docs"]:
         """Scores from features; arguments as in `score`."""
+        # Pads may hold NaN; the products read all rows
         real = features if mask is None else torch.where(mask[..., None], features, 0)
+        # Training on a CPU makes the products inside the walk, where they are overwritten
         if not (self.config.cell == "gru" and trains_on_cpu(features)):
             return self.score(self.embed(real), mask, lengths)
         mask, vectors = needed(mask), self._vectors(real)

@@ -41,6 +41,7 @@ class GSF(nn.Module):
         self.config = config
         widths = (*config.widths, config.group)
         self.products = nn.Linear(features, config.group * widths[0], bias=False)
+        # The layer reads m documents side by side: fan-in is m times the features
         bound = (features * config.group) ** -0.5
         nn.init.uniform_(self.products.weight, -bound, bound)
         self.bias = nn.Parameter(torch.zeros(widths[0]))
@@ -74,6 +75,7 @@ class GSF(nn.Module):
         total = self._total(products, lengths, start)
         if self.config.aggregation == "mean":
             passes = self.config.passes(docs)
+            # Exhaustive: n − 1 strides, so the number of groups depends on the list
             passes_of_list = (lengths - 1).clamp(min=1)[:, None] if self._exhaustive else passes
             total = total / (passes_of_list * self.config.group)
         return total if mask is None else torch.where(mask, total, 0)
@@ -102,6 +104,7 @@ class GSF(nn.Module):
         lists, docs = products.shape[:2]
         passes = int(self.config.passes(docs))
         hidden = lists * docs * passes * sum((*self.config.widths, self.config.group))
+        # All pairs of long lists do not fit into memory: backward computes a pass again
         recomputed = torch.is_grad_enabled() and hidden > KEPT
         total = products.new_zeros(lists, docs)
         for number in range(passes):
@@ -121,12 +124,14 @@ class GSF(nn.Module):
         """Every document's scores in one pass of windows, added up."""
         if self._exhaustive:
             scores = self._windows(products, lengths, number + 1)
+            # Strides end at n − 1; a list of one document is paired with itself in the first pass
             return torch.where((lengths > number + 1)[:, None] | (number == 0), scores, 0)
         if self.config.grouping == "circular" and start is None:
             return self._windows(products, lengths, 1)
         order = shuffled_places(lengths, products.shape[1], start, number)
         index = order[:, :, None, None].expand_as(products)
         scores = self._windows(products.gather(1, index), lengths, 1)
+        # Back to the places before the shuffle
         return scores.gather(1, order.argsort(1))
 
     def _windows(
@@ -136,7 +141,9 @@ class GSF(nn.Module):
         places = torch.arange(products.shape[1], device=products.device)[:, None]
         ahead = stride * torch.arange(self.config.group, device=products.device)
         around = lengths.clamp(min=1)[:, None, None]
+        # Slot j of window w holds place w + j · stride, so place p is in window p − j · stride
         members, owners = (places + ahead) % around, (places - ahead) % around
+        # The first layer of a group is the sum of its members' products: made once a document
         x = self.bias.to(products.dtype)
         for slot in range(self.config.group):
             index = members[:, :, slot, None].expand(-1, -1, products.shape[-1])
@@ -165,6 +172,7 @@ def shuffled_places(
     """
     start = torch.zeros_like(lengths) if start is None else start
     places = torch.arange(docs, device=lengths.device)
+    # Hashes instead of a generator: the same shuffle on every device and in every batch
     keys = _mixed_bits(_mixed_bits(_mixed_bits(start) + number)[:, None] + places)
     last_key = torch.iinfo(torch.int64).max
     return keys.masked_fill(places >= lengths[:, None], last_key).argsort(dim=1, stable=True)

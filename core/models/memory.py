@@ -41,6 +41,7 @@ class MemoryRecurrence(nn.Module):
         steps = list(products.unbind(1))
         real = [None] * docs if mask is None else list(mask[..., None].unbind(1))
         states: list[Tensor] = [state] * docs
+        # Rounding of the state would add up over the steps
         with torch.autocast(products.device.type, enabled=False):
             for place in reversed(range(docs)) if self.backwards else range(docs):
                 after, new_memory = self._step(steps[place], state, memory)
@@ -49,6 +50,7 @@ class MemoryRecurrence(nn.Module):
                     state, memory = after, new_memory
                     states[place] = state
                 else:
+                    # Lists that have ended keep their last state
                     states[place] = torch.where(now, after, 0)
                     state, memory = (
                         torch.where(now, after, state),

@@ -29,6 +29,7 @@ class RowNorm(nn.BatchNorm1d):
     def forward(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
         """The rows, normalised unit by unit."""
         rows = x.reshape(-1, x.shape[-1])
+        # The variance of a single row is 0, and PyTorch refuses it
         if not self.training or len(rows) > 1:
             return super().forward(rows).view(x.shape)
         normed = nn.functional.batch_norm(
@@ -46,6 +47,7 @@ def unit(width: int, norm: str, activation: str) -> nn.Module:
         activation: a key of ACTIVATIONS.
     """
     norms: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": RowNorm}
+    # Before the activation, as Ioffe & Szegedy (2015) place it
     norm_layers = [norms[norm](width)] if norm in norms else []
     return nn.Sequential(*norm_layers, ACTIVATIONS[activation]())
 

@@ -74,16 +74,20 @@ class OrdinalEmbedding(nn.Module):
             ranks, tied = (
                 torch.stack([values[..., at] for at in columns], -1) for values in (ranks, tied)
             )
+        # As released; the one mode in which the input order changes a score
         if self.by_position:
             ranks, tied = ranks + _place_in_block(ranks), torch.ones_like(tied)
+        # Relative sampling (section 4.5): ranks s … s + N − 1 instead of 0 … N − 1
         if start is not None:
             ranks = ranks + start[:, None, None]
+        # Reversed, a tied block starts at the index of its worst rank
         ordinals = self.size - ranks - tied if self.worst_first else ranks
         if unknown:
             self._check(ordinals, tied)
         shares_ranks = not self.by_position and any(known.ties[at] for at in columns)
         total = self._column(ordinals[..., 0], tied[..., 0], columns[0], shares_ranks)
         for at, column in enumerate(columns[1:], start=1):
+            # Several initial rankings: embeddings are summed (section 4.2)
             total = total + self._column(ordinals[..., at], tied[..., at], column, shares_ranks)
         return total
 
@@ -98,18 +102,20 @@ class OrdinalEmbedding(nn.Module):
         single = F.embedding(ordinals, table)
         if not shares_ranks:
             return single
+        # Mean of a tied block by prefix sums; float64, because large sums are subtracted
         sums = F.pad(table.double().cumsum(0), (0, 0, 1, 0))
         block = (F.embedding(ordinals + tied, sums) - F.embedding(ordinals, sums)) / tied[..., None]
+        # Untied documents take the row itself, without the rounding of prefix sums
         return torch.where(tied[..., None] > 1, block.to(single.dtype), single)
 
     def _check(self, ordinals: Tensor, tied: Tensor) -> None:
         if ordinals.numel() == 0:
             return
-        beyond = max(int((ordinals + tied).max()) - self.size, -int(ordinals.min()))
-        if beyond > 0:
+        excess = max(int((ordinals + tied).max()) - self.size, -int(ordinals.min()))
+        if excess > 0:
             raise DataError(
                 "initial ranking",
-                f"rank {self.size + beyond} with an ordinal table of {self.size}",
+                f"rank {self.size + excess} with an ordinal table of {self.size}",
                 "Cut the lists shorter, or train with a larger `ordinals` (N_max).",
             )
 

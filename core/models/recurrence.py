@@ -72,6 +72,7 @@ class GatedRecurrence(nn.Module):
     def __init__(self, hidden: int, *, backwards: bool, reset_after: bool) -> None:
         super().__init__()
         self.backwards, self.reset_after = backwards, reset_after
+        # As `torch.nn.GRU` draws its weights
         bound = hidden**-0.5
         self.weight = nn.Parameter(torch.empty(3 * hidden, hidden).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(hidden)) if reset_after else None
@@ -123,12 +124,14 @@ class GatedRecurrence(nn.Module):
             return states, states[:, 0 if self.backwards else -1]
         counts = mask.sum(1)
         lengths = counts.cpu().numpy() if lengths is None else lengths
+        # Sorted by length: the lists that reach a position are a prefix, without a mask
         order = counts.argsort(descending=True, stable=True)
         active = tuple((lengths[:, None] > np.arange(docs)).sum(0).tolist())
         sorted_already = bool((lengths[1:] <= lengths[:-1]).all())
         states = self._walked_states(inputs if sorted_already else inputs[order], linear, active)
         if not sorted_already:
             states = states[order.argsort()]
+        # Backwards, the last step of every list is at position 0
         last = torch.zeros_like(counts) if self.backwards else (counts - 1).clamp(min=0)
         return states, states[torch.arange(lists, device=mask.device), last]
 
@@ -183,6 +186,7 @@ class _Recurrence(torch.autograd.Function):
         hidden = weight.shape[1]
         by_step, vectors = inputs.transpose(0, 1), None
         if input_weight is None:
+            # A copy, as gates are computed in place and the inputs belong to the caller
             gates = by_step.clone(memory_format=torch.contiguous_format)
         else:
             vectors = by_step.contiguous()
@@ -192,9 +196,10 @@ class _Recurrence(torch.autograd.Function):
         walk.clear(inner)
         walk.clear(states[:-1] if walk.backwards else states[1:])
         states[-1 if walk.backwards else 0] = 0
-        steps, taken = _steps_of(gates)
-        kept = tuple(map(taken, (gates, inner, states)))
-        added = None if bias is None else taken(bias)
+        # The same steps twice: compiled for float32 on a CPU, by PyTorch for all else
+        steps, convert = _steps_of(gates)
+        saved = tuple(map(convert, (gates, inner, states)))
+        added = None if bias is None else convert(bias)
         of_gates, of_candidate = weight[: 2 * hidden].t(), weight[2 * hidden :].t()
         for step in walk.steps():
             before, _, place, active = step
@@ -202,14 +207,15 @@ class _Recurrence(torch.autograd.Function):
                 values[slot, :active]
                 for values, slot in ((states, before), (gates, place), (inner, place))
             )
+            # Only lists that reach this position: pads cost nothing
             gate[:, : 2 * hidden].addmm_(earlier, of_gates)
             if walk.reset_after:
                 torch.mm(earlier, of_candidate, out=product)
-                steps.mixes_after(step, kept, added)
+                steps.mixes_after(step, saved, added)
             else:
-                steps.resets(step, kept)
+                steps.resets(step, saved)
                 gate[:, 2 * hidden :].addmm_(product, of_candidate)
-                steps.mixes(step, kept)
+                steps.mixes(step, saved)
         ctx.save_for_backward(vectors, input_weight, weight, gates, inner, states)
         ctx.walk = walk
         outputs = states[:-1] if walk.backwards else states[1:]
@@ -224,25 +230,29 @@ class _Recurrence(torch.autograd.Function):
         _, lists, hidden = inner.shape
         of_inputs, carried = torch.empty_like(gates), inner.new_zeros(lists, hidden)
         walk.clear(of_inputs)
+        # Reset after needs it at every step, for the weights; reset before only at one
         of_inner = torch.empty_like(inner if walk.reset_after else carried)
         if walk.reset_after:
             walk.clear(of_inner)
-        steps, taken = _steps_of(gates)
-        kept = tuple(map(taken, (gates, inner, states)))
-        back = tuple(map(taken, (grad.contiguous(), carried, of_inputs, of_inner)))
+        steps, convert = _steps_of(gates)
+        saved = tuple(map(convert, (gates, inner, states)))
+        back = tuple(map(convert, (grad.contiguous(), carried, of_inputs, of_inner)))
+        # Backpropagation through time: the carried gradient runs against the walk
         for step in reversed(list(walk.steps())):
             _, _, place, active = step
             of_input, of_state = of_inputs[place, :active], carried[:active]
             if walk.reset_after:
-                steps.into_products_after(step, kept, back)
+                steps.into_products_after(step, saved, back)
                 of_state.addmm_(of_inner[place, :active], weight[2 * hidden :])
             else:
-                steps.into_products(step, kept, back)
+                steps.into_products(step, saved, back)
                 torch.mm(of_input[:, 2 * hidden :], weight[2 * hidden :], out=of_inner[:active])
-                steps.into_resets(step, kept, back)
+                steps.into_resets(step, saved, back)
             of_state.addmm_(of_input[:, : 2 * hidden], weight[: 2 * hidden])
+        # Gradients of pads are 0, so they add nothing to these sums
         rows = of_inputs.view(-1, 3 * hidden)
         earlier = (states[1:] if walk.backwards else states[:-1]).view(-1, hidden)
+        # One product over all steps instead of a sum of docs small ones
         of_weight = torch.empty_like(weight)
         torch.mm(rows[:, : 2 * hidden].t(), earlier, out=of_weight[: 2 * hidden])
         of_candidate, of_bias = of_weight[2 * hidden :], None

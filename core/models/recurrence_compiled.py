@@ -24,20 +24,22 @@ FAST = {"reassoc", "contract"}
 @no_type_check
 def sigmoid(value: np.float32) -> np.float32:
     """1 / (1 + e⁻ˣ), where e⁻ˣ = 2ᵏ eʳ; NaN stays NaN."""
+    # exp(±87) is the range of float32; 2ᵏ is made from exponent bits below
     power = min(max(-value, -LARGEST), LARGEST)
     whole = np.floor(power * LOG2E + HALF)
+    # ln 2 in two parts: the first is exact in float32 times k
     rest = power - whole * LN2 - whole * LN2_REST
-    beyond = ((((P0 * rest + P1) * rest + P2) * rest + P3) * rest + P4) * rest + P5
+    series = ((((P0 * rest + P1) * rest + P2) * rest + P3) * rest + P4) * rest + P5
     scale = np.int32((np.int32(whole) + BIAS) << EXPONENT).view(np.float32)
-    return ONE / (ONE + (beyond * rest * rest + rest + ONE) * scale)
+    return ONE / (ONE + (series * rest * rest + rest + ONE) * scale)
 
 
 @compiled(nogil=True, fastmath=FAST, error_model="numpy")
 @no_type_check
-def resets(step: tuple, kept: tuple) -> None:
+def resets(step: tuple, saved: tuple) -> None:
     """As in `recurrence_steps`."""
     before, _, place, active = step
-    gates, inner, states = kept
+    gates, inner, states = saved
     hidden = states.shape[2]
     for row in range(active):
         gate, earlier, product = gates[place, row], states[before, row], inner[place, row]
@@ -49,10 +51,10 @@ def resets(step: tuple, kept: tuple) -> None:
 
 @compiled(nogil=True, fastmath=FAST, error_model="numpy")
 @no_type_check
-def mixes(step: tuple, kept: tuple) -> None:
+def mixes(step: tuple, saved: tuple) -> None:
     """As in `recurrence_steps`."""
     before, after, place, active = step
-    gates, _, states = kept
+    gates, _, states = saved
     hidden = states.shape[2]
     for row in range(active):
         earlier, state, gate = states[before, row], states[after, row], gates[place, row]
@@ -65,10 +67,10 @@ def mixes(step: tuple, kept: tuple) -> None:
 
 @compiled(nogil=True, fastmath=FAST, error_model="numpy")
 @no_type_check
-def mixes_after(step: tuple, kept: tuple, bias: np.ndarray) -> None:
+def mixes_after(step: tuple, saved: tuple, bias: np.ndarray) -> None:
     """As in `recurrence_steps`."""
     before, after, place, active = step
-    gates, inner, states = kept
+    gates, inner, states = saved
     hidden = states.shape[2]
     for row in range(active):
         earlier, state, gate = states[before, row], states[after, row], gates[place, row]
@@ -87,19 +89,19 @@ def mixes_after(step: tuple, kept: tuple, bias: np.ndarray) -> None:
 
 @compiled(nogil=True, fastmath=FAST, error_model="numpy")
 @no_type_check
-def into_products(step: tuple, kept: tuple, back: tuple) -> None:
+def into_products(step: tuple, saved: tuple, back: tuple) -> None:
     """As in `recurrence_steps`."""
     before, _, place, active = step
-    gates, _, states = kept
+    gates, _, states = saved
     grad, carried, of_inputs, _ = back
     hidden = states.shape[2]
     for row in range(active):
         earlier, gate, of_input = states[before, row], gates[place, row], of_inputs[place, row]
         keep, candidate = gate[hidden : 2 * hidden], gate[2 * hidden :]
         of_keep, of_candidate = of_input[hidden : 2 * hidden], of_input[2 * hidden :]
-        of_state, given = carried[row], grad[row, place]
+        of_state, of_output = carried[row], grad[row, place]
         for unit in range(hidden):
-            of_state[unit] += given[unit]
+            of_state[unit] += of_output[unit]
         for unit in range(hidden):
             of_new = of_state[unit] * (ONE - keep[unit])
             of_candidate[unit] = of_new * (ONE - candidate[unit] * candidate[unit])
@@ -110,10 +112,10 @@ def into_products(step: tuple, kept: tuple, back: tuple) -> None:
 
 @compiled(nogil=True, fastmath=FAST, error_model="numpy")
 @no_type_check
-def into_resets(step: tuple, kept: tuple, back: tuple) -> None:
+def into_resets(step: tuple, saved: tuple, back: tuple) -> None:
     """As in `recurrence_steps`."""
     _, _, place, active = step
-    gates, inner, _ = kept
+    gates, inner, _ = saved
     _, carried, of_inputs, of_inner = back
     hidden = carried.shape[1]
     for row in range(active):
@@ -127,11 +129,11 @@ def into_resets(step: tuple, kept: tuple, back: tuple) -> None:
 
 @compiled(nogil=True, fastmath=FAST, error_model="numpy")
 @no_type_check
-def into_products_after(step: tuple, kept: tuple, back: tuple) -> None:
+def into_products_after(step: tuple, saved: tuple, back: tuple) -> None:
     """As in `recurrence_steps`."""
-    into_products(step, kept, back)
+    into_products(step, saved, back)
     _, _, place, active = step
-    gates, inner, _ = kept
+    gates, inner, _ = saved
     _, carried, of_inputs, of_inner = back
     hidden = carried.shape[1]
     for row in range(active):

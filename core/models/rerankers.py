@@ -113,6 +113,7 @@ class Reranker(nn.Module):
             owners: the text of each window.
             texts: how many there are.
         """
+        # Windows of padding alone would pull means and maxima towards 0
         has_words = (windows != self.padding).any(1)
         return self._pooled_vectors(windows[has_words], owners[has_words], texts)
 
@@ -129,6 +130,7 @@ class Reranker(nn.Module):
             unit_queries, unit_documents = (
                 nn.functional.normalize(vectors, dim=-1) for vectors in parts
             )
+            # Entries of the product are about 1/width, far smaller than those of the vectors
             parts.append(unit_queries * unit_documents * self.config.width**0.5)
         values = torch.cat(parts, -1)
         for layer in self.hidden[:-1]:
@@ -157,12 +159,14 @@ class FNRM(Reranker):
     def __init__(self, config: FNRMConfig, terms: int, draws: torch.Generator) -> None:
         """Draw the first weights; every word weighs the same at first."""
         super().__init__(config, terms, draws)
+        # Zeros: the softmax starts as the mean of the words
         self.weight = nn.Parameter(torch.zeros(terms + 1), config.word_weights != "equal")
 
     def _pooled_vectors(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
         words = windows[:, 0]
         logits = self.weight[words]
         top = logits.new_full((texts,), -torch.inf).scatter_reduce(0, owners, logits, "amax")
+        # Softmax over a text: its maximum is subtracted, and needs no gradient
         shares = (logits - top.detach()[owners]).exp()
         sums = shares.new_zeros(texts).index_add(0, owners, shares)
         weighted = self.embedding(words) * (shares / sums[owners])[:, None]
@@ -193,6 +197,7 @@ class CNRM(Reranker):
         outputs = self.filters(self.embedding(windows).flatten(1)).relu()
         zeros = outputs.new_zeros(texts, self.config.width)
         if self.config.pooling == "max":
+            # Outputs are rectified, so 0 is the neutral element of the maximum
             return zeros.scatter_reduce(0, owners[:, None].expand_as(outputs), outputs, "amax")
         counts = torch.bincount(owners, minlength=texts).clamp_min(1)
         return zeros.index_add(0, owners, outputs) / counts[:, None]

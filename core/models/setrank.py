@@ -38,6 +38,7 @@ class SetRank(nn.Module):
 
     def embed(self, features: Float[Tensor, "*docs features"]) -> Float[Tensor, "*docs width"]:
         """The representation of each document by itself: what need not be computed twice."""
+        # `dense` chooses the fastest exact product of the device
         if isinstance(self.input, nn.Linear):
             return dense(features, self.input.weight, self.input.bias)
         embedded: Tensor = self.input(features)
@@ -75,10 +76,13 @@ class SetRank(nn.Module):
         x, mask = embedded, needed(mask)
         keys = mask
         if mask is not None:
+            # Pads may hold NaN, which a masked weight of 0 would not remove
             x = torch.where(mask[..., None], x, 0)
+            # A list of pads alone would have a softmax over nothing: NaN
             keys = mask | ~mask.any(-1, keepdim=True)
         every_block = self.config.ordinal_place == "every-block"
         if ordinal is not None and not every_block:
+            # Paper: once, at the input (section 4.2); released code: before every block
             x = x + ordinal
         with parameters_cast_once(self.blocks, x):
             for block in self.blocks:
@@ -108,6 +112,7 @@ class GaussianKernels(nn.Module):
 
     def __init__(self, features: int, config: SetRankConfig) -> None:
         super().__init__()
+        # A product is cheaper than a division of docs × features × kernels numbers
         self.precision = 1 / config.kernel_width
         self.centres = nn.Parameter(torch.rand(features, config.kernels) * 2 - 1)
         self.layers = nn.Sequential(
@@ -167,6 +172,7 @@ class IMSAB(nn.Module):
         record: list[Tensor] | None = None,
     ) -> Float[Tensor, "lists docs width"]:
         """The documents after one round through the induced points."""
+        # M points ask N documents, then N ask M: 2MN logits instead of N² (Eq. 7)
         centres = self.gather(self.points[None], x, mask, record)
         enriched: Tensor = self.spread(x, centres, None, record)
         return enriched

@@ -30,6 +30,7 @@ def _setrank_parameters(config: SetRankConfig, features: int) -> int:
     kernels, layer = config.kernels, config.kernel_layer
     embedding = (features + 1) * width
     if config.input_layer == "gaussian-kernels":
+        # A layer has inputs + 1 (bias) weights a unit; a norm has 2 a unit
         wide = (features * kernels + 1) * layer + 2 * layer
         embedding = features * kernels + wide + (layer + 1) * width + 2 * width
     attention = 3 * width**2 + (3 * width if config.projection_bias else 0) + 2 * width
@@ -48,6 +49,7 @@ def _dlcm_parameters(config: DLCMConfig, features: int) -> int:
     ways = 2 if config.two_directions else 1
     net = (features + 1) * config.first_layer + (config.first_layer + 1) * second if second else 0
     products = (config.input_width(features) + 1) * config.gates * hidden * ways
+    # Only a reset after the product needs a bias inside the product
     biased = config.cell == "gru" and config.reset == "after"
     recurrence = ways * (config.gates * hidden**2 + (hidden if biased else 0))
     state = hidden * ways

@@ -117,6 +117,7 @@ class SNRM(nn.Module):
         """
         words = self.embedding(windows)
         if self.config.unit_embeddings:
+            # Clamped: the embedding of padding is 0
             words = words / words.norm(dim=-1, keepdim=True).clamp_min(1e-12)
         hidden = words.flatten(1)
         for layer in self.hidden:
@@ -127,8 +128,10 @@ class SNRM(nn.Module):
                 dropout_mask = (
                     torch.rand(hidden.shape, generator=draws).to(hidden) >= self.config.dropout
                 )
+                # Inverted dropout keeps the expected value
                 hidden = hidden * dropout_mask / (1 - self.config.dropout)
         outputs = self.last(hidden).relu()
+        # Windows of a text are summed by owner; `scale` makes the mean of it
         sums = outputs.new_zeros(len(scale), outputs.shape[1]).index_add(0, owners, outputs)
         return sums * scale[:, None]
 
@@ -148,12 +151,14 @@ class SNRM(nn.Module):
         if config.first_weights != "collection":
             return
         places = embeddings[atoms] * factor
+        # Identity once for each word: the layer adds up the embeddings of the window
         summed = torch.eye(config.embedding).repeat(1, config.window)
         for layer in self.hidden.parameters():
             if layer.ndim == 2:
                 layer.copy_(summed)
         self.last.weight.copy_(places if config.layers else places @ summed)
         if config.biases:
+            # Negative before relu, so 0 behind it, where the cosine is below the threshold
             self.last.bias.copy_(-config.threshold * factor * idf[atoms])
 
 
@@ -209,6 +214,7 @@ def flops(
         vectors: not negative.
         weights: of each dimension (DF-FLOPS); None: 1.
     """
+    # Mean first: it punishes dimensions that many texts use, not large values
     squared = vectors.mean(0).square()
     return squared.sum() if weights is None else (weights * squared).sum()
 
@@ -224,5 +230,6 @@ def frequency_weights(
     [0.0, 0.5, 1.0]
     """
     power = torch.log(torch.tensor(2.0)) / torch.log(torch.tensor(middle))
+    # Clamped: 0 to a negative power is infinite
     excess = (share.clamp(1e-4, 1.0) ** power.to(share) - 1).clamp_min(0)
     return 1 / (1 + excess**steepness)

@@ -73,7 +73,15 @@ def perturb(
     return judged if lists is judged.lists else replace(judged, lists=lists)
 
 
-class NeedsData:
+class PerturbationBase:
+    """Base of all perturbations: they print as `registry.parse` reads them."""
+
+    def __str__(self: Perturbation) -> str:
+        """Family and level: `transpositions:5`, `cut:0.5+shuffle-shown:1`."""
+        return f"{self.family}:{self.level:g}"
+
+
+class NeedsData(PerturbationBase):
     """Base of the families that need the data set: they refuse lists alone."""
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
@@ -90,7 +98,7 @@ class NeedsData:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(PerturbationBase):
     """Perturbations one after the other, each on what the one before left.
 
     Its level is that of the last link; the others belong to its name, so that it prints, parses
@@ -116,10 +124,6 @@ class Chain:
     def changes(self) -> frozenset[Change]:
         """Parts of the input that any link changes."""
         return frozenset[Change]().union(*(link.changes for link in self.links))
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `transpositions:5+shuffle-shown:1`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists after all links.
@@ -147,6 +151,7 @@ def origins(base: JudgedLists, after: JudgedLists) -> Int64[np.ndarray, " candid
 
     A data set that grew has its new documents behind each query's own.
     """
+    # Same bounds: no document joined, so rows mean the same in both data sets
     if after.dataset.offsets is base.dataset.offsets:
         return after.lists.rows
     query = after.lists.queries[ragged.segment_ids(after.lists.offsets)]
@@ -170,6 +175,7 @@ def sources(
     Returns:
         Indexes; −1 where the base list lacks the document.
     """
+    # One integer per (list, row) pair; + 2 leaves room for row −1 without a clash
     stride = max(int(base.rows.max(initial=0)), int(rows.max(initial=0))) + 2
     keys = ragged.segment_ids(base.offsets) * stride + base.rows
     candidate_keys = ragged.segment_ids(offsets) * stride + rows
@@ -177,5 +183,6 @@ def sources(
         return np.full(len(candidate_keys), -1, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys, candidate_keys, sorter=order), len(keys) - 1)
+    # searchsorted gives an insertion place: only equal keys are the same document
     match = order[place]
     return np.where((keys[match] == candidate_keys) & (rows >= 0), match, -1)

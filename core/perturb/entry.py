@@ -71,6 +71,7 @@ class PerturbationEntry:
 
     def draws(self, level: int | float, wanted: int) -> int:
         """Number of different draws of a level: the wanted ones, or one."""
+        # In a chain, earlier links may draw although the last one is at its unchanged level
         is_random = self.random_before if level == self.unchanged else self.random
         return wanted if is_random else 1
 

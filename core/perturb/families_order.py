@@ -86,6 +86,7 @@ RANKING = (
         0.0,
         INFINITE,
         (0.0, 1.0, 5.0, 20.0, 80.0, 160.0, 320.0),
+        # Kendall counts no inversion inside a tie: without ties the count is exact
         lambda level: RankingPerturbation(
             "adjacent-inversions", level, permutations.inverted, unties=True
         ),

@@ -57,6 +57,7 @@ def all_lists(judged: JudgedLists) -> np.ndarray:
 
 def tail_exchanges(judged: JudgedLists) -> np.ndarray:
     """None in lists of fewer than two documents below the tenth place, else any number."""
+    # Exchanges are drawn with replacement, so two documents allow any number of them
     return np.where(judged.lists.lengths >= TOP + 2, np.inf, 0)
 
 
@@ -81,6 +82,7 @@ def falls(judged: JudgedLists) -> np.ndarray:
     offsets, depths = judged.lists.offsets, np.zeros(len(judged.lists), dtype=np.int64)
     for index, (low, high) in enumerate(pairwise(offsets.tolist())):
         if low < high and labels[low:high].max() >= 1:
+            # `argmax` gives the first of equal labels, the one that `demoted` moves
             depths[index] = high - low - 1 - places[low + int(labels[low:high].argmax())]
     return depths
 
@@ -91,6 +93,7 @@ def reversals(judged: JudgedLists) -> np.ndarray:
     pairs = np.zeros(len(judged.lists), dtype=np.int64)
     for index, (low, high) in enumerate(pairwise(judged.lists.offsets.tolist())):
         relevant = labels[low:high] >= 1
+        # Per non-relevant document, the relevant ones above it
         pairs[index] = relevant.cumsum()[~relevant].sum()
     return pairs
 

@@ -43,18 +43,16 @@ class FeaturePerturbation(NeedsData):
     alter: Alteration = field(repr=False)
     changes: frozenset[Change] = FEATURES
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `feature-noise:0.5`."""
-        return f"{self.family}:{self.level:g}"
-
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set with other features."""
+        # Sorted rows: the input order must not decide which cell gets which draw
         rows = np.unique(judged.lists.rows)
         if self.level == 0 or not len(rows):
             return judged
         cells, absent = judged.dataset.features[rows].astype(np.float64), None
         if self.alter is columns_shuffled and judged.dataset.absent is not None:
             mask = np.asarray(judged.dataset.absent_cells(rows), dtype=np.float64)
+            # A copy of the generator repeats the draws: absent cells move with their values
             absent = self.alter(mask, self.level, deepcopy(generator)) > 0
         return with_features(judged, rows, self.alter(cells, self.level, generator), absent)
 
@@ -84,10 +82,6 @@ class SignAttack(NeedsData):
     def family(self) -> str:
         """The registry's name and the ranker attacked."""
         return f"gradient-sign@{self.attacked}" if self.attacked else "gradient-sign"
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `gradient-sign@dlcm:0.1`."""
-        return f"{self.family}:{self.level:g}"
 
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set whose candidates have been moved; nothing is drawn.
@@ -127,6 +121,7 @@ def with_features(
     dataset = judged.dataset
     features = np.array(dataset.features)
     finite = np.isfinite(cells)
+    # Clipped before the cast: a larger finite double would become an infinite float32
     features[rows] = np.where(finite, np.clip(cells, -LARGEST, LARGEST), cells).astype(np.float32)
     bits = dataset.absent
     if bits is not None:
@@ -134,6 +129,7 @@ def with_features(
             absent = np.asarray(dataset.absent_cells(rows)) & (features[rows] == 0)
         bits = bits.copy()
         bits[rows] = np.packbits(absent, axis=1)
+    # No fingerprint: changed features must not find results stored for the original
     changed = replace(dataset, features=features, absent=bits, fingerprint="")
     return replace(judged, dataset=changed)
 
@@ -147,6 +143,7 @@ def moments(cells: Cells) -> tuple[Float64[np.ndarray, " features"], ...]:
     finite = np.isfinite(cells)
     counts = np.maximum(finite.sum(axis=0), 1)
     mean = np.where(finite, cells, 0.0).sum(axis=0) / counts
+    # Two passes: E[x²] − E[x]² would cancel for columns far from 0
     squares = np.where(finite, cells - mean, 0.0) ** 2
     return mean, np.sqrt(squares.sum(axis=0) / counts)
 
@@ -165,6 +162,7 @@ def quantised(cells: Cells, level: float, generator: np.random.Generator) -> Cel
     """Every cell becomes the nearest multiple of `level` standard deviations of its column."""
     del generator
     step = level * moments(cells)[1]
+    # Constant columns have step 0: they are divided by 1, and their result is not used
     whole = np.where(step > 0, step, 1.0)
     return np.where(step > 0, np.rint(cells / whole) * whole, cells)
 
@@ -177,6 +175,7 @@ def clipped(cells: Cells, level: float, generator: np.random.Generator) -> Cells
         finite = np.isfinite(column)
         if finite.any():
             low, high = np.quantile(column[finite], [level, 1 - level])
+            # `column` is a view of `result`, so this writes into it
             column[finite] = np.clip(column[finite], low, high)
     return result
 
@@ -205,6 +204,7 @@ def columns_shuffled(cells: Cells, level: float, generator: np.random.Generator)
     """`level` columns, drawn evenly, are permuted over all candidates, each by its own draw."""
     result = cells.copy()
     for column in np.flatnonzero(_columns(cells, level, generator)):
+        # One permutation a column also breaks the dependence between the columns
         result[:, column] = cells[generator.permutation(len(cells)), column]
     return result
 
@@ -212,6 +212,7 @@ def columns_shuffled(cells: Cells, level: float, generator: np.random.Generator)
 def _random_cells(cells: Cells, share: float, generator: np.random.Generator) -> np.ndarray:
     """Random mask of a share of the cells, rounded to a whole number."""
     mask = np.zeros(cells.size, dtype=bool)
+    # A permutation, not one draw a cell: the share is then exact
     mask[generator.permutation(cells.size)[: int(share * cells.size + 0.5)]] = True
     return mask.reshape(cells.shape)
 

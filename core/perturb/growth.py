@@ -60,10 +60,6 @@ class GrowthPerturbation(NeedsData):
     source: Source = field(repr=False)
     changes: frozenset[Change] = SET
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `duplicates:5`."""
-        return f"{self.family}:{self.level:g}"
-
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The longer lists and the data set that holds the new documents."""
         if self.level == 0:
@@ -87,12 +83,14 @@ def hard_distractors(
     Alike: least Euclidean distance of features in standard deviations of the column.
     """
     lists = judged.lists
+    # A pool, because distances to all candidates would cost lists × candidates
     pools = _other_candidates(lists, max(POOL, count), generator)
     scaled = _standardised_features(judged.dataset.features[lists.rows])
     best = np.flatnonzero(best_first(lists) == 0)
     owner = ragged.segment_ids(lists.offsets)[best]
     nearest = [np.zeros(0, dtype=np.int64) for _ in pools]
     for index, candidate in zip(owner.tolist(), best.tolist(), strict=True):
+        # Squares are enough: the root does not change the order
         distances = ((scaled[pools[index]] - scaled[candidate]) ** 2).sum(axis=1)
         nearest[index] = pools[index][np.argsort(distances, kind="stable")[:count]]
     return _distractors(judged, nearest)
@@ -102,6 +100,7 @@ def duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) 
     """Exact copies of `count` documents of the list (of all of a shorter one), drawn evenly."""
     lists = judged.lists
     dataset, in_file = judged.dataset, ragged.order_within(lists.offsets, lists.rows)
+    # In data set order, so that copies do not depend on the input order
     copied = in_file[by_chance(lists, generator)[in_file] < count]
     rows, owner = lists.rows[copied], ragged.segment_ids(lists.offsets)[copied]
     return AddedDocuments(owner, copied, dataset.features[rows], dataset.labels[rows])
@@ -113,6 +112,7 @@ def near_duplicates(
     """Copies whose features differ by Gaussian noise of 1 % of each column's deviation."""
     exact = duplicates(judged, count, generator)
     cells = exact.features.astype(np.float64)
+    # Deviations of all candidates: those of a few copies would be too uncertain
     deviation = moments(judged.dataset.features[judged.lists.rows].astype(np.float64))[1]
     noise = generator.standard_normal(cells.shape) * deviation * NEAR
     return replace(
@@ -128,10 +128,12 @@ def add_documents(judged: JudgedLists, added: AddedDocuments) -> JudgedLists:
     counts = np.bincount(queries, minlength=dataset.queries)
     lengths = np.diff(dataset.offsets)
     offsets = ragged.offsets_of(lengths + counts)
+    # Old rows move down by the documents added to earlier queries
     shift = np.repeat(offsets[:-1] - dataset.offsets[:-1], lengths)
     old = np.arange(dataset.documents) + shift
     new = np.empty(len(queries), dtype=np.int64)
     places = ragged.places_of(ragged.offsets_of(counts))
+    # New rows follow the old rows of their query, in the order of `added`
     new[by_query] = (offsets[:-1] + lengths)[queries[by_query]] + places
     source = np.empty(int(offsets[-1]), dtype=np.int64)
     source[old], source[new] = np.arange(dataset.documents), lists.rows[added.candidates]
@@ -161,8 +163,9 @@ def _absent_cells(
     if dataset.absent is None:
         return None
     absent, rows = dataset.absent[source], source[new]
-    kept = np.asarray(dataset.absent_cells(rows)) & (added.features == dataset.features[rows])
-    absent[new] = np.packbits(kept, axis=1)
+    # Noise turns an absent cell into a present value, so equality is required
+    unchanged = np.asarray(dataset.absent_cells(rows)) & (added.features == dataset.features[rows])
+    absent[new] = np.packbits(unchanged, axis=1)
     return absent
 
 
@@ -180,11 +183,13 @@ def _with_added(
         span = slice(lists.offsets[at], lists.offsets[at + 1])
         if lists.rankings:
             below = lists.prior[span, 0] < prior[index, 0]
+            # Half a place before the first lower score, or behind the last document
             place[index] = (int(np.argmax(below)) if below.any() else len(below)) - 0.5
         else:
             place[index] = lists.lengths[at]
     everything = np.concatenate([rows, new])
     falling = -prior[:, 0] if lists.rankings else np.zeros(len(everything))
+    # NumPy reads sort keys from the last: list, place, falling prior score, row
     order = np.lexsort((everything, falling, place, owner))
     lengths = np.bincount(owner, minlength=len(lists))
     return assemble(lists.queries, lengths, everything[order], prior[order])
@@ -195,6 +200,7 @@ def _other_candidates(
 ) -> list[Int64[np.ndarray, " drawn"]]:
     """For each list up to `count` candidates of other queries, drawn without replacement."""
     query = lists.queries[ragged.segment_ids(lists.offsets)]
+    # By query, then row: draws do not depend on the input order
     order = np.lexsort((lists.rows, query))
     starts = np.searchsorted(query[order], lists.queries, side="left")
     stops = np.searchsorted(query[order], lists.queries, side="right")
@@ -205,6 +211,7 @@ def _other_candidates(
         available = len(order) - (stop - start)
         size = min(count, available) if length else 0
         picked = generator.choice(available, size=size, replace=False) if size else np.zeros(0, int)
+        # The query's own candidates lie at start … stop: places from there on skip them
         drawn.append(order[np.where(picked < start, picked, picked + stop - start)])
     return drawn
 
@@ -221,10 +228,10 @@ def _distractors(judged: JudgedLists, by_list: list[Int64[np.ndarray, " _"]]) ->
 
 
 def _interleaved_rows(
-    ours: np.ndarray, old: np.ndarray, theirs: np.ndarray, new: np.ndarray
+    existing: np.ndarray, old: np.ndarray, added: np.ndarray, new: np.ndarray
 ) -> np.ndarray:
-    joined = np.empty((len(old) + len(new), *ours.shape[1:]), dtype=ours.dtype)
-    joined[old], joined[new] = ours, theirs
+    joined = np.empty((len(old) + len(new), *existing.shape[1:]), dtype=existing.dtype)
+    joined[old], joined[new] = existing, added
     return joined
 
 
@@ -233,5 +240,7 @@ def _standardised_features(
 ) -> Float64[np.ndarray, "docs features"]:
     cells = features.astype(np.float64)
     mean, deviation = moments(cells)
+    # The mean makes a missing value neutral in distances
     cells = np.where(np.isfinite(cells), cells, mean)
+    # Division by ∞: constant columns become 0 and add nothing to a distance
     return (cells - mean) / np.where(deviation > 0, deviation, np.inf)

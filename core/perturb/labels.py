@@ -41,10 +41,6 @@ class LabelPerturbation(NeedsData):
     relabel: Relabelling = field(repr=False)
     changes: frozenset[Change] = LABELS
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `label-noise:0.2`."""
-        return f"{self.family}:{self.level:g}"
-
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The same lists over a data set with other labels."""
         if self.level == 0:
@@ -69,7 +65,9 @@ def flips_by(matrix: Float64[np.ndarray, "grades grades"]) -> Relabelling:
         if matrix.shape != (len(grades), len(grades)):
             raise ShapeError("flip matrix", f"{matrix.shape}", f"{len(grades)} grades, squared")
         redrawn = generator.random(len(at)) < level
+        # Inverse transform sampling: count the thresholds of the grade's row that are passed
         reached = np.cumsum(matrix, axis=1)[at] <= generator.random(len(at))[:, None]
+        # Rounding can leave a row sum just below 1; the last grade takes the rest
         new_grades = np.minimum(reached.sum(axis=1), len(grades) - 1)
         return grades[np.where(redrawn, new_grades, at)]
 
@@ -107,6 +105,7 @@ def neighbours_confused(
     The lowest and the highest grade have one neighbour only; a single grade stays.
     """
     count = len(np.unique(judged.dataset.labels))
+    # Rows normalised: the lowest and the highest grade move to their one neighbour
     matrix = np.eye(count, k=1) + np.eye(count, k=-1)
     matrix = matrix / matrix.sum(axis=1, keepdims=True) if count > 1 else np.ones((count, count))
     return flips_by(matrix)(judged, level, generator)
@@ -138,6 +137,7 @@ def position_clicks(judged: JudgedLists, level: float, generator: np.random.Gene
     never shown and gets 0.
     """
     sessions = round(level)
+    # P(click) = P(examined) · P(attracted), with P(examined) = 1/rank
     chance = _attraction(judged) / (best_first(judged.lists) + 1)
     return _from_clicks(judged, generator.binomial(sessions, chance) / sessions)
 
@@ -156,8 +156,10 @@ def cascade_clicks(judged: JudgedLists, level: float, generator: np.random.Gener
     for place in range(int(lists.lengths.max(initial=0))):
         active = np.flatnonzero(lists.lengths > place)
         at = lists.offsets[active] + place
+        # One binomial draw handles all sessions that are still on this list
         clicked = generator.binomial(going[active], attraction[at])
         clicks[order[at]] = clicked
+        # The cascade model ends a session at its first click
         going[active] -= clicked
     return _from_clicks(judged, clicks / sessions)
 
@@ -165,6 +167,7 @@ def cascade_clicks(judged: JudgedLists, level: float, generator: np.random.Gener
 def _attraction(judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
     """Chance of a click when examined: 0.1 + 0.9 (2^y − 1)/(2^highest − 1)."""
     labels = np.maximum(judged.dataset.labels.astype(np.float64), 0.0)
+    # `initial` avoids 0/0 where all labels are 0
     highest = np.exp2(labels.max(initial=1.0)) - 1
     gain = (np.exp2(labels[judged.lists.rows]) - 1) / highest
     return NOISE_CLICKS + (1 - NOISE_CLICKS) * gain
@@ -173,6 +176,7 @@ def _attraction(judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
 def _from_clicks(judged: JudgedLists, share: Float64[np.ndarray, " candidates"]) -> Labels:
     highest = float(judged.dataset.labels.max(initial=0.0))
     labels = np.zeros(judged.dataset.documents, dtype=np.float32)
+    # Rounded half up: `np.rint` would round halves to even grades
     labels[judged.lists.rows] = np.floor(share * highest + 0.5)
     return labels
 

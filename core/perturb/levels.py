@@ -9,7 +9,7 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.user_code import full_family
 
 
-def levels_of(family: str, given: str | None = None) -> list[float]:
+def levels_of(family: str, wanted: str | None = None) -> list[float]:
     """The levels of a family, those given or its own; the unchanged level first, then outwards.
 
     >>> levels_of("mallows", "0.2,0.9")
@@ -17,9 +17,9 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
     """
     entry = entry_of(family)
     try:
-        levels = [number(level) for level in parts_of(given)] if given else entry.default_levels
+        levels = [number(level) for level in parts_of(wanted)] if wanted else entry.default_levels
     except ValueError:
-        raise ParameterError("levels", given, "numbers, comma-separated") from None
+        raise ParameterError("levels", wanted, "numbers, comma-separated") from None
     for level in levels:
         entry.at(level)
     return sorted(

@@ -96,6 +96,7 @@ def mallows(
     Pekeč & Regenwetter 2004).
     """
     lengths = np.diff(offsets)
+    # θ depends on the list length alone: one bisection a length, not a list
     solved = {length: dispersion(length, abs(level)) for length in set(lengths.tolist())}
     theta = np.array([solved[length] for length in lengths.tolist()], dtype=np.float64)
     depths = insertion_depths(
@@ -118,6 +119,7 @@ def noisy(
     starts = offsets[:-1][filled]
     if len(starts):
         mean = np.add.reduceat(exact, starts) / lengths[filled]
+        # Float64 and two passes: prior scores may be large and close together
         squares = (exact - np.repeat(mean, lengths[filled])) ** 2
         deviation[filled] = np.sqrt(np.add.reduceat(squares, starts) / lengths[filled])
     noise = generator.standard_normal(len(scores)) * np.repeat(deviation, lengths)
@@ -136,6 +138,7 @@ def _transposed_places(
         for _ in range(exchanges):
             place = int(generator.random() * length)
             partner = int(generator.random() * (length - 1))
+            # Skips the place itself: uniform among the others without rejection
             partner += partner >= place
             document = places[low + place]
             places[low + place] = places[low + partner]
@@ -148,10 +151,12 @@ def _transposed_places(
 def _inverted_places(
     offsets: np.ndarray, inversions: int, generator: np.random.Generator, places: np.ndarray
 ) -> np.ndarray:
-    """`open_` holds the left places of neighbours in first order, `slot` where each is in it."""
+    """The places after a random walk of `inversions` swaps of neighbours, in every list."""
     longest = 0
     for segment in range(len(offsets) - 1):
         longest = max(longest, offsets[segment + 1] - offsets[segment])
+    # `open_` holds the left places of pairs still in order, `slot` where each is in it:
+    # a uniform draw, an insertion and a removal each take constant time
     open_, slot = np.empty(longest, np.int64), np.full(longest, -1)
     for segment in range(len(offsets) - 1):
         low, length = offsets[segment], offsets[segment + 1] - offsets[segment]
@@ -163,6 +168,7 @@ def _inverted_places(
             document = places[low + left]
             places[low + left] = places[low + left + 1]
             places[low + left + 1] = document
+            # A swap changes only its own pair and the pairs that overlap it
             for place in range(max(left - 1, 0), min(left + 2, length - 1)):
                 rising = places[low + place] < places[low + place + 1]
                 if rising and slot[place] < 0:
@@ -170,10 +176,12 @@ def _inverted_places(
                     slot[place] = count
                     count += 1
                 elif not rising and slot[place] >= 0:
+                    # Remove by moving the last entry into the gap
                     count -= 1
                     open_[slot[place]] = open_[count]
                     slot[open_[count]] = slot[place]
                     slot[place] = -1
+        # The buffer is shared by all lists
         slot[:length] = -1
     return places
 
@@ -188,6 +196,7 @@ def _redrawn(
     """Fisher-Yates draws the places that take part; they are then redrawn or turned round."""
     lengths = np.diff(offsets)
     parts = (share * lengths + 0.5).astype(np.int64)
+    # The exact number of draws: the last place of a full Fisher–Yates pass needs none
     draws = np.minimum(parts, np.maximum(lengths - 1, 0)).sum()
     draws += 0 if backwards else np.maximum(parts - 1, 0).sum()
     return _redrawn_places(offsets, parts, generator.random(draws), backwards)
@@ -220,6 +229,7 @@ def _redrawn_places(
             if takes_part[place]:
                 part[count] = place
                 count += 1
+        # `part` is rising; reversing it turns exactly the places that take part
         sources = part[::-1].copy() if backwards else part.copy()
         for place in range(0 if backwards else taking_part - 1):
             partner = place + int(draws[drawn] * (taking_part - place))
@@ -239,6 +249,7 @@ def _inserted_places(offsets: np.ndarray, depths: np.ndarray, backwards: bool) -
         low, high = offsets[segment], offsets[segment + 1]
         for place in range(low, high):
             target = place - depths[place]
+            # Repeated insertion (Doignon et al. 2004): documents below the target move down
             for position in range(place, target, -1):
                 places[position] = places[position - 1]
             places[target] = place
@@ -259,6 +270,7 @@ def expected_tau(length: int, theta: float) -> float:
     if length < 2:
         return 1.0
     sizes = np.arange(2, length + 1, dtype=np.float64)
+    # τ = 1 − 4 · inversions / (n(n − 1)); expected inversions are a sum of mean depths
     return float(1 - 4 * _mean_depth(sizes, theta).sum() / (length * (length - 1)))
 
 
@@ -298,9 +310,12 @@ def insertion_depths(
     """
     sizes = places + 1.0
     steep = np.where(theta > 0, theta, 1.0)
+    # P(depth = k) ∝ exp(−θk) on 0 … place; `expm1` and `log1p` stay exact for small θ
     mass = -np.expm1(-steep * sizes)
     geometric = np.floor(-np.log1p(-uniform * mass) / steep)
+    # As θ → 0 the geometric becomes uniform, where the closed form is 0/0
     depths = np.where(theta * sizes > 1e-9, geometric, np.floor(uniform * sizes))
+    # Rounding of the logarithm can reach one place too far
     return np.clip(depths, 0, places).astype(np.int64)
 
 
@@ -310,7 +325,9 @@ def _mean_depth(
     """Mean of the geometric on 0 … size − 1; a series where its closed form cancels."""
     if theta <= 0:
         return (sizes - 1) / 2
+    # `expm1` would overflow beyond
     reach = np.minimum(sizes * theta, HIGHEST)
     closed = 1 / np.expm1(theta) - sizes / np.expm1(reach)
+    # Taylor series at θ = 0, where the poles 1/θ of the two terms of the closed form cancel
     series = (sizes - 1) / 2 - theta * (sizes**2 - 1) / 12
     return np.where(reach < 1e-4, series, closed)

@@ -1,6 +1,6 @@
 """New arrangements of rankings that see the labels of the places: what harms on purpose.
 
-As in `arrangements`, entry p of an arrangement is the old place of the document that now stands
+As in `permutations`, entry p of an arrangement is the old place of the document that now stands
 at place p, and place 0 is the best. A document is relevant from label 1 on.
 """
 
@@ -70,24 +70,28 @@ def _pairs_reversed(
     generator: np.random.Generator,
     places: np.ndarray,
 ) -> np.ndarray:
-    """The drawn number of a pair is walked to by counting, top down, what stands below."""
+    """Old place of each place after the exchanges."""
     for segment in range(len(offsets) - 1):
         low, high = offsets[segment], offsets[segment + 1]
+        # Pairs are counted again each time, because an exchange changes which are left
         for _ in range(exchanges):
             total, relevant = 0, 0
             for place in range(low, high):
                 if labels[places[place]] >= 1:
                     relevant += 1
                 else:
+                    # Each relevant document above makes one reversible pair with this one
                     total += relevant
             if total == 0:
                 break
+            # The drawn pair number is walked to in the order in which pairs were counted
             remaining, relevant = int(generator.random() * total), 0
             for place in range(low, high):
                 if labels[places[place]] >= 1:
                     relevant += 1
                 elif remaining < relevant:
                     upper = low
+                    # The remainder is the index of the relevant partner, counted from the top
                     while remaining > 0 or labels[places[upper]] < 1:
                         remaining -= labels[places[upper]] >= 1
                         upper += 1
@@ -114,6 +118,7 @@ def _promoted_places(
             below += labels[place] < 1
         if below == 0:
             continue
+        # A uniform index among the non-relevant documents below the target
         remaining, source = int(generator.random() * below), target + 1
         while remaining > 0 or labels[source] >= 1:
             remaining -= labels[source] < 1
@@ -133,10 +138,12 @@ def _demoted_places(
         low, high = offsets[segment], offsets[segment + 1]
         best = low
         for place in range(low, high):
+            # Strictly greater: of equal labels the best ranked one is kept
             if labels[place] > labels[best]:
                 best = place
         if low == high or labels[best] < 1:
             continue
+        # A fall ends at the last place of the list
         target = min(best + fall, high - 1)
         for place in range(best, target):
             places[place] = places[place + 1]

@@ -1,4 +1,4 @@
-"""Arrangements of parts of a ranking and of positions shown; conventions of `arrangements`."""
+"""Arrangements of parts of a ranking and of positions shown; conventions of `permutations`."""
 
 from typing import no_type_check
 
@@ -24,6 +24,8 @@ def plackett_luce(
     Each next document is drawn with odds exp(score / T) among those left, scores in standard
     deviations of the list. Drawn as the order of score / T + Gumbel noise (Yellott 1977).
     """
+    # Gumbel-max trick: sorting by score/T + Gumbel noise draws from Plackett–Luce.
+    # The noise is multiplied by T instead, so that T = 0 needs no division
     noise = generator.gumbel(size=len(scores))
     return falling_order(offsets, standardised(offsets, scores) + level * noise)
 
@@ -66,7 +68,9 @@ def blocks_shuffled(
     bounds = ragged.offsets_of(blocks)
     keys = generator.random(int(bounds[-1]))
     owner, place = ragged.segment_ids(offsets), ragged.places_of(offsets)
+    # Integer division keeps block sizes within one document of each other
     inside = place * blocks[owner] // np.maximum(lengths[owner], 1)
+    # One random key a block; the place breaks ties, so the order in a block stays
     return ragged.order_within(offsets, keys[bounds[owner] + inside], place)
 
 
@@ -97,6 +101,7 @@ def standardised(
     owner, lengths = ragged.segment_ids(offsets), np.maximum(np.diff(offsets), 1)
     exact = scores.astype(np.float64)
     mean = np.bincount(owner, exact, len(lengths)) / lengths
+    # Centred first: E[x²] − E[x]² would cancel for scores far from 0
     centred = exact - mean[owner]
     deviation = np.sqrt(np.bincount(owner, centred**2, len(lengths)) / lengths)
     spread = deviation > 1e-12 * np.abs(mean)  # below it is what summing equal scores leaves
@@ -121,6 +126,7 @@ def _transposed_between(
         for _ in range(exchanges):
             place = int(generator.random() * length)
             partner = int(generator.random() * (length - 1))
+            # Skips the place itself: uniform among the others without rejection
             partner += partner >= place
             document = places[low + place]
             places[low + place] = places[low + partner]

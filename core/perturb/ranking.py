@@ -18,7 +18,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation
+from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation, PerturbationBase
 from shuffleproof.core.perturb.permutations import Arrangement
 from shuffleproof.core.perturb.permutations_by_label import JudgedArrangement
 
@@ -29,13 +29,13 @@ Column = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class RankingPerturbation:
+class RankingPerturbation(PerturbationBase):
     """Rearranges every initial ranking of the lists, each by its own draw.
 
     Attributes:
         family: the registry's name.
         level: strength in the family's unit.
-        arrange: what moves where; see `arrangements`.
+        arrange: what moves where; see `permutations`.
         unchanged: the level that leaves the lists as they are.
         unties: tied prior scores are first separated by the smallest steps of float32, falling
             by data set row, so that the order that comes out is strict.
@@ -47,10 +47,6 @@ class RankingPerturbation:
     unchanged: float = 0.0
     unties: bool = False
     changes: frozenset[Change] = RANKING
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `transpositions:5`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists under the perturbed rankings, shown by the first of them.
@@ -78,17 +74,13 @@ class JudgedRankingPerturbation(NeedsData):
     Attributes:
         family: the registry's name.
         level: strength in the family's unit; 0 leaves the lists as they are.
-        arrange: what moves where, by the labels of the places; see `arrangements_judged`.
+        arrange: what moves where, by the labels of the places; see `permutations_by_label`.
     """
 
     family: str
     level: float
     arrange: JudgedArrangement = field(repr=False)
     changes: frozenset[Change] = RANKING
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `promote:1`."""
-        return f"{self.family}:{self.level:g}"
 
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists under the perturbed rankings, shown by the first of them.
@@ -109,7 +101,7 @@ class JudgedRankingPerturbation(NeedsData):
 
 
 @dataclass(frozen=True)
-class TieStorm:
+class TieStorm(PerturbationBase):
     """A run of places, drawn at random, takes the prior score of its first place.
 
     The run holds a share `level` of the places, rounded half up; what is tied is shown by data
@@ -119,10 +111,6 @@ class TieStorm:
     level: float
     family: str = "tie-storm"
     changes: frozenset[Change] = RANKING
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `tie-storm:0.5`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists with tied rankings, each ranking by its own draw.
@@ -137,10 +125,12 @@ class TieStorm:
 
         def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """Holders and scores of one ranking after its storm."""
+            # Uniform among all starts at which the run fits into the list
             starts = (generator.random(len(sizes)) * (lists.lengths - sizes + 1)).astype(np.int64)
             storm_start = np.repeat(lists.offsets[:-1] + starts, lists.lengths)
             place = np.arange(len(holders), dtype=np.int64)
             tied = (place >= storm_start) & (place < storm_start + np.repeat(sizes, lists.lengths))
+            # The run's highest score: what is ranked below the run stays below it
             return place, scores[np.where(tied, storm_start, place)]
 
         return rearranged(lists, column)
@@ -163,8 +153,10 @@ def rearranged(lists: CandidateLists, column: Column) -> CandidateLists:
     """The lists with every ranking's places rearranged, shown by the first ranking."""
     prior = np.empty_like(lists.prior)
     for index in range(lists.rankings):
+        # Ties by row and not by input order: the draw must not depend on what is shown
         holders = falling_order(lists.offsets, lists.prior[:, index], lists.rows)
         came_from, scores = column(holders, lists.prior[holders, index])
+        # A place keeps its score and gets another document
         prior[holders[came_from], index] = scores
     return lists.reranked(prior)
 
@@ -187,6 +179,7 @@ def _untied_scores(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     for segment in range(len(offsets) - 1):
         for place in range(offsets[segment] + 1, offsets[segment + 1]):
             if scores[place] >= scores[place - 1]:
+                # One step down may overtake the next score, so it is tested with ≥
                 scores[place] = np.nextafter(scores[place - 1], np.float32(-np.inf))
     return scores
 
@@ -195,13 +188,13 @@ ORDER: frozenset[Change] = frozenset({"order"})
 
 
 @dataclass(frozen=True)
-class PresentationPerturbation:
+class PresentationPerturbation(PerturbationBase):
     """Shows the lists in another order; every document keeps its prior scores and ranks.
 
     Attributes:
         family: the registry's name.
         level: share of the positions that take part, or the family's own unit.
-        arrange: what moves where; see `arrangements`.
+        arrange: what moves where; see `permutations`.
         unchanged: the level that leaves the lists as they are.
     """
 
@@ -211,14 +204,11 @@ class PresentationPerturbation:
     unchanged: float = 0.0
     changes: frozenset[Change] = ORDER
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `reverse-shown:1`."""
-        return f"{self.family}:{self.level:g}"
-
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists in another order."""
         if self.level == self.unchanged:
             return lists
+        # Arrangements of the input order never read scores
         unread = np.zeros(len(lists.rows), dtype=np.float32)
         return lists.shown_as(self.arrange(lists.offsets, unread, self.level, generator))
 
@@ -238,15 +228,12 @@ class SortedPresentation(NeedsData):
     keys: Callable[[JudgedLists], np.ndarray] = field(repr=False)
     changes: frozenset[Change] = ORDER
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `label-shown:1`."""
-        return f"{self.family}:{self.level:g}"
-
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists in the order of their keys; nothing is drawn."""
         del generator
         if self.level == 0:
             return judged
+        # Ids may be text, which has no negative: dense integer ranks can be reversed
         keys = np.unique(self.keys(judged), return_inverse=True)[1].astype(np.int64)
         order = ragged.order_within(judged.lists.offsets, keys * round(self.level))
         return JudgedLists(judged.dataset, judged.lists.shown_as(order))

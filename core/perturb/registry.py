@@ -54,6 +54,7 @@ def entry_of(family: str) -> PerturbationEntry:
     >>> entry_of("transpositions:5+shuffle-shown").default_levels
     (1.0,)
     """
+    # From the right: the entry of a chain is its last link with the others in front
     before, _, last = family.rpartition("+")
     if before:
         return _chain_entry([_link(text, family) for text in before.split("+")], entry_of(last))
@@ -81,8 +82,8 @@ def attack_target(family: str) -> str:
     >>> attack_target("gradient-sign@dlcm@small"), attack_target("label-flips@0.9/0.1")
     ('dlcm@small', '')
     """
-    name, _, whom = family.partition("@")
-    return whom if name == ATTACK else ""
+    name, _, target = family.partition("@")
+    return target if name == ATTACK else ""
 
 
 def perturbation(family: str, level: int | float) -> Perturbation:
@@ -110,6 +111,7 @@ def parse(text: str) -> Perturbation:
     >>> str(parse("transpositions:5+shuffle-shown"))
     'transpositions:5+shuffle-shown:1'
     """
+    # From the right: the level of the text is that of its last link
     before, plus, last = text.rpartition("+")
     name, _, level = last.partition(":")
     entry = entry_of(before + plus + name)
@@ -148,6 +150,7 @@ def _tau_of(
     before: CandidateLists, after: CandidateLists, change: Perturbation, rows: np.ndarray
 ) -> Float64[np.ndarray, " lists"]:
     source = sources(before, after.offsets, rows)
+    # τ is only defined on documents that both orders hold
     present = np.flatnonzero(source >= 0)
     old = source[present]
     owner = ragged.segment_ids(after.offsets)[present]
@@ -158,10 +161,11 @@ def _tau_of(
             for column in range(before.rankings)
         ]
     else:
+        # Negative places: `kendall_tau` expects higher scores first
         shown_before = -ragged.places_of(before.offsets).astype(np.float32)
         shown_after = -ragged.places_of(after.offsets).astype(np.float32)
         pairs = [(shown_before[old], shown_after[present])]
-    taus = [kendall_tau(offsets, ours, theirs) for ours, theirs in pairs]
+    taus = [kendall_tau(offsets, old_scores, new_scores) for old_scores, new_scores in pairs]
     return np.mean(np.asarray(taus, dtype=np.float64), axis=0)
 
 
@@ -198,6 +202,7 @@ def _chain_entry(links: list[Perturbation], last: PerturbationEntry) -> Perturba
             "study it by itself"
         )
     before = [entry_of(link.family) for link in links]
+    # Ask for two draws: a link that gives one is deterministic at its level
     random_before = any(
         entry.draws(link.level, 2) > 1 for entry, link in zip(before, links, strict=True)
     )

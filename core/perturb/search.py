@@ -46,6 +46,8 @@ class Search:
         """
         width = 1 if self.method == "greedy" else self.width
         if self.unit == "inversions":
+            # First round: one state with n − 1 neighbour pairs; then `width` states each
             return (self.places - 1) * (1 + (budget - 1) * width)
+        # The first round tries all pairs, later ones only the most harmful candidates
         pairs = self.places * (self.places - 1) // 2
         return pairs + (budget - 1) * width * min(pairs, self.candidates)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int32, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.perturb.base import Change
+from shuffleproof.core.perturb.base import Change, PerturbationBase
 
 SET: frozenset[Change] = frozenset({"set"})
 
@@ -22,7 +22,7 @@ Selection = Callable[[CandidateLists, float, np.random.Generator], np.ndarray]
 
 
 @dataclass(frozen=True)
-class SetPerturbation:
+class SetPerturbation(PerturbationBase):
     """Takes documents out of the lists; those that stay keep prior scores and order.
 
     Attributes:
@@ -35,10 +35,6 @@ class SetPerturbation:
     level: float
     select: Selection = field(repr=False)
     changes: frozenset[Change] = SET
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `cut:0.5`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """Smaller lists, with ranks recounted among the remaining documents."""
@@ -71,6 +67,7 @@ def assemble(
     offsets = ragged.offsets_of(lengths)
     ranks: Int32[np.ndarray, "candidates rankings"] = np.empty(prior.shape, dtype=np.int32)
     for column in range(prior.shape[1]):
+        # Counted again: a ranker reads ranks among the documents that it is shown
         ranks[:, column] = ragged.competition_ranks(offsets, prior[:, column])
     return CandidateLists(offsets, queries, rows, ranks, prior)
 
@@ -90,6 +87,7 @@ def by_chance(
 ) -> Int64[np.ndarray, " candidates"]:
     """A random 0-based place for every candidate; the input order has no say in it."""
     keys = np.empty(len(lists.rows))
+    # Draws are assigned by row, so that the input order has no say
     keys[ragged.order_within(lists.offsets, lists.rows)] = generator.random(len(lists.rows))
     place = np.empty(len(lists.rows), dtype=np.int64)
     place[ragged.order_within(lists.offsets, keys)] = ragged.places_of(lists.offsets)
@@ -130,5 +128,6 @@ def single(
 
 def _staying_counts(lists: CandidateLists, share: float) -> Int64[np.ndarray, " candidates"]:
     leaving = (share * lists.lengths + 0.5).astype(np.int64)
+    # At least one document stays in every list that is not empty
     staying = np.maximum(lists.lengths - leaving, np.minimum(lists.lengths, 1))
     return np.repeat(staying, lists.lengths)

@@ -12,7 +12,7 @@ import numpy as np
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.perturb.base import Change
+from shuffleproof.core.perturb.base import Change, PerturbationBase
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import all_lists, any_level
 
@@ -25,7 +25,7 @@ MOST_THREADS = 256.0
 
 
 @dataclass(frozen=True)
-class SystemPerturbation:
+class SystemPerturbation(PerturbationBase):
     """Leaves the lists as they are; says how rankers are trained or asked.
 
     Attributes:
@@ -36,10 +36,6 @@ class SystemPerturbation:
     family: str
     level: float
     changes: frozenset[Change] = SYSTEM
-
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `threads:2`."""
-        return f"{self.family}:{self.level:g}"
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
         """The lists as they are; nothing is drawn."""
@@ -60,9 +56,12 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
     dataset, lists = judged.dataset, judged.lists
     queries = generator.permutation(dataset.queries)
     offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
+    # Random keys within each query: documents never leave their query
     inside = ragged.order_within(offsets, generator.random(dataset.documents))
     rows = ragged.elements_of(dataset.offsets, queries)[inside]
+    # `argsort` of a permutation is its inverse: the new place of each old row
     place_of_query, place_of_row = np.argsort(queries), np.argsort(rows)
+    # Lists follow their queries, as in a file that is read from the top
     order = np.argsort(place_of_query[lists.queries], kind="stable")
     reordered_lists = lists.select(order)
     reordered_lists = replace(
@@ -75,6 +74,7 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
         if lists.rankings
         else np.zeros(len(reordered_lists.rows), dtype=np.float32)
     )
+    # Ties are shown by row everywhere, so new rows give new orders within ties
     by_row = falling_order(reordered_lists.offsets, first_scores, reordered_lists.rows)
     return JudgedLists(dataset.arranged(queries, rows), reordered_lists.shown_as(by_row))
 

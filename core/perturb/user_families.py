@@ -101,16 +101,17 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
             "`def rotate(ranks, generator, level): …`; it may also take `features` and `labels`"
         )
     digest = user_code.digest_of(name, function, version)
-    words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
+    text = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
     full = f"{name}{user_code.MARK}{changes[0]}{digest[: user_code.DIGITS]}"
     entry = replace(
-        _entry(full, changes, words or "a function of one list", function, extras),
+        _entry(full, changes, text or "a function of one list", function, extras),
         unit=unit,
         high=high,
         default_levels=tuple(sorted({0.0, *map(float, levels)})),
         whole=whole,
         random=random,
     )
+    # Refuse bad levels now, not in the middle of a study
     for level in entry.default_levels:
         entry.at(level)
     user_code.register("perturbation", name, full, entry, _builtin_families())
@@ -179,10 +180,6 @@ class UserPerturbation(NeedsData):
         """Parts of the input that change."""
         return CHANGES[self.kind]
 
-    def __str__(self) -> str:
-        """As `registry.parse` reads it: `rotate#r3f2a91c4:5`."""
-        return f"{self.family}:{self.level:g}"
-
     def perturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The lists as the function has them.
 
@@ -221,6 +218,7 @@ class UserPerturbation(NeedsData):
         generator: np.random.Generator,
     ) -> Int64[np.ndarray, " chosen"]:
         """Checked indexes that the function returned for every list, counted over all lists."""
+        # Called for each list, so that a function cannot mix lists
         lists, indexes = judged.lists, []
         for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
             rows = lists.rows[holders[low:high]]
@@ -241,6 +239,7 @@ class UserPerturbation(NeedsData):
         place, size = f"{self}, query {query}", len(rows)
         columns = {"features": judged.dataset.features, "labels": judged.dataset.labels}
         arguments = {name: columns[name][rows] for name in self.given}
+        # A whole level is an int, because functions slice and roll by it
         level = int(self.level) if float(self.level).is_integer() else self.level
         try:
             answer = self.function(ranks.astype(np.int64), generator, level, **arguments)  # type: ignore[misc]
@@ -248,6 +247,7 @@ class UserPerturbation(NeedsData):
         except Exception as error:  # whatever a user's function does
             finding = f"the function failed: {user_code.failure(error)}"
             raise DataError(place, finding, "Mend it; it returns indexes of documents.") from error
+        # Integer type first: `np.unique` of objects would fail with a foreign message
         whole = indexes.ndim == 1 and np.issubdtype(indexes.dtype, np.integer)
         single = whole and len(np.unique(indexes)) == len(indexes)
         inside = single and bool(np.isin(indexes, np.arange(size)).all())

@@ -81,16 +81,21 @@ def search(
         values, guides = objective(orders)
         evaluated += int(usable.sum())
         flat = usable.reshape(-1, len(lengths))
+        # Unusable steps are +∞, so a minimum never picks them
         values, guides = (np.where(flat, numbers, np.inf) for numbers in (values, guides))
+        # O(n²) exchanges a round are too many: later rounds try the most harmful first steps
         if step == 1 and wanted.unit == "exchanges" and len(tried) > wanted.candidates:
             tried = np.argsort(guides, axis=0, kind="stable")[: wanted.candidates]
+        # 64-bit keys instead of orders: comparisons cost one word a list
         keys = hashes(orders, offsets)
         picked = _best_guided(guides, keys, width)
         alive = picked != NONE
+        # Finished lists (NONE = −1) take order 0, which is never recorded
         states = _gathered_orders(orders, np.maximum(picked, 0), best.owner)
         for index, order in enumerate(states):
             reached = np.take_along_axis(values, np.maximum(picked[index], 0)[None], axis=0)[0]
             best.take(step, np.where(alive[index], reached, np.inf), order)
+        # At the floor (a measure of 0) nothing can be worse
         alive &= best.values[: step + 1].min(axis=0) > floor
         if wanted.unit == "exchanges":  # inversions only add up: no order comes back
             alive &= ~repeated_orders(
@@ -119,6 +124,7 @@ class _Best:
     def within(self, evaluated: int) -> WorstOrders:
         """The worst orders with at most, instead of exactly, each number of steps."""
         for budget in range(1, len(self.values)):
+            # Fewer steps may do more harm; the curve over budgets never rises
             carried = self.values[budget - 1] <= self.values[budget]
             self.values[budget, carried] = self.values[budget - 1, carried]
             inside = np.flatnonzero(carried[self.owner])
@@ -135,6 +141,7 @@ def most_rounds(offsets: Int64[np.ndarray, " bounds"], wanted: Search) -> int:
     if wanted.unit == "exchanges":
         return wanted.budget
     longest = int(np.diff(offsets).max(initial=0))
+    # No order has more inversions than there are pairs
     pairs = longest * (longest - 1) // 2
     return min(wanted.budget, max(pairs, 1))
 
@@ -151,9 +158,11 @@ def _best_guided(
         return np.where(exists, lowest[None], NONE)
     best = np.full((width, guides.shape[1]), NONE, dtype=np.int64)
     for index in range(guides.shape[1]):
+        # A stable sort: equal guides keep move order, so searches repeat exactly
         order = np.argsort(guides[:, index], kind="stable")
         order = order[np.isfinite(guides[order, index])]
         _, earliest = np.unique(keys[order, index], return_index=True)
+        # `np.unique` sorts by key; sorting its first indexes restores the order by guide
         distinct = order[np.sort(earliest)][:width]
         best[: len(distinct), index] = distinct
     return best[: max(1, int((best != NONE).sum(axis=0).max(initial=0)))]

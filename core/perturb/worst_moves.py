@@ -36,6 +36,8 @@ def moves_of(unit: str, length: int) -> Moves:
     if unit == "inversions":
         left = np.arange(max(length - 1, 0), dtype=np.int64)
         return Moves(left, left + 1)
+    # Lower triangle: moves with a smaller right place come first, so those of a
+    # shorter list are a prefix
     right, left = np.tril_indices(length, -1)
     return Moves(left.astype(np.int64), right.astype(np.int64))
 
@@ -57,12 +59,14 @@ def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
             states[:, np.minimum(offsets[:-1] + side[tried], last)]
             for side in (moves.left, moves.right)
         )
+        # Only pairs still in original order: each step then adds exactly one inversion
         usable &= left < right
     return usable
 
 
 def repeated_orders(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lists"]:
     """Mask of the lists that repeat an order of an earlier round; notes this round's orders."""
+    # The states of the beam together are the state of the search
     now = [column.tobytes() for column in keys.T]
     repeats = np.array([key in earlier for key, earlier in zip(now, seen, strict=True)], dtype=bool)
     for key, earlier in zip(now, seen, strict=True):
@@ -78,6 +82,7 @@ def apply_swaps(
     offsets: Int64[np.ndarray, " bounds"],
 ) -> Int64[np.ndarray, "orders places"]:
     """Every state after every candidate step; lists without that step stay as they are."""
+    # Row = state × moves + move, the layout of `usable` flattened
     orders = np.repeat(states, len(tried), axis=0)
     state, candidate, index = np.nonzero(usable)
     move = tried[candidate, index]
@@ -93,6 +98,8 @@ def hashes(
     """64 bits that tell the orders of each list apart: sums of one random number a placing."""
     count = orders.shape[1]
     place = np.arange(count, dtype=np.uint64) * np.uint64(count + 1)
+    # A sum of mixed (place, document) numbers: one list can be cut out by prefix sums.
+    # Equal orders have equal sums; others collide with probability of about 2⁻⁶⁴
     mixed = mix_bits(orders.astype(np.uint64) + place)
     sums = np.zeros((len(orders), count + 1), dtype=np.uint64)
     np.cumsum(mixed, axis=1, out=sums[:, 1:])
@@ -121,6 +128,7 @@ def exchanges(
     counts = np.empty((len(orders), len(offsets) - 1), dtype=np.int64)
     for index, order in enumerate(orders):
         smallest = _cycle_of(order)
+        # Cayley distance = places − cycles; every cycle has one smallest place
         heads = smallest == np.arange(len(order))
         cycles = np.bincount(ragged.segment_ids(offsets)[heads], minlength=len(offsets) - 1)
         counts[index] = np.diff(offsets) - cycles
@@ -146,6 +154,7 @@ def _cycle_of(order: np.ndarray) -> np.ndarray:
     smallest = np.full(len(order), -1)
     for start in range(len(order)):
         place = start
+        # Starts rise, so the first visit of a cycle is from its smallest place
         while smallest[place] < 0:
             smallest[place] = start
             place = order[place]

@@ -57,8 +57,10 @@ class CanonicalLists:
                 gather_rows(dataset.features, lists.rows), dataset.labels[lists.rows], filled
             )
         digests = _digests(dataset.features, dataset.labels, lists.rows)
+        # Equal digests are rows equal in every bit: their order changes nothing
         inside = falling_order(lists.offsets, digests)
         filled = np.flatnonzero(lists.lengths)
+        # Digests of documents in canonical order, so that a list has one digest whatever its order
         of_lists = _joined_digests(digests[inside], lists.offsets)[filled]
         order = filled[np.argsort(of_lists, kind="stable")]
         rows = lists.rows[inside[ragged.elements_of(lists.offsets, order)]]
@@ -72,6 +74,7 @@ def gather_rows(
     shape = len(rows), features.shape[1]
     if shape[0] * shape[1] * features.itemsize <= LARGE:
         return features[rows]
+    # The mapping outlives the closed file, and the system frees both together
     with tempfile.TemporaryFile() as file:
         copy: np.ndarray = np.memmap(file, features.dtype, "w+", shape=shape)
     for start in range(0, len(rows), AT_ONCE):
@@ -116,6 +119,7 @@ class Grades:
         if self.labels is None:
             return None
         labels = np.maximum(self.labels.astype(np.float64), 0)
+        # 2^(y − scale) − 2^(−scale) = (2^y − 1) / 2^scale without overflow
         scale = max(float(labels.max()) - HIGHEST_GRADE, 0.0)
         return np.exp2(labels - scale) - np.exp2(-scale)
 
@@ -142,6 +146,7 @@ def document_digests(
 ) -> UInt64[np.ndarray, " candidates"]:
     """A 64-bit digest of each document's features alone; labels, ids and rows play no part."""
     unjudged = np.zeros(dataset.documents, dtype=np.float32)
+    # A constant label, because scoring must not see judgments
     return _digests(dataset.features, unjudged, rows)
 
 
@@ -161,6 +166,7 @@ _SHIFT = np.uint64(32)
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _mixed_bits(digest: np.uint64, bits: np.uint64) -> np.uint64:
+    # Multiply, then fold the high half down: low bits alone would mix poorly
     digest = (digest ^ bits) * _FACTOR
     return digest ^ (digest >> _SHIFT)
 

@@ -41,6 +41,7 @@ class Fusion:
     @property
     def prefix(self) -> str:
         """Beginning of its name."""
+        # The default is not written, so that one fusion has one name
         return f"rrf-{self.k}" if self.method == "rrf" and self.k != Fusion.k else self.method
 
     def at(self, seed: int) -> "Fusion":

@@ -121,6 +121,7 @@ def fit_or_load(
             return CachedRanker(stored, cached=True)
         try:
             ranker, facts = yield from _fit_with_facts(spec, train, valid, store.workspace(key))
+        # A fit that is given up leaves no checkpoint behind; a killed one does, to resume
         except FitGivenUp:
             store.end_workspace(key)
             raise
@@ -142,6 +143,7 @@ def _fit_with_facts(
         except StopIteration as finished:
             ranker: Ranker = finished.value
             break
+        # Reports inside an epoch are not counted
         epochs, timed = progress.done, timed + (not progress.part)
         if DOCUMENTS_AT_ONCE in progress.values:
             reduced = {DOCUMENTS_AT_ONCE: int(progress.values[DOCUMENTS_AT_ONCE])}
@@ -279,6 +281,7 @@ def _check_labels(judged: JudgedLists, part: str, largest: float) -> None:
 def _have_order(judged: JudgedLists) -> bool:
     """True if two documents of any list have different labels."""
     labels = judged.dataset.labels[judged.lists.rows]
+    # `reduceat` misreads empty segments, so empty lists are left out
     starts = judged.lists.offsets[:-1][judged.lists.lengths > 0]
     return bool((np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)).any())
 

@@ -71,6 +71,7 @@ def lists_digest(recipe: Mapping[str, Any], fingerprint: str) -> str:
         recipe: as `ListRecipe` has it, in plain values.
         fingerprint: of the fold.
     """
+    # Left out where it is not set, as in `ListRecipe.plain`
     fields = {name: value for name, value in recipe.items() if (name, value) != ("queries", None)}
     return key_of("lists", fields, (fingerprint,)).digest
 
@@ -227,8 +228,10 @@ def part_of_query(
     >>> np.bincount(part_of_query(("a", "b", "c", "d", "e"), 2, 0)).tolist()
     [3, 2]
     """
+    # By query id: a query stays in its part whatever other queries the file has
     draws = np.array([derived_seed(seed, "part", query) for query in query_ids], dtype=np.int64)
     parts = np.empty(len(draws), dtype=np.int64)
+    # Dealt out in turn over a random order: sizes differ by at most one
     parts[np.argsort(draws, kind="stable")] = np.arange(len(draws)) % folds
     return parts
 
@@ -241,11 +244,12 @@ def _scores(
         return {part: _scores_of_all(spec.ranker, getattr(fold, part)) for part in PARTS}, None
     scores_recipe, fitted = _scores_recipe(spec, recipe), None
     key = scores_key(spec, recipe, fold.fingerprints)
-    with store.found_or_locked(key) as found:
-        artefact = found
+    with store.found_or_locked(key) as cached:
+        artefact = cached
         if artefact is None:
             scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
             artefact = store.add(key, scores_recipe, lambda directory: _save(scores, directory))
+    # Read back from the store, so first and later runs use the same bytes
     with safe_open(artefact.path / SCORES, framework="numpy") as stored:
         return {part: stored.get_tensor(part) for part in PARTS}, fitted
 
@@ -275,6 +279,7 @@ def _fitted_scores(
     train = np.empty(fold.train.documents, dtype=np.float32)
     for part, other in enumerate(crossed):
         held_out = everything.select(np.flatnonzero(of_query == part))
+        # Each model scores the queries that it has not seen
         train[held_out.rows] = other.ranker.score(fold.train, held_out)
     return scores | {"train": train}, fitted
 

@@ -203,8 +203,8 @@ class RankerName:
             return PurePath(self.path or self.head).name
         if self.kind is Kind.STORED and self.head in FILES and (file := self._file_name()):
             return file
-        words = (SPOKEN.get(self.head, self.registered_name), self.preset, self.revision)
-        return " ".join(filter(None, words))
+        terms = (SPOKEN.get(self.head, self.registered_name), self.preset, self.revision)
+        return " ".join(filter(None, terms))
 
     def _file_name(self) -> str:
         """File name of a stored ranker; empty if it is not known."""
@@ -349,6 +349,7 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     >>> with_display_names("By 80 transpositions, dlcm@small: NDCG@10 falls")
     'By 80 transpositions, DLCM small: NDCG@10 falls'
     """
+    # Numbered over the whole page, so that no two rankers share a name
     names = display_names([*among, *_IN_SENTENCES.findall(sentence)])
 
     def shown(match: re.Match[str]) -> str:
@@ -418,12 +419,12 @@ def _forgiven_single(text: str) -> str:
     match = _SAID.fullmatch(text)
     if match is None:
         return text
-    words, preset = match["words"].strip(), match["preset"] or ""
-    if _letters(words) not in _BY_LETTERS and not preset:
-        base_words, _, last_word = words.rpartition(" ")
+    spelling, preset = match["words"].strip(), match["preset"] or ""
+    if _letters(spelling) not in _BY_LETTERS and not preset:
+        base_words, _, last_word = spelling.rpartition(" ")
         if _letters(base_words) in _BY_LETTERS:
-            words, preset = base_words, last_word
-    head = _BY_LETTERS.get(_letters(words), words)
+            spelling, preset = base_words, last_word
+    head = _BY_LETTERS.get(_letters(spelling), spelling)
     if digits := match["digits"] or match["shown"]:
         return f"{head}#{digits.casefold()}"
     revision = f"~{match['revision']}" if match["revision"] else ""
@@ -463,8 +464,8 @@ def _parsed(text: str) -> RankerName:
         meant = f"{prefix}:FILE" if prefix in FILES else f"{prefix}:FUNCTION"
         raise UsageError(f"{quoted(text)} names nothing behind the colon: write {meant}")
     if text == INITIAL or text.startswith(_ALONE):
-        whose = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
-        return RankerName(Kind.INITIAL, INITIAL, parts=whose)
+        source = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
+        return RankerName(Kind.INITIAL, INITIAL, parts=source)
     if colon and prefix in FILES:
         return RankerName(Kind.FILE, prefix, path=remainder)
     if colon and prefix.startswith(BEGINNINGS):

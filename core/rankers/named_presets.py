@@ -89,6 +89,7 @@ def save(preset: NamedPreset, store: Store) -> None:
         private.make_private(store.root)
         path = _path(store, preset.ranker, preset.name)
         path.parent.mkdir(exist_ok=True)
+        # By rename: a reader sees the old file or the new one, never half of one
         fresh = path.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(preset), indent=1), encoding="utf-8")
         fresh.replace(path)
@@ -190,7 +191,8 @@ def searched_rankers(store: Store) -> dict[str, tuple[str, int | None]]:
                 continue
             of, trial = (best, None) if row == preset.best else (trials, int(row["trial"]))
             of.update(dict.fromkeys(row["rankers"], (str(preset), trial)))
-    return {key: found for key, found in (trials | best).items() if key not in built_in}
+    # A key in both belongs to the best row: the right side of | wins
+    return {key: origin for key, origin in (trials | best).items() if key not in built_in}
 
 
 def _read_all(store: Store) -> tuple[list[NamedPreset], dict[str, Path]]:
@@ -211,7 +213,7 @@ def _paths(store: Store) -> list[Path]:
 
 def of(ranker: str) -> dict[str, NamedPreset]:
     """The known presets of a ranker, by name."""
-    return {name: preset for (whose, name), preset in _KNOWN.items() if whose == ranker}
+    return {name: preset for (owner, name), preset in _KNOWN.items() if owner == ranker}
 
 
 _KNOWN: dict[tuple[str, str], NamedPreset] = {}

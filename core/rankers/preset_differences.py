@@ -38,6 +38,7 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         differing[preset] = {
             field: value for field, value in fields.items() if value != usual.get(field)
         }
+    # `min` keeps the first of equals: presets in their order
     return min(differing.items(), key=lambda pair: len(pair[1]))
 
 

@@ -65,6 +65,7 @@ def check(name: RankerName, spec: RankerSpec) -> None:
     if not registry.entry(name.base).learns:
         return
     digest = digest_of(spec)
+    # A name without revision means the recipe that the preset had at first
     if (name.revision or _first_digest(name) or digest) != digest:
         raise UsageError(
             f"{replace(name, revision='')} is another recipe today than when lists were made by "

@@ -73,9 +73,9 @@ class RankerEntry:
         if "tuned" not in self.presets:
             return ""
         if self.name in HELD_OUT:
-            anew = "chosen with each of the sets left out in turn"
+            left_out = "chosen with each of the sets left out in turn"
             before = "chosen before, on a few hundred validation queries"
-            chosen = anew if self.name in CHOSEN_ANEW else before
+            chosen = left_out if self.name in CHOSEN_ANEW else before
             return COMPARED.format(HELD_OUT[self.name], chosen)
         return WITHDRAWN if self.module in {_BOOSTING, _PAIRS} else ON_VALIDATION
 
@@ -299,6 +299,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> "RankerSpec":
     """
     ranker_entry = _entry_with(name, preset)
     if ranker_entry.learns and preset not in ranker_entry.presets:
+        # A stored preset is a built-in one with changes; those of the caller win
         stored = named_presets.of(name)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
     recipe: "RankerSpec" = import_module(ranker_entry.module).spec(name, preset, **changes)

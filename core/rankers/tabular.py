@@ -117,6 +117,7 @@ class TabularRanker:
         Raises:
             ShapeError: the data set's features are not those of the fit.
         """
+        # By id: columns of another file may be the same features in another order
         if dataset.feature_ids != self.feature_ids:
             finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
             raise ShapeError(

@@ -125,10 +125,12 @@ def _conditions(ranker: "NeuralRanker") -> tuple[str, ...] | None:
     network, parts = ranker.network, list(ranker.network.modules())
     places = ("shuffleproof.core.models.", "torch.nn.")
     all_ours = all(type(part).__module__.startswith(places) for part in parts)
+    # Only known layers: any other could read positions
     kinds = {type(part).__name__ for part in parts}
     hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)  # noqa: SLF001
     finite = all(bool(weight.isfinite().all()) for weight in network.parameters())
     all_known = all_ours and kinds <= PARTS.get(type(ranker.spec.model), frozenset())
+    # Any one voids the proof: hooks run foreign code, dropout is random, NaN has no order
     if hooked or network.training or not finite or not all_known:
         return None
     return (

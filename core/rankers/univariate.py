@@ -67,6 +67,7 @@ class FeatureRanker(_Unfitted):
             ShapeError: the data set has no such feature.
         """
         values = dataset.feature(self.feature)[lists.rows]
+        # The lowest finite number, as measures refuse NaN
         return np.where(np.isnan(values), np.finfo(np.float32).min, values)
 
 
@@ -100,6 +101,7 @@ class RandomRanker(_Unfitted):
         for index, query in enumerate(lists.queries.tolist()):
             draws = generator(self.seed, self.name, dataset.query_ids[query])
             span = slice(lists.offsets[index], lists.offsets[index + 1])
+            # Drawn for the whole query, so a document has its score in any list
             scores[span] = draws.random(lengths[query], dtype=np.float32)[places[span]]
         return scores
 
@@ -157,6 +159,7 @@ class UnivariateSpec:
         """
         del valid, workspace
         if isinstance(self.ranker, FeatureRanker):
+            # Fails early where the feature does not exist
             train.dataset.feature(self.ranker.feature)
         yield Progress(1, 1, "rankers")
         return self.ranker

@@ -413,6 +413,10 @@ def ask(  # noqa: PLR0913 (what, of what, where, and how long)
 
     Raises:
         ShuffleproofError: an unknown name, failed work, or no time for any result.
+
+    >>> import shuffleproof as sp
+    >>> ask(sp.WorstCase(rankers=("feature:1",), budgets=(1,), queries=20)).trials.shape
+    (26, 7)
     """
     question, scope = question.limited(Scope(store or default_store(), data, lists or None, preset))
     question.check(scope, from_outside=True)

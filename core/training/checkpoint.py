@@ -47,6 +47,7 @@ def save(
         workspace.mkdir(parents=True, exist_ok=True)  # a finished twin process may have removed it
         save_file(copies, fresh, metadata={"run": json.dumps(head)})
         with fresh.open("rb+") as written:
+            # Before the rename: after a power cut the new name must not hold an empty file
             os.fsync(written.fileno())
         fresh.replace(workspace / FILE)
 
@@ -69,6 +70,7 @@ def restore(
     more: dict[str, Tensor] = {}
     with checkpoint_errors(path), safe_open(path, framework="pt") as stored:
         head: dict[str, Any] = json.loads(stored.metadata()["run"])
+        # Through JSON, because tuples come back as lists
         if head["recipe"] != json.loads(json.dumps(recipe)):
             raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")
         for name in stored.keys():  # noqa: SIM118 (not a mapping)
@@ -84,5 +86,6 @@ def restore(
     for name, value in groups["optimiser"].items():
         index, _, moment = name.partition("/")
         moments.setdefault(int(index), {})[moment] = value
+    # Only the moments: rates and other settings come from the recipe
     optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
     return head, more

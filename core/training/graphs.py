@@ -20,6 +20,7 @@ class Graphs:
         self.side.wait_stream(main)
         with torch.cuda.stream(self.side):
             done = work()
+        # Results must be complete before the main stream reads them
         main.wait_stream(self.side)
         return done
 

@@ -90,6 +90,7 @@ class RunState:
         >>> state.losses, state.decays
         ((0.7, 1.2), 1)
         """
+        # Worse than all of the last epochs, as in DLCM's released schedule
         full = len(self.losses) == recipe.stall_epochs
         stalled = full and loss > max(self.losses)
         losses = (*self.losses, loss)[-recipe.stall_epochs :]
@@ -117,10 +118,10 @@ def restore(
     workspace: Path, recipe: dict[str, Any], trained: checkpoint.NetworkAndOptimiser
 ) -> RunState:
     """State of the last checkpoint, also loaded into network and optimiser; else a new state."""
-    found = checkpoint.restore(workspace, recipe, trained)
-    if found is None:
+    restored = checkpoint.restore(workspace, recipe, trained)
+    if restored is None:
         return RunState()
-    head, best = found
+    head, best = restored
     losses, decays = tuple(head["schedule"]["losses"]), head["schedule"]["decays"]
     weights = {name.removeprefix("best/"): value for name, value in best.items()}
     return RunState(
@@ -203,10 +204,12 @@ def _epoch(
     draws = generator(recipe.seed, "training", "epoch", state.epoch)
     batches = _batches(held_lists.lengths, recipe, draws)
     drawn = plan_step(held_lists, batches, recipe, network.config, draws)
+    # Summed on the device: reading each loss would wait for it
     total, lists = torch.zeros((), device=held_lists.features.device), 0
     start = time.perf_counter()
     network.train()
     for index, step in enumerate(drawn):
+        # Middle of the step: the first step of a warm-up must not have rate 0
         share = (state.epoch + (index + 0.5) / len(drawn)) / recipe.epochs
         loss = steps.take(step, learning_rate(recipe, share, state.decays))
         total += loss * len(step.chosen)
@@ -222,12 +225,14 @@ def _batches(
 ) -> list[Int64[np.ndarray, " _batch"]]:
     filled = np.flatnonzero(lengths)
     steps_of_a_pass = math.ceil(len(filled) / recipe.batch_lists)
+    # Whole passes, so that every list counts alike in an epoch
     wanted = len(filled) * math.ceil(recipe.least_steps / steps_of_a_pass)
     if recipe.steps_per_epoch is not None:
         wanted = recipe.steps_per_epoch * recipe.batch_lists
     if recipe.sampling == "replacement":
         chosen = filled[draws.integers(0, len(filled), wanted)]
     else:
+        # `np.resize` repeats the permutation until there are enough
         chosen = np.resize(draws.permutation(filled), wanted)
     return training_plan(lengths, chosen, (recipe.batch_lists, recipe.batch_documents), draws)
 
@@ -249,6 +254,7 @@ def _valid_loss(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> f
     device = lists.features.device
 
     def summed(budget: int) -> Tensor:
+        # Float64: thousands of losses are added, and epochs are compared by the sum
         total = torch.zeros((), dtype=torch.float64, device=device)
         with arithmetic("fp32", device.type):
             for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
@@ -261,8 +267,10 @@ def _valid_loss(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> f
 
 def _after(state: RunState, network: Network, valid: float) -> RunState:
     epoch = state.epoch + 1
+    # `not >` is also true for NaN, which is never the best
     if state.best_epoch and not valid > state.best_value:
         return replace(state, epoch=epoch)
+    # The first epoch is kept whatever its value, so that there are weights to return
     value = valid if math.isfinite(valid) else float("-inf")
     return replace(
         state,

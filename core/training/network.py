@@ -43,6 +43,7 @@ def built(config: Architecture, features: int, seed: int) -> Network:
         features: number of features of a document.
         seed: master seed; the same seed gives the same weights on every machine.
     """
+    # Drawn on the CPU, as the generators of GPUs give other numbers
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derived_seed(seed, "first-weights"))
         match config:
@@ -100,6 +101,7 @@ def sampled_starts(
     precedes GSF's groups.
     """
     if isinstance(config, SetRankConfig) and config.rankings and config.relative_ordinals:
+        # SetRank, section 4.5: start s is uniform, with s + N − 1 inside the table of ordinals
         return generator.integers(0, config.ordinals - lengths + 1)
     if isinstance(config, GroupConfig) and config.reads_order:
         return generator.integers(0, 1 << 62, len(lengths))
@@ -141,15 +143,16 @@ def held_scores(
         )
         with arithmetic(precision, device.type), parameters_cast_once(network, scores):
             for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
-                found = (
+                batch_scores = (
                     embedded_scores(network, batch.features, batch)
                     if embedded
                     else scores_of(network, batch)
                 )
-                scores[batch.rows] = found.to(scores.dtype)
+                scores[batch.rows] = batch_scores.to(scores.dtype)
         return scores
 
     device = lists.features.device
+    # The last slot belongs to padding
     return budgeted(scored, int(lists.lengths.max(initial=0)), device)[:-1].cpu().numpy()
 
 
@@ -202,6 +205,7 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
         device: "cpu" or "cuda".
     """
     before = torch.get_float32_matmul_precision()
+    # TF32 keeps 10 bits of the mantissa, enough to move positions
     torch.set_float32_matmul_precision("highest")
     try:
         is_low = precision == "bf16" or (precision == "auto" and devices.bf16_pays(device))

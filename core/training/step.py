@@ -66,9 +66,9 @@ class Step(NamedTuple):
 
     def copied(self, source: "Step") -> None:
         """Copy the device data of another step of the same shape into this one."""
-        for mine, other in zip(self[1:], source[1:], strict=True):
-            if mine is not None and other is not None:
-                mine.copy_(other)
+        for own, new in zip(self[1:], source[1:], strict=True):
+            if own is not None and new is not None:
+                own.copy_(new)
 
 
 def plan_step(
@@ -124,6 +124,7 @@ def kept_features(
     factors: Float[np.ndarray, "lists 1 features"] = (draws.random(shape) >= share).astype(
         np.float32
     )
+    # Inverted dropout keeps expected inputs, so scoring needs no factor
     return factors / np.float32(1 - share)
 
 
@@ -214,6 +215,7 @@ class Steps:
         full = bool((lengths == longest).all())
         by_length = not full and isinstance(self.network, DLCM | UnivariateNet)
         ties = tuple(self.lists.ties[step.chosen].any(0).tolist())
+        # DLCM and univariate nets branch on each length, others only on the longest
         return len(lengths), longest, full, ties, lengths.tobytes() if by_length else b""
 
     def _whole(self, step: Step) -> Tensor:
@@ -240,6 +242,7 @@ class Steps:
 
     def _gradient(self, step: Step, most: int) -> Tensor:
         """Compute the gradient of the mean loss, `most` lists at a time; return that loss."""
+        # A failed attempt may have left a part of its gradient
         self.optimiser.zero_grad(set_to_none=True)
         lists = len(step.chosen)
         if lists <= most:
@@ -260,9 +263,11 @@ class Steps:
             batch = replace(batch, features=batch.features * step.factors)
         with arithmetic(self.recipe.precision, step.placed.device.type):
             scores = scores_of(self.network, batch, step.starts)
+        # Losses need float32: bf16 has 8 bits, too few for log-sum-exp
         return self._loss(scores.float(), batch.labels, batch.mask)
 
     def _update(self) -> None:
+        # After all parts: the norm is that of the gradient of the whole step
         if self.recipe.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         self.optimiser.step()

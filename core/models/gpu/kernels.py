@@ -53,8 +53,8 @@ def _attend_block(
     weights = tl.exp2(logits * scale - base[:, None])
     of_block, sums = tl.dot(weights.to(v.dtype), v, input_precision="ieee"), tl.sum(weights, 1)
     if not FIRST:
-        kept = tl.exp2((peak - higher) * scale)
-        of_block, sums = gathered * kept[:, None] + of_block, total * kept + sums
+        rescale = tl.exp2((peak - higher) * scale)
+        of_block, sums = gathered * rescale[:, None] + of_block, total * rescale + sums
     return higher, sums, of_block
 
 
@@ -97,8 +97,8 @@ def attend(
                 FIRST=False, MASKED=MASKED, WHOLE=False, KEYS=KEYS,
             )  # fmt: skip
     there = out + (list_ * queries + row[:, None]) * (HEADS * WIDTH) + cell
-    found = (gathered / total[:, None]).to(out.dtype.element_ty)
-    tl.store(there, found, mask=asks[:, None])
+    attended = (gathered / total[:, None]).to(out.dtype.element_ty)
+    tl.store(there, attended, mask=asks[:, None])
     norm = peak * scale + tl.log2(total)
     tl.store(norms + tl.program_id(0) * queries + row, norm, mask=asks)
 
@@ -324,5 +324,5 @@ def sum_rows(parts, sums, rows, width, ROWS: tl.constexpr, COLUMNS: tl.constexpr
         inside = (row[:, None] < rows) & (column[None, :] < width)
         there = parts + row.to(tl.int64)[:, None] * width + column[None, :]
         total += tl.load(there, mask=inside, other=0.0).to(tl.float32)
-    found = tl.sum(total, 0).to(sums.dtype.element_ty)
-    tl.store(sums + column, found, mask=column < width)
+    column_sums = tl.sum(total, 0).to(sums.dtype.element_ty)
+    tl.store(sums + column, column_sums, mask=column < width)

@@ -87,10 +87,10 @@ def linear(
     if not torch.is_grad_enabled():
         _flat, _weights, products = _products(weight, bias, inputs, sizes, relu=relu)
         return _shaped(products, inputs), list(inputs)
-    found = _Linear.apply(  # type: ignore[no-untyped-call]
+    outputs = _Linear.apply(  # type: ignore[no-untyped-call]
         weight, bias, relu, list(sizes), *inputs
     )
-    return list(found[: len(inputs)]), list(found[len(inputs) :])
+    return list(outputs[: len(inputs)]), list(outputs[len(inputs) :])
 
 
 def add_norm(
@@ -128,8 +128,8 @@ def attention(
     with torch.cuda.device_of(queries):  # type: ignore[no-untyped-call]
         if not torch.is_grad_enabled():
             return _attended(*facts)[0]
-        found: Tensor = _Attention.apply(*facts)  # type: ignore[no-untyped-call]
-        return found
+        attended: Tensor = _Attention.apply(*facts)  # type: ignore[no-untyped-call]
+        return attended
 
 
 class _Linear(torch.autograd.Function):
@@ -156,16 +156,14 @@ class _Linear(torch.autograd.Function):
         products = ctx.saved_tensors[2 * count :] if ctx.relu else [None] * count
         of_weights, of_biases, of_inputs = [], [], []
         parts = zip(grads[:count], grads[count:], flat, weights, products, strict=True)
-        for at, (given, elsewhere, rows, weight, product) in enumerate(parts):
-            of_product = rows.new_zeros(len(rows), len(weight)) if given is None else given
+        for at, (of_output, of_reads, rows, weight, product) in enumerate(parts):
+            of_product = rows.new_zeros(len(rows), len(weight)) if of_output is None else of_output
             of_rows, of_input = of_product.reshape(len(rows), -1), None
             if ctx.relu or ctx.biased:
                 of_rows, of_bias = _before_relu(of_rows, product)
                 of_biases.append(of_bias)
-            if elsewhere is not None:  # added in place, where it isn't read for another gradient
-                sum_ = (
-                    elsewhere.clone() if elsewhere.data_ptr() == of_rows.data_ptr() else elsewhere
-                )
+            if of_reads is not None:  # added in place, where it isn't read for another gradient
+                sum_ = of_reads.clone() if of_reads.data_ptr() == of_rows.data_ptr() else of_reads
                 of_input = sum_.reshape(rows.shape).addmm_(of_rows, weight)
             elif ctx.needs_input_grad[4 + at]:
                 of_input = of_rows @ weight
@@ -283,6 +281,7 @@ class _AddNorm(torch.autograd.Function):
             **shape.options,
         )  # fmt: skip
         of_weight, of_bias, *of_shift = _sum_of_rows(parts)
+        # Given once for all lists: its gradient is the sum over them
         of_x = of_sum if x.shape == branch.shape else _sum_of_rows(of_sum)[None]
         return of_x, of_sum, of_shift[0] if of_shift else None, of_weight, of_bias, None
 
@@ -354,6 +353,7 @@ class _Attention(torch.autograd.Function):
         shape = {
             "HEADS": ctx.heads, "WIDTH": query.shape[-1] // ctx.heads, "MASKED": ctx.masked,
         }  # fmt: skip
+        # More keys than one program holds: the gradient of queries needs a kernel of its own
         if numbers[1] > KEYS:
             rows = _at_once(numbers[0], ROWS)
             kernels.attend_backward_queries[len(norms), -(-numbers[0] // rows)](

@@ -44,6 +44,7 @@ class FusedRecurrence(torch.autograd.Function):
         kept = products.new_empty(docs, lists, 4 * hidden)
         states = products.new_empty(docs + 1, lists, hidden)
         states[-1 if walk.backwards else 0] = 0
+        # Float32 beside the bf16 copy in `states`: rounding would add up over the steps
         running = torch.zeros(lists, hidden, dtype=torch.float32, device=products.device)
         product = products.new_empty(lists, width)
         by_gates, by_candidate = product[:, : 2 * hidden], product[:, 2 * hidden :]
@@ -80,6 +81,7 @@ class FusedRecurrence(torch.autograd.Function):
         through = kept.new_empty(docs, lists, 3 * hidden)
         into = kept.new_empty(lists, docs, 3 * hidden)
         carried = torch.zeros(lists, hidden, dtype=torch.float32, device=kept.device)
+        # Zeros: the last step of the walk has no product of a later one
         product, of_inner = kept.new_zeros(lists, hidden), kept.new_empty(lists, hidden)
         grid, block = _launch(lists, hidden)
         for before, _, place, active in reversed(list(walk.steps())):

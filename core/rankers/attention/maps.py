@@ -49,6 +49,7 @@ def record_maps(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
             f"weights are of one list at a time, not of {len(judged.lists)}: choose one"
         )
     ranker.check(judged.dataset, judged.lists)
+    # Weights belong to the order that the network reads, which may be a shuffled feed
     order = feed_order(ranker.spec, judged.dataset, judged.lists)
     lists = judged.lists if order is None else judged.lists.shown_as(order)
     weights, scores = _weights(ranker, JudgedLists(judged.dataset, lists))
@@ -73,6 +74,7 @@ def by_document(
     if np.array_equal(order, np.arange(docs)):
         return record
     place = np.full(docs, -1, dtype=np.int64)
+    # Inverse of `order`, without documents that the list did not have before
     place[order[order >= 0]] = np.flatnonzero(order >= 0)
     weights = {
         name: tuple(
@@ -101,6 +103,7 @@ def _weights(ranker: NeuralRanker, judged: JudgedLists) -> tuple[Weights, Tensor
         ordinal = network.ordinals(batch.ranks, batch.tied)
         scores = network.score(embedded, None, ordinal, record)[0]
     blocks = [block[0] for block in record]
+    # An IMSAB records its two steps in turn
     if network.config.block == "imsab":
         return {"gather": blocks[0::2], "spread": blocks[1::2]}, scores
     return {"documents": blocks}, scores
@@ -161,6 +164,7 @@ def gate_paths(
     alive = torch.zeros_like(enters)
     for place in order:
         reached = slice(place, docs) if backwards else slice(0, place + 1)
+        # Row j of `alive`: what document j wrote and later gates kept, unit by unit
         alive[reached] *= keeps[place]
         alive[place] = enters[place]
         paths[place, reached] = alive[reached].mean(-1)
@@ -179,6 +183,7 @@ def score_parts(
     else:
         rows = torch.tanh(context).view(len(state), ranking.heads, -1)
         units = outputs @ rows.transpose(1, 2)
+    # Each unit times its output weight, so that the parts sum to the score
     return units * ranking.head.weight[0]
 
 
@@ -203,4 +208,5 @@ def _gates(
     hidden = earlier.shape[1]
     gates = products[:, : 2 * hidden] + earlier @ walk.weight[: 2 * hidden].t()
     reset, keeps = gates.sigmoid().chunk(2, -1)
+    # A GRU's update gate z keeps the state and lets 1 − z of the document in
     return 1 - keeps, keeps, {"reset": reset}

@@ -27,6 +27,7 @@ def entropy(
     """
     shares = _shares(weights)
     logs = np.log(np.maximum(shares, np.finfo(shares.dtype).tiny))  # of 0 finite, times 0
+    # −Σ p log p; the absolute value turns −0.0 into 0
     return np.abs(np.einsum("...rc,...rc->...r", shares, logs))
 
 
@@ -78,6 +79,7 @@ def through_all(
     [[0.25, 0.75], [0.5, 0.5]]
     """
     heads, docs, _ = spread.shape
+    # Heads side by side along the points: one product sums over heads and points
     product: Float[np.ndarray, "docs docs"] = spread.transpose(1, 0, 2).reshape(
         docs, -1
     ) @ gather.reshape(-1, docs)
@@ -100,6 +102,7 @@ def rollout(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     flow, *later = (_with_residual(weights, residual) for weights in blocks)
+    # Later blocks multiply from the left: rows are the last block, columns the input
     for mixed in later:
         flow = mixed @ flow
     return flow
@@ -110,6 +113,7 @@ def _with_residual(
 ) -> Float[np.ndarray, "rows rows"]:
     """(1 − r) A + r I, rows over their sums."""
     mixed = (1 - residual) * weights
+    # Every (n + 1)-th element is the diagonal: adds r I without building I
     mixed.flat[:: len(mixed) + 1] += residual
     mixed /= mixed.sum(-1, keepdims=True)
     return mixed
@@ -120,6 +124,7 @@ def _shares(
 ) -> Float[np.ndarray, "*heads rows columns"]:
     """Rows divided by their sums; rows of zeros and of a softmax do not change."""
     sums = weights.sum(-1, keepdims=True)
+    # A second division would change the last bits of rows that sum to one already
     if (np.abs(sums - 1) < ROUNDING * np.finfo(weights.dtype).eps).all():
         return weights
     return np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)

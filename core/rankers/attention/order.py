@@ -46,8 +46,9 @@ def largest_change(
     >>> largest_change(np.array([[0.1, 0.9]]), np.array([[0.4, 0.6]]))
     0.30000000000000004
     """
-    apart = after - before
-    highest, lowest = (pick.reduce(apart, axis=None, initial=0.0) for pick in (np.fmax, np.fmin))
+    change = after - before
+    # `fmax` and `fmin` skip NaN; max |x| from both ends needs no copy of the array
+    highest, lowest = (pick.reduce(change, axis=None, initial=0.0) for pick in (np.fmax, np.fmin))
     return float(max(highest, -lowest))
 
 
@@ -72,6 +73,7 @@ def sorted_documents(
     keys = {"label": -labels, "score": -scores}.get(by)
     if keys is None:
         return shown.astype(np.int64)
+    # Sorting in shown order makes the stable sort break ties as shown
     return shown[np.argsort(keys[shown], kind="stable")].astype(np.int64)
 
 

@@ -54,6 +54,7 @@ def _head_measures(
     values = np.full((len(weights), len(MEASURES)), np.nan)
     entropy = measures.entropy(weights)
     values[:, 0] = entropy.mean(axis=-1)
+    # Exponential row by row: the effective number of columns that a row looks at
     values[:, 1] = np.exp(entropy).mean(axis=-1)
     chance = measures.relevant_chance(labels)
     if KINDS[kind].columns == "documents" and chance > 0:

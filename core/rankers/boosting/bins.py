@@ -41,6 +41,7 @@ class BinnedDocuments:
         for column in range(features.shape[1]):
             values = comparable(features[:, column])
             edges = thresholds_of(values, bins)
+            # side="left": a value equal to a threshold is not above it
             places[column] = np.searchsorted(edges, values, side="left")
             thresholds.append(edges)
         return cls(places, tuple(thresholds))
@@ -77,8 +78,10 @@ def thresholds_of(
     """
     distinct = np.unique(values)
     if len(distinct) > bins:
+        # Quantiles of documents, not of values: each bin holds about as many documents
         ends = np.arange(1, bins) * len(values) // bins - 1
         return np.setdiff1d(np.sort(values)[ends], distinct[-1:])
+    # Nothing lies above the highest value, so it is no threshold
     return distinct[:-1]
 
 
@@ -102,9 +105,11 @@ def _strongest_splits(
         for doc in range(whole, docs):
             sums[0, row[doc]] += weights[doc]
         total = 0.0
+        # From the highest threshold down: the sum above each is a running total
         for split in range(splits[feature] - 1, -1, -1):
             upper = split + 1
             total += (sums[0, upper] + sums[1, upper]) + (sums[2, upper] + sums[3, upper])
+            # |sum|: a factor may be negative; ≥: of equal sums the lowest threshold
             if abs(total) >= abs(strengths[feature]):
                 best[feature], strengths[feature] = split, total
     return best, strengths

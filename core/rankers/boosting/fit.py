@@ -67,6 +67,7 @@ class Stumps:
         gains_by_column = {}
         for column in np.unique(self.columns).tolist():
             indexes = np.flatnonzero(self.columns == column)
+            # Sorted with cumulated factors, a score is one binary search a column
             indexes = indexes[np.argsort(self.thresholds[indexes], kind="stable")]
             gains = np.concatenate([[0.0], np.cumsum(self.factors[indexes])])
             gains_by_column[column] = (self.thresholds[indexes], gains)
@@ -100,6 +101,7 @@ class BoostedRanker(TabularRanker):
         scores = np.zeros(len(lists.rows))
         for column, (thresholds, gains) in self.stumps.tables.items():
             values = comparable(dataset.features[lists.rows, column])
+            # side="left" counts the thresholds strictly below the value, as in the fit
             scores += gains[np.searchsorted(thresholds, values, side="left")]
         return scores.astype(np.float32)
 
@@ -247,6 +249,7 @@ class BoostingFit:
         Returns:
             Its column, its threshold and the factor that it has now.
         """
+        # Shrinkage (Friedman 2001); 1 is the original algorithm
         factor = share * chosen.factor
         self.scores = self.scores + factor * self.documents.above(chosen.column, chosen.split)
         threshold = float(self.documents.thresholds[chosen.column][chosen.split])
@@ -288,10 +291,12 @@ class _Watched:
     def after(self, stump: tuple[int, float, float]) -> float:
         """The value with one more threshold ranker."""
         column, threshold, factor = stump
+        # Compared in float32, as scoring does: a double threshold would split otherwise
         self._scores += factor * (comparable(self._columns[column]) > np.float32(threshold))
         scores = self._scores.astype(np.float32)
         values = evaluate([NDCG], self._valid.dataset, self._valid.lists, scores)
         value, self._done = mean_of(NDCG, values[0]), self._done + 1
+        # Strictly greater: of equal rounds the smallest model is kept
         if value > self._highest:
             self._highest, self.best = value, self._done
         return value

@@ -98,6 +98,7 @@ class GradedLists:
     ) -> tuple[Float64[np.ndarray, " docs"], Float64[np.ndarray, " docs"]]:
         """exp(s) and exp(−s), s around the middle of each list, which pairs do not notice."""
         starts = self.offsets[:-1]
+        # Only differences in a list count: centring keeps both exponentials in range
         middles = np.minimum.reduceat(scores, starts) + np.maximum.reduceat(scores, starts)
         centred = scores - np.repeat(0.5 * middles, np.diff(self.offsets))
         growing = np.exp(np.clip(centred, -SPREAD, SPREAD))
@@ -115,6 +116,7 @@ def _exponential(
     for index in range(len(weights)):
         worse[:], better[:] = 0.0, 0.0
         for doc in range(offsets[index], offsets[index + 1]):
+            # Shifted by one, so that the cumulated entry g holds the grades below g
             worse[grades[doc] + 1] += growing[doc]
             better[grades[doc]] += falling[doc]
         for grade in range(levels):
@@ -123,6 +125,7 @@ def _exponential(
         for grade in range(levels - 1, -1, -1):
             better[grade] += better[grade + 1]  # now of this grade and above
         for doc in range(offsets[index], offsets[index + 1]):
+            # D factorises, exp(−Hᵢ) · exp(Hⱼ): one product replaces a sum over partners
             right = falling[doc] * worse[grades[doc]]
             potentials[doc] = weights[index] * (right - growing[doc] * better[grades[doc] + 1])
     return potentials, total
@@ -139,7 +142,9 @@ def _fidelity(
         for i in range(offsets[index], offsets[index + 1]):
             for j in range(offsets[index], offsets[index + 1]):
                 if grades[i] > grades[j]:
+                    # P(i above j) = 1/(1 + exp(sⱼ − sᵢ)) from exponentials made once a document
                     right = 1.0 / (1.0 + growing[j] * falling[i])
+                    # −dF/ds of FRank, Tsai et al. (2007), for pairs whose target is 1: F = 1 − √P
                     slope = 0.5 * weights[index] * np.sqrt(right) * (1.0 - right)
                     total += weights[index] * (1.0 - np.sqrt(right))
                     slopes[i] += slope
@@ -160,6 +165,7 @@ def _agreement(lists: tuple, scored: tuple, weights: np.ndarray, above: np.ndarr
                     right = 1.0 / (1.0 + growing[j] * falling[i])
                     slope = 0.5 * weights[index] * np.sqrt(right) * (1.0 - right)
                     for candidate in range(above.shape[1]):
+                        # A stump that says the same of both documents does not move the pair
                         if above[i, candidate] != above[j, candidate]:
                             sums[0 if above[i, candidate] else 1, candidate] += slope
     return sums
@@ -182,6 +188,7 @@ def _fidelity_after(
                     for candidate in range(above.shape[1]):
                         loss = unchanged
                         if above[i, candidate] and not above[j, candidate]:
+                            # A stump that raises i alone multiplies exp(sⱼ − sᵢ) by exp(−factor)
                             loss = 1.0 - np.sqrt(1.0 / (1.0 + odds * shrunk[candidate]))
                         elif above[j, candidate] and not above[i, candidate]:
                             loss = 1.0 - np.sqrt(1.0 / (1.0 + odds / shrunk[candidate]))
@@ -234,6 +241,7 @@ def graded_lists(
     if not by_query:
         weights = np.ones(len(pairs))
     total = float((weights * pairs).sum())
+    # Weights sum to 1, so Σ D is the mean loss at scores of 0
     return GradedLists(offsets, grades, weights / max(total, 1.0), len(levels))
 
 
@@ -250,9 +258,11 @@ def exponential_round(
     potentials, total = lists.exponential(scores)
     splits, sums = documents.strongest(potentials)
     column = int(np.argmax(np.abs(sums))) if len(sums) else -1
+    # Stop where no threshold tells anything or the exponentials underflowed
     if column < 0 or total <= 0.0 or abs(sums[column]) <= (1.0 - CLIP) ** 2 * total:
         return None
     share = float(sums[column]) / total
+    # atanh r = ½ ln((1 + r)/(1 − r)), the minimum of the bound on Z (Freund et al. 2003)
     factor = atanh(min(max(share, -CLIP), CLIP))
     return ChosenStump(column, int(splits[column]), factor, total, last=abs(share) >= CLIP)
 
@@ -285,9 +295,11 @@ def fidelity_round(
     )
     right, wrong = lists.agreement(scores, above)
     shares = (right - wrong) / np.maximum(right + wrong, np.finfo(np.float64).tiny)
+    # ½ ln(W₊/W₋) = atanh((W₊ − W₋)/(W₊ + W₋)), finite also where one sum is 0
     factors = np.arctanh(np.clip(shares, -CLIP, CLIP))
     best = int(np.argmin(lists.fidelity_after(scores, above, factors)))
     for halving in range(HALVINGS):
+        # Fidelity is not convex: the closed-form factor may overshoot and raise the loss
         factor = factors[best : best + 1] * 0.5**halving
         new_loss = float(lists.fidelity_after(scores, above[:, best : best + 1], factor)[0])
         if new_loss < loss:

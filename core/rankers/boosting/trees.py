@@ -194,6 +194,7 @@ def check_trees(booster: "Booster", features: int) -> None:
     """
     if booster.num_feature() != features:
         raise ValueError(f"trees over {counted(booster.num_feature(), 'feature')}")
+    # A forged file can point outside its arrays, and LightGBM then ends the process
     for tree in booster.dump_model()["tree_info"]:
         splits, leaves = _parts(tree["tree_structure"])
         if sorted(leaves) != list(range(tree["num_leaves"])):
@@ -258,6 +259,7 @@ class _Learning:
         """
         from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
 
+        # Ties of lambdarank follow the rows: a canonical order makes them depend on content
         train_lists = CanonicalLists.of(train, spec.row_order)
         valid_lists = None if valid is None else CanonicalLists.of(valid)
         grades = Grades.of(
@@ -266,6 +268,7 @@ class _Learning:
         settings = _settings(spec, grades) | {"num_threads": threads(train_lists.features)}
         written_threads = int(train_lists.features.size <= SINGLE_THREAD)
         ranks = spec.objective == "lambdarank"
+        # lambdarank takes whole grades; regression learns the labels themselves
         target = grades.grade(train_lists.labels) if ranks else train_lists.labels
         train_data = Dataset(
             train_lists.features, target, group=train_lists.lengths, params=settings
@@ -295,6 +298,7 @@ class _Learning:
                 yield {}
             else:
                 result = self.booster.eval_valid()[0]
+                # LightGBM scores a list without relevant documents 1: subtract them, as ours is 0
                 value = result[2] - self.unjudged if result[3] else -result[2]
                 if value > highest and grown >= self.spec.least_trees:
                     highest, self.best = value, grown
@@ -305,6 +309,7 @@ class _Learning:
 
     def text(self) -> str:
         """LightGBM's text of the selected trees."""
+        # The number of threads does not change the trees, so it must not change the bytes
         whole_text = self.booster.model_to_string(num_iteration=self.best or -1)
         return re.sub(
             r"(?m)^\[num_threads: \d+\]$", f"[num_threads: {self.written_threads}]", whole_text
@@ -354,6 +359,7 @@ def _settings(spec: LambdaMARTSpec, grades: Grades) -> dict[str, Any]:
         "feature_fraction": spec.feature_share,
         "lambda_l2": spec.l2,
         "seed": spec.seed,
+        # Sums in a fixed order, so that the same rows give the same trees
         "deterministic": True,
         "force_col_wise": True,
         "metric": "ndcg",

@@ -74,6 +74,7 @@ def combination(
     ranker = combine([member.ranker for member in members], options)
     recipe = recipe_of(ranker, options)
     key = key_of("ranker", recipe, [member.artefact.key.digest for member in members])
+    # Locked until stored: a second process waits and finds the ranker
     with store.found_or_locked(key) as stored:
         if stored is not None:
             return CachedRanker(stored, cached=True)

@@ -88,6 +88,7 @@ class FusedRanker:
         for member in self.members:
             ranks = mean_ranks(lists.offsets, member.score(dataset, lists))
             if self.options.method == "rrf":
+                # Cormack et al. (2009) count ranks from 1, ours start at 0
                 total += 1.0 / (self.options.k + 1.0 + ranks)
             else:
                 total -= ranks / len(self.members)
@@ -151,6 +152,7 @@ class PairwiseRanker:
             MissingRankingError: the lists carry fewer initial rankings than the member reads.
         """
         order = np.arange(len(lists.rows))
+        # Ties of an equivariant aggregator follow the content, not the input order
         if self._is_equivariant and "order" not in self.member.reads:
             order = order_within(lists.offsets, document_digests(dataset, lists.rows), lists.rows)
         terms = Terms(seed=self.options.seed, top=TOP if self._is_cut else None)
@@ -159,6 +161,7 @@ class PairwiseRanker:
         for (start, end), matrix in zip(pairwise(lists.offsets.tolist()), matrices, strict=True):
             if end > start:
                 aggregated = aggregate(self.options.aggregator, pairs_of_matrix(matrix), terms)
+                # Scores are ranks from below: the first of the order beats all others
                 scores[order[start:end][aggregated.order]] = np.arange(end - start)[::-1]
         return scores
 

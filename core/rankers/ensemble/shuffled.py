@@ -74,6 +74,7 @@ class ShuffledRanker:
         votes = np.empty((len(shuffles), len(order)), dtype=np.float32)
         answers = _answers(self.member, dataset, [base.shown_as(shuffle) for shuffle in shuffles])
         for vote, shuffle, answer in zip(votes, shuffles, answers, strict=True):
+            # Back from shuffled places to places of the canonical order
             vote[shuffle] = answer
         scores = np.empty(len(order), dtype=np.float32)
         scores[order] = self._aggregated_scores(lists.offsets, votes)
@@ -85,6 +86,7 @@ class ShuffledRanker:
         """Candidate indexes of every shuffle, drawn for each list from its documents' digests."""
         keys = np.empty((self.options.shuffles, len(base.rows)))
         for first, last in pairwise(base.offsets.tolist()):
+            # Seeded by content: the same documents get the same shuffles in any input order
             content = digests[first:last].tobytes().hex()
             draws = generator(self.options.seed, "shuffled", content)
             keys[:, first:last] = draws.random((self.options.shuffles, last - first))
@@ -108,6 +110,7 @@ def _answers(
     member: Ranker, dataset: RankingDataset, variants: Sequence[CandidateLists]
 ) -> Sequence[Float32[np.ndarray, " candidates"]]:
     """The member's scores of several orders of the same lists, together where it knows how."""
+    # Networks embed each document once for all variants
     score_variants = getattr(member, "score_variants", None)
     if score_variants is not None:
         answers: Sequence[Float32[np.ndarray, " candidates"]] = score_variants(dataset, variants)

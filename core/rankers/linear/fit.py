@@ -125,6 +125,7 @@ class RankSVMSpec(TabularSpec):
                 yield Progress(steps_taken, (self.steps + 1) * self.tried, unit, values)
                 if last:
                     break
+            # The next larger C starts from this solution: neighbouring minima lie close
             weights = step.weights
             fit = (weights, normalisation, train.dataset.feature_ids, step.finished)
             ranker = LinearRanker(self, *fit)
@@ -136,6 +137,7 @@ class RankSVMSpec(TabularSpec):
         return best
 
     def _per_pair(self, lists: CanonicalLists, cost: float) -> float:
+        # SVMrank normalises C by the number of queries (Joachims 2006)
         return cost / len(lists.lengths) if self.cost_of == "all-queries" else cost
 
 
@@ -279,8 +281,10 @@ def newton(
     """
     weights, scores = start, row_sums(matrix, start)
     point = pairs.at(scores)
+    # Relative to w = 0 and not to the start, so a warm start does not tighten it
     least = tolerance * _least_gradient(matrix, pairs)
     while True:
+        # ∇(½‖w‖² + loss(X w)) = w + Xᵀ ∇loss
         gradient = weights + column_sums(matrix, point.gradient)
         size = float(np.linalg.norm(gradient))
         objective = 0.5 * float(weights @ weights) + point.loss
@@ -288,10 +292,12 @@ def newton(
             yield NewtonStep(weights, objective, size, finished=True)
             return
         yield NewtonStep(weights, objective, size, finished=False)
+        # Inexact Newton: far from the minimum a rough direction is enough
         accuracy = min(0.1, np.sqrt(least / size))
         direction = _conjugate_gradients(
             partial(_hessian_product, matrix, point), -gradient, accuracy
         )
+        # Scores change linearly along the direction: the line search needs no product with X
         along = row_sums(matrix, direction)
         accepted = _line_search(pairs, (weights, direction), (point, along), gradient)
         if accepted is None:
@@ -307,10 +313,12 @@ def _hessian_product(
     direction: Float64[np.ndarray, " features"],
 ) -> Float64[np.ndarray, " features"]:
     """The Hessian of the objective times a direction of weights."""
+    # (I + Xᵀ H X) d without building H or XᵀHX (Chapelle & Keerthi 2010)
     return direction + column_sums(matrix, point.curved(row_sums(matrix, direction)))
 
 
 def _least_gradient(matrix: Float32[np.ndarray, "docs features"], pairs: PairedLists) -> float:
+    # At w = 0 the penalty has no gradient
     at_zero = pairs.at(np.zeros(len(matrix))).gradient
     return float(np.linalg.norm(column_sums(matrix, at_zero)))
 
@@ -326,6 +334,7 @@ def _conjugate_gradients(
     enough = accuracy**2 * square
     for _ in range(CONJUGATE_STEPS):
         curvature = curved(direction)
+        # The matrix is I plus a positive semidefinite one: never a division by 0
         length = square / float(direction @ curvature)
         solution += length * direction
         residual = residual - length * curvature

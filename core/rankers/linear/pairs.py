@@ -44,6 +44,7 @@ class PairedLists:
         >>> point.loss, point.gradient.tolist()
         (0.5625, [-1.5, 1.5])
         """
+        # One sort serves both sweeps and all Hessian products at this point
         order = falling_order(self.offsets, scores)
         (better, of_worse), (worse, of_better) = self._partners(
             scores, order, np.stack([np.ones(len(scores)), scores])
@@ -68,6 +69,7 @@ class PairedLists:
         self,
     ) -> tuple[Float64[np.ndarray, "grades grades"], Float64[np.ndarray, "grades grades"]]:
         """Weights by a document's grade and its partner's: of worse, and of better partners."""
+        # Strict triangles: pairs of equal grades weigh 0 and need no branch
         return np.tril(self.grade_weights, -1), np.triu(self.grade_weights.T, 1)
 
 
@@ -94,6 +96,7 @@ class HingePoint:
     def curved(self, direction: Float64[np.ndarray, " docs"]) -> Float64[np.ndarray, " docs"]:
         """The generalised Hessian, by document, times a direction of scores."""
         (worse,), (better,) = self.pairs._partners(self.scores, self.order, direction[None])  # noqa: SLF001 (one idea, two classes)
+        # 2 A d, with A the Laplacian of the active pairs
         return 2.0 * (self.degrees * direction - worse - better)
 
 
@@ -109,8 +112,10 @@ def _hinge(
     (of_worse, sum_worse), (of_better, sum_better) = worse, better
     degrees, losses, gradient = np.empty_like(scores), np.empty_like(scores), np.empty_like(scores)
     for i in range(len(scores)):
+        # Degree: diagonal of A; slope: bᵢ, active pairs as the better minus as the worse one
         degrees[i], slope = of_worse[i] + of_better[i], of_worse[i] - of_better[i]
         curvature = degrees[i] * scores[i] - sum_worse[i] - sum_better[i]
+        # Σ w − 2 b·s + s·A s by document; every pair is counted once, at its better document
         losses[i] = of_worse[i] + scores[i] * (curvature - 2.0 * slope)
         gradient[i] = 2.0 * (curvature - slope)
     return degrees, losses, gradient
@@ -167,6 +172,7 @@ def _swept(
     sums[:], met, left = 0.0, first, len(places)
     for number in range(len(places)):
         i = first + step * number
+        # Both pointers only move forward: a sweep is linear in the list
         while left and step * (score[met] - score[i]) > -1.0:
             other = grade[met]
             for kind in range(len(sums)):

@@ -11,6 +11,7 @@ import numpy as np
 from shuffleproof.core.compiled import compiled
 
 
+# Reassociation lets SIMD add partial sums; a reduction cannot be vectorised otherwise
 @compiled(fastmath={"reassoc", "contract"})
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def row_sums(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -30,6 +31,7 @@ def column_sums(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """One sum a column, of its values times the rows' weights: `weights @ matrix`."""
     sums = np.zeros(matrix.shape[1])
     for row in range(len(matrix)):
+        # Documents without an active pair weigh 0: their rows are skipped
         if weights[row] != 0.0:
             for column in range(len(sums)):
                 sums[column] += weights[row] * matrix[row, column]

@@ -50,10 +50,12 @@ def by_exchange(
     counts = grade_counts(grades, offsets, len(levels))
     pairs = pairs_of(counts)
     largest = pairs.max(initial=0.0)
+    # μ_q = max pairs / pairs(q) (Cao et al. 2006): every query weighs alike
     of_list = np.divide(largest, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     weights = exchange_losses(counts, levels, cutoff)
     pair_counts = np.tril(counts.T @ counts, -1)  # pairs of documents by (better, worse) grade
     mean = float((weights * pair_counts).sum()) / max(float(pair_counts.sum()), 1.0)
+    # Mean weight 1 over all pairs, so that C means the same as in RankSVM
     weights = weights / mean if mean > 0 else np.ones_like(weights)
     return PairedLists(offsets, grades, weights, float(cost) * of_list)
 
@@ -91,6 +93,7 @@ def pairs_of(counts: Float64[np.ndarray, "lists grades"]) -> Float64[np.ndarray,
     >>> pairs_of(np.array([[2.0, 1.0, 1.0]])).tolist()  # all six but that of the first two
     [5.0]
     """
+    # (n² − Σ n_g²)/2: all pairs less those within a grade
     return (np.square(counts.sum(axis=1)) - np.square(counts).sum(axis=1)) / 2.0
 
 
@@ -112,6 +115,7 @@ def exchange_losses(
     [[0.0, 0.0], [1.0, 0.0]]
     """
     highest = max(float(levels.max(initial=0.0)), 0.0)
+    # Scaled by 2^−highest, which cancels in the ratio and cannot overflow
     gains = np.exp2(np.maximum(levels, 0.0) - highest) - np.exp2(-highest)
     longest = int(counts.sum(axis=1).max(initial=0.0))
     discounts = 1.0 / np.log2(np.arange(2.0, longest + 2.0))
@@ -120,6 +124,7 @@ def exchange_losses(
     ends = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1].astype(np.int64)  # better and equal ones
     blocks = summed[ends] - summed[ends - counts.astype(np.int64)]
     ideal = blocks @ gains
+    # Documents of one grade may stand in any order of their block: the mean is exact
     means = blocks / np.maximum(counts, 1.0)
     losses = np.zeros((len(levels), len(levels)))
     for better in range(len(levels)):

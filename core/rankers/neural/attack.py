@@ -46,6 +46,7 @@ def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs
         order = feed_order(ranker.spec, judged.dataset, group)
         fed_lists = group if order is None else group.shown_as(order)
         gradient = _gradient(ranker, JudgedLists(judged.dataset, fed_lists))
+        # A document can be in several lists: `add.at` sums, `+=` would keep one
         np.add.at(gradients, fed_lists.rows, gradient)
     return np.sign(gradients)
 
@@ -65,9 +66,11 @@ def _gradient(
             for batch in slots.batches(list(scoring_plan(slots.lengths, budget))):
                 batch.features.requires_grad_()
                 scores = scores_of(ranker.network, batch)
+                # A sum, so that a document's gradient does not depend on the other lists of a batch
                 loss = softmax_ce(scores, batch.labels, batch.mask).sum()
                 (gradient[batch.rows],) = torch.autograd.grad(loss, batch.features)
         return gradient
 
     longest = int(slots.lengths.max(initial=0))
+    # The last row belongs to padding
     return budgeted(directions_of, longest, slots.features.device)[:-1].cpu().numpy()

@@ -24,6 +24,7 @@ def groups_of(lists: CandidateLists) -> Iterator[tuple[CandidateLists, slice]]:
     """Consecutive lists, as many as fit, and where their candidates are among all."""
     first = 0
     while first < len(lists):
+        # At least one list, also where it is longer than the limit alone
         fitting = int(np.searchsorted(lists.offsets, lists.offsets[first] + GROUP, "right")) - 1
         last = min(max(fitting, first + 1), len(lists))
         inside = slice(int(lists.offsets[first]), int(lists.offsets[last]))
@@ -59,6 +60,7 @@ def feed_order(
         ],
         dtype=np.uint64,
     )
+    # One random key a place, from the list alone: independent of other lists and batches
     keys = mix_bits(
         np.repeat(seeds, lists.lengths) + ragged.places_of(lists.offsets).view(np.uint64)
     )
@@ -67,6 +69,7 @@ def feed_order(
 
 def read_rankings(lists: HeldLists, columns: tuple[int | None, ...]) -> HeldLists:
     """Lists whose j-th ranking is the one at `columns[j]` of these; None: it is absent (−1)."""
+    # −1 marks an absent ranking, which adds no ordinal embedding
     ranks = torch.full((len(lists.ranks), len(columns)), -1, device=lists.ranks.device)
     tied = torch.ones_like(ranks)
     ties = np.zeros((len(lists.lengths), len(columns)), dtype=np.bool_)

@@ -160,6 +160,7 @@ class NeuralRanker:
     ) -> Float64[np.ndarray, " candidates"]:
         """As `score`, in float64 on the host: what float32 comes close to; many times slower."""
         self.check(dataset, lists)
+        # A copy: `.to` would change the ranker itself
         network = deepcopy(self.network).to("cpu", torch.float64)
         scores = np.empty(len(lists.rows), dtype=np.float64)
         for group, places in self._fed_groups(dataset, lists):
@@ -212,6 +213,7 @@ class NeuralRanker:
             "feature_ids": self.feature_ids,
             "facts": self.facts,
         }
+        # Only where it differs: files of other rankers stay as they were
         if self.columns != tuple(range(self.spec.rankings)):
             head["columns"] = self.columns
         (directory / "ranker.json").write_text(json.dumps(head, indent=1))
@@ -268,6 +270,7 @@ def fit(
             raise MissingRankingError(spec.name, spec.rankings, part.lists.rankings)
         check_lengths(spec.name, spec.model, part.lists.lengths)
     place, features = device(None), train_lists.dataset.feature_ids
+    # On train alone: the released code sees validation and test too (a leak)
     normalisation = fit_normalisation(spec.training.normalisation, train_lists.dataset)
     judged = [_as_fed(spec, part) for part in (train_lists, valid_lists)]
     on_device = [_held_lists(normalisation, part, place) for part in judged]
@@ -370,6 +373,7 @@ def _groups(variants: Sequence[CandidateLists]) -> Iterator[tuple[int, int]]:
     if not variants:
         return
     offsets, first = variants[0].offsets, 0
+    # All variants of a group are in memory together
     limit = min(GROUP, STACK // len(variants))
     while first < len(variants[0]):
         fitting = int(np.searchsorted(offsets, offsets[first] + limit, "right")) - 1
@@ -397,11 +401,13 @@ def _stack_scores(
     lists = stack.select(representatives)
     order = feed_order(fitted.spec, dataset, lists)
     fed_lists = lists if order is None else lists.shown_as(order)
+    # Each document is embedded once, however many variants show it
     rows, source = np.unique(fed_lists.rows, return_inverse=True)
     embedded = held_embeddings(fitted.network, fitted.features_of(rows), fitted.precision)
     lists_of_embedded = read_rankings(reheld(fed_lists, embedded, source), fitted.columns)
     scores = held_scores(fitted.network, lists_of_embedded, fitted.precision, embedded=True)
     if order is not None:
+        # A copy, because the assignment reads and writes the same array
         scores[order] = scores.copy()
     return scores[ragged.elements_of(lists.offsets, inverse)]
 
@@ -412,6 +418,7 @@ def _digests(lists: CandidateLists, columns: Sequence[int | None]) -> UInt64[np.
     ranks = [lists.ranks[:, column] for column in columns if column is not None]
     for column in (ragged.places_of(lists.offsets), *ranks):
         digests = mix_bits(digests + column.astype(np.uint64))
+    # Places are mixed in, so a sum modulo 2⁶⁴ still depends on the order
     running = np.zeros(len(digests) + 1, dtype=np.uint64)
     np.cumsum(digests, out=running[1:])
     return np.diff(running[lists.offsets])

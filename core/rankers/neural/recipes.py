@@ -127,6 +127,7 @@ class NeuralSpec:
         values = asdict(self.training) | asdict(self.model)
         for field, value in FIXED[self.name].items():
             actual = values[field]
+            # More initial rankings than the name promises are allowed, not none
             exceeds = field == "rankings" and 0 < value < actual
             if actual != value and not exceeds:
                 least = " or more" if field == "rankings" and value else ""
@@ -150,6 +151,7 @@ class NeuralSpec:
         if preset not in PRESETS:
             raise UnknownNameError(f"preset of {ranker}", preset, PRESETS)
         models, trainings = _presets(ranker)
+        # The fixed fields of the name win over those of the preset
         parts = replaced_in((models[preset], trainings[preset]), FIXED[ranker])
         if preset == "released":
             parts = replaced_in(parts, RELEASED.get(ranker, {}))
@@ -170,6 +172,7 @@ class NeuralSpec:
         match self.model:
             case UnivariateConfig() | GroupConfig(group=1):
                 return frozenset({"features"})
+            # A recurrence is fed in the input order; GSF forms groups of neighbours in it
             case DLCMConfig() | GroupConfig(reads_order=True):
                 return frozenset({"features", "order", "neighbours"})
             case SetRankConfig(rankings=0) | GroupConfig():

@@ -126,7 +126,7 @@ def memory(places: Places) -> dict[str, list[str]]:
     """
     read = {*places.get(READ, ()), *places.get(LATER, ())}
     files = sorted({*places.get(LATER, ()), *(read & {*places.get(WRITTEN, ())})})
-    found = {"files": files} | {
+    by_kind = {"files": files} | {
         kind: [*places.get(kind, ())] for kind in (DATABASES, HOSTS, PROGRAMS)
     }
-    return {kind: names for kind, names in found.items() if names}
+    return {kind: names for kind, names in by_kind.items() if names}

@@ -79,17 +79,19 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         longest = int(lists.lengths[indexes].max()) + PADDED * padding
         places = np.arange(longest)
         mask = places < lists.lengths[indexes][:, None]
+        # Padding points to candidate 0, a valid index; its values are cleared below
         slots = np.where(mask, lists.offsets[indexes][:, None] + places, 0)
         rows, names = lists.rows[slots], [dataset.query_ids[at] for at in lists.queries[indexes]]
-        given: dict[str, Any] = {"features": features(rows), "query": names}
-        given["ranks"] = lists.ranks[slots].astype(np.int64)
+        available: dict[str, Any] = {"features": features(rows), "query": names}
+        available["ranks"] = lists.ranks[slots].astype(np.int64)
         if padding:
             for array in ("features", "ranks"):
-                given[array] = np.where(mask[:, :, None], given[array], 0)
-            given["mask"] = mask
+                # Zeros, so that padding says nothing about the document at index 0
+                available[array] = np.where(mask[:, :, None], available[array], 0)
+            available["mask"] = mask
         for extra, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
             if column is not None and extra in signature.inputs:
-                given[extra] = [
+                available[extra] = [
                     [column[row] if real else "" for row, real in zip(*pair, strict=True)]
                     for pair in zip(rows.tolist(), mask.tolist(), strict=True)
                 ]
@@ -97,8 +99,9 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
                 finding = f"it takes {extra}, and this data set has none"
                 raise DataError(name, finding, LACKING[extra])
         inputs = {"features", "mask", *signature.inputs}
-        taken = {one: value for one, value in given.items() if one in inputs}
-        answer = ask(taken, f"{name}, {_queries(names)}").astype(np.float64).reshape(slots.shape)
+        values = {one: value for one, value in available.items() if one in inputs}
+        # Float64, as order and ties are those of the numbers that were returned
+        answer = ask(values, f"{name}, {_queries(names)}").astype(np.float64).reshape(slots.shape)
         wrong = np.argwhere(~is_score(answer) & mask)
         if len(wrong):
             (index, place), docs = wrong[0], slots.shape[1]
@@ -119,6 +122,7 @@ def _groups(
     if not masked:
         yield from filled[:, None]
         return
+    # With padding all lists count as one length
     lengths = np.zeros_like(filled) if padding else lists.lengths[filled]
     for length in np.unique(lengths):
         alike = filled[lengths == length]
@@ -244,6 +248,7 @@ def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[s
         return ()
     digest = hashlib.sha256()
     for text in dataset.texts:
+        # Lengths in front: ("ab", "c") and ("a", "bc") must differ
         digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
     return (digest.hexdigest(),)
 

@@ -68,6 +68,7 @@ class ModelColumns:
     ) -> "ModelColumns":
         """The columns of a model; names that only number the columns are none."""
         places = [_BY_PLACE.fullmatch(name) for name in names or ()]
+        # Column_0, f1 and so on say nothing about the features
         numbered = all(place and int(place[1]) == at for at, place in enumerate(places))
         return cls(width, None if not names or numbered else tuple(names), used, blanks)
 
@@ -133,6 +134,8 @@ def match_columns(
         remedy = "Train it on the features of this data set, or bring it to its own."
         raise ColumnsError(_sizes(model, ids), remedy)
     used = range(model.width) if model.used is None else sorted(model.used)
+    # Keyed by what the model reads: rules that agree on used columns are one reading.
+    # Reversed, so that of equal readings the first rule stays
     complete = {
         tuple(match.sources[column] for column in used): match
         for match in reversed(fitting.values())
@@ -149,6 +152,7 @@ def _by_place(width: int, ids: Sequence[int]) -> dict[str, ColumnMatch]:
     columns = {ORDER: range(len(ids)), ID_MINUS_1: [at - 1 for at in ids], ID: list(ids)}
     fitting = {}
     for rule, places in columns.items():
+        # By order, columns and features must be equal in number; ids may leave columns unused
         if len(ids) and min(places) >= 0 and max(places) < width and (
             rule != ORDER or width == len(ids)
         ):  # fmt: skip
@@ -162,20 +166,20 @@ def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> C
     if model.names is None:
         finding = "its columns have no names, so that none can be matched"
         raise ColumnsError(finding, _choices(_by_place(model.width, ids)))
-    ours = [name.replace(" ", "_") if model.blanks else name for name in names]
-    theirs = [name.replace(" ", "_") if model.blanks else name for name in model.names]
-    missing = [name for name in theirs if name not in set(ours)]
-    extra = [name for name in ours if name not in set(theirs)]
-    if missing or extra or len(set(ours)) < len(ours):
+    feature_names = [name.replace(" ", "_") if model.blanks else name for name in names]
+    column_names = [name.replace(" ", "_") if model.blanks else name for name in model.names]
+    missing = [name for name in column_names if name not in set(feature_names)]
+    extra = [name for name in feature_names if name not in set(column_names)]
+    if missing or extra or len(set(feature_names)) < len(feature_names):
         lists = {"the data set lacks": missing, "the model does not know": extra}
-        finding = "; ".join(f"{words} {some(names)}" for words, names in lists.items() if names)
+        finding = "; ".join(f"{problem} {some(names)}" for problem, names in lists.items() if names)
         finding = f"its columns have other names than the features: {finding or 'equal names'}"
         remedy = "Bring it to data with these columns."
         if fitting := _by_place(model.width, ids):
             remedy += f" If the names mean nothing: {_choices(fitting)}"
         raise ColumnsError(finding, remedy)
-    place = {name: at for at, name in enumerate(ours)}
-    return ColumnMatch(NAMES, tuple(place[name] for name in theirs))
+    place = {name: at for at, name in enumerate(feature_names)}
+    return ColumnMatch(NAMES, tuple(place[name] for name in column_names))
 
 
 def some(names: Sequence[object]) -> str:

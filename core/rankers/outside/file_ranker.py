@@ -99,6 +99,7 @@ class FileScores:
             raise AnswerError.of_shape(str(path), finding, remedy, sizes)
         source = _digest(path)
         if dataset.source_rows is not None:
+            # The data set is sorted by query; the file of scores has the order of its source
             scores = scores[dataset.source_rows]
             source = hashlib.sha256(source.encode() + dataset.source_rows.tobytes()).hexdigest()
         single = in_single_precision(dataset.offsets, scores)
@@ -202,7 +203,7 @@ class OutsideModel:
         try:
             answer = _ask("score", kind=name.head, path=str(self.path), **request)
         except WorkerError as error:
-            finding, remedy = _words_of(error)
+            finding, remedy = _finding_and_remedy(error)
             raise DataError(name.display, finding, remedy) from error
         scores, how = answer["scores"], answer["how"]
         self._seconds.append(how.pop("seconds"))
@@ -245,7 +246,7 @@ def check_opens(directories: Sequence[Path]) -> str:
     try:
         _ask("open_rankers", memory=MOST_BYTES, directories=[*map(str, directories)])
     except WorkerError as error:
-        return _words_of(error)[0].replace(f"{directories[0].parent}/", "")
+        return _finding_and_remedy(error)[0].replace(f"{directories[0].parent}/", "")
     return ""
 
 
@@ -258,7 +259,7 @@ def _ask(method: str, *, memory: int = 0, **request: Any) -> dict[str, Any]:
         worker.close()
 
 
-def _words_of(error: WorkerError) -> tuple[str, str]:
+def _finding_and_remedy(error: WorkerError) -> tuple[str, str]:
     """Finding and remedy of a process that did not answer about a file."""
     if error.kind == SAID:
         return error.finding, error.remedy
@@ -269,14 +270,14 @@ def _words_of(error: WorkerError) -> tuple[str, str]:
     elif error.kind == LATE:
         finding = f"it has not answered within {SECONDS:.0f} s"
     elif error.kind == DIED:
-        words = error.details.strip().splitlines()
-        finding = _printable(words[-1]) if words else finding
+        last_lines = error.details.strip().splitlines()
+        finding = _printable(last_lines[-1]) if last_lines else finding
     return finding, "It may be damaged: save it again with the installed version of the library."
 
 
-def _printable(words: str) -> str:
+def _printable(text: str) -> str:
     """Printable characters of a library's last words, which may quote a file."""
-    line = "".join(character if character.isprintable() else " " for character in words)
+    line = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(line.split())[-DETAIL:]
 
 
@@ -292,6 +293,7 @@ def in_single_precision(
     True
     """
     rounded = scores.astype(np.float32)
+    # Rising, so that a step up can carry on to the scores above
     order = ragged.order_within(offsets, scores)
     lists = ragged.segment_ids(offsets)
     follows = np.diff(lists, prepend=-1) == 0
@@ -299,8 +301,10 @@ def in_single_precision(
     rises[1:] = scores[order][1:] > scores[order][:-1]
     flat[1:] = rounded[order][1:] <= rounded[order][:-1]
     tied = follows & rises & flat
+    # Only lists with a new tie are walked through: rounding rarely makes one
     for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
         below, document = rounded[order[place - 1]], order[place]
+        # The smallest float32 above the one below, if rounding did not separate them
         above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
         rounded[document] = above if rises[place] else below
     return rounded

@@ -99,11 +99,11 @@ class FunctionServer:
         source = _digest_of_files(imported, self._function)
         return {"inputs": inputs, "optional": optional, "source": source}
 
-    def score(self, **given: Any) -> dict[str, Any]:
+    def score(self, **inputs: Any) -> dict[str, Any]:
         """Its `scores`; or what it `returned` instead, with `remedy`, and `shapes`: had and due."""
         try:
             with self._audit.call():
-                return {"scores": call(self._function, self._signature, given)}
+                return {"scores": call(self._function, self._signature, inputs)}
         except UnusableError as error:
             shapes = error.shape, error.expected
             return {"returned": error.finding, "remedy": error.remedy, "shapes": shapes}
@@ -144,6 +144,7 @@ class FunctionProcess:
         """
         self.end()
         self.worker = WorkerProcess(SERVER, self.seconds, threads=self.threads)
+        # '' means the current folder, which may be another one in the process
         path = [entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))]
         return self._ask(self.worker, self.target, "load", {"target": self.target, "path": path})
 
@@ -158,11 +159,11 @@ class FunctionProcess:
             return join_places(())
         return self._ask(self.worker, self.target, "places", {})
 
-    def scores(self, given: Mapping[str, Any], where: str) -> Any:
+    def scores(self, inputs: Mapping[str, Any], where: str) -> Any:
         """The numbers that the function returned, in the shape that is due.
 
         Args:
-            given: its inputs by name, of several lists; of one list where it takes no mask.
+            inputs: by name, of several lists; of one list where it takes no mask.
             where: these lists in words.
 
         Raises:
@@ -170,7 +171,7 @@ class FunctionProcess:
         """
         if self.worker is None or not self.worker.alive:
             self.start()
-        answer = self._ask(self.worker, where, "score", given)
+        answer = self._ask(self.worker, where, "score", inputs)
         if "scores" in answer:
             return answer["scores"]
         had, due = map(tuple, answer["shapes"])
@@ -210,6 +211,7 @@ def map_calls(
 
     def work(turn: int) -> None:
         for at in range(turn, len(calls), len(processes)):
+            # An earlier call has failed: its error is raised, so later calls are not needed
             if min(failed, default=at) < at:
                 return
             try:
@@ -219,6 +221,7 @@ def map_calls(
 
     with ThreadPoolExecutor(len(processes)) as pool:
         try:
+            # `list` waits for all and raises what a worker raised
             list(pool.map(work, range(len(processes))))
         except BaseException as error:  # Ctrl-C
             failed[-1] = error

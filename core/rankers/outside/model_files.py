@@ -112,6 +112,7 @@ class ModelServer:
     def score(self, kind: str, path: str, **data: Any) -> dict[str, Any]:
         """The `scores` of a model file of LIBRARIES, and `how` it was read; as `model_scores`."""
         absent: Any = None
+        # None makes `import` fail at once, and the libraries go on without them
         sys.modules.update(dict.fromkeys(UNUSED, absent))
         scores, how = model_scores(kind, Path(path), GivenData(**data))
         return {"scores": np.asarray(scores, dtype=np.float32), "how": how}
@@ -159,11 +160,13 @@ def model_scores(kind: str, path: Path, data: GivenData) -> tuple[np.ndarray, di
         raise ModelError(error.finding, error.remedy) from error
     missing, features = library.missing or data.missing, data.features
     if missing and data.absent is not None:
+        # The library reads an absent cell of LETOR text as NaN, not as 0
         features = np.where(data.absent, np.float32(np.nan), features)
     matrix = match.of(features, np.nan if missing else 0.0)
     _check_categories(matrix, library.categories(model))
     start = time.perf_counter()
     try:
+        # Timed alone: opening the file is no part of scoring
         scores, rounds = library.predict(module, model, matrix)
     except Exception as error:
         remedy = f"Train it on the features of the data set. {in_its_words(library.name, error)}."
@@ -185,10 +188,10 @@ def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelE
         file.seek(max(path.stat().st_size - HEAD, 0))
         tail = file.read()
     finding, remedy = f"it is no model of {library.name}", library.saved
-    for begins, words in BEGINNINGS:
+    for begins, description in BEGINNINGS:
         if re.match(begins, head.lstrip()):
-            own = words.startswith(library.name)
-            finding = "it is damaged, or cut short" if own else f"it is {words}"
+            own = description.startswith(library.name)
+            finding = "it is damaged, or cut short" if own else f"it is {description}"
             break
     for other, its in LIBRARIES.items():
         if other != kind and finding.startswith(f"it is {its.name}'s"):
@@ -202,6 +205,7 @@ def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelE
 
 def _newer_version(library: str, text: bytes, version: str) -> str:
     """That a file was written by a newer version than what is here; empty where it was not."""
+    # LightGBM counts versions of its format, XGBoost those of the library
     if library == "LightGBM":
         match = re.search(rb"^version=v(\d+)", text, re.MULTILINE)
         if match and int(match[1]) > FORMAT:
@@ -221,6 +225,7 @@ def _lightgbm_categories(booster: Any) -> list[int]:
 
 def lightgbm_columns(booster: Any) -> ModelColumns:
     """The columns of a LightGBM model; those that were constant in training say nothing to it."""
+    # A column that varied may be read, also where this model never splits on it
     splits = np.flatnonzero(booster.feature_importance("split")).tolist()
     head = booster.model_to_string(num_iteration=1).partition("tree_sizes=")[0]
     infos = re.search(r"^feature_infos=(.*)$", head, re.MULTILINE)
@@ -241,8 +246,8 @@ def _xgboost_margins(
 ) -> tuple[np.ndarray, Mapping[str, int]]:
     """Margins; a model that was stopped early scores with its best rounds."""
     rounds = best_rounds(booster)
-    given = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
-    scores = booster.predict(given, output_margin=True, iteration_range=(0, rounds))
+    data = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
+    scores = booster.predict(data, output_margin=True, iteration_range=(0, rounds))
     every = booster.num_boosted_rounds()
     return scores, {"rounds": rounds, "of_rounds": every} if rounds else {}
 

@@ -83,9 +83,9 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
             "a coroutine, as an async function does",
             "Make it a plain function that runs it: asyncio.run(…).",
         )
-    for kind, words, remedy in WORDS:
+    for kind, description, remedy in WORDS:
         if isinstance(answer, kind):
-            raise UnusableError(words, remedy)
+            raise UnusableError(description, remedy)
     _check_order(answer)
     if np.ma.isMaskedArray(answer) and np.ma.getmaskarray(answer).any():
         masked = int(np.ma.getmaskarray(answer).sum())
@@ -93,6 +93,7 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
         raise UnusableError(finding, "Give them a score: .filled(…).")
     if hasattr(answer, "detach"):  # a tensor
         answer = answer.detach().cpu()
+        # NumPy has no bfloat16
         answer = answer.float() if str(answer.dtype) == "torch.bfloat16" else answer
     try:
         scores = np.asarray(answer)
@@ -111,6 +112,7 @@ def _check_order(answer: Any) -> None:
     """Refuse a Series or frame that was sorted: its rows are not the documents' any more."""
     if not (type(answer).__module__.startswith("pandas") and hasattr(answer, "index")):
         return
+    # A Series sorted by score keeps its labels: they tell that rows have moved
     labels, places = np.asarray(answer.index), np.arange(len(answer))
     if labels.dtype.kind != "i" or np.array_equal(labels, places):
         return
@@ -120,25 +122,25 @@ def _check_order(answer: Any) -> None:
 
 
 def call(
-    function: Callable[..., Any], signature: CallSignature, given: Mapping[str, Any]
+    function: Callable[..., Any], signature: CallSignature, inputs: Mapping[str, Any]
 ) -> np.ndarray:
     """The scores that a function returns of several lists, or of one where it takes no mask.
 
     Args:
         function: of a user.
         signature: its inputs.
-        given: its inputs by name, with an axis of lists in front.
+        inputs: by name, with an axis of lists in front.
 
     Raises:
         UnusableError: it returned something else.
     """
-    shape = given["features"].shape[:2]
+    shape = inputs["features"].shape[:2]
     if "mask" in signature.inputs:
-        given = {"mask": np.ones(shape, dtype=bool), **given}
+        inputs = {"mask": np.ones(shape, dtype=bool), **inputs}
     else:
-        given, shape = {name: value[0] for name, value in given.items()}, shape[1:]
+        inputs, shape = {name: value[0] for name, value in inputs.items()}, shape[1:]
     try:
-        return numbers(signature.call(function, given), shape)
+        return numbers(signature.call(function, inputs), shape)
     except UnusableError as error:
         error.expected = shape
         raise

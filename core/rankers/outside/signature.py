@@ -59,10 +59,10 @@ class CallSignature:
         """All of them."""
         return (*self.places, *self.names)
 
-    def call(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    def call(self, function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
         """Result of the function; an optional input that is missing keeps its default."""
-        by_name = {name: given[name] for name in self.names if name in given}
-        return function(*(given[name] for name in self.places), **by_name)
+        by_name = {name: values[name] for name in self.names if name in values}
+        return function(*(values[name] for name in self.places), **by_name)
 
 
 def call_signature(function: Callable[..., Any]) -> CallSignature:
@@ -95,6 +95,7 @@ def call_signature(function: Callable[..., Any]) -> CallSignature:
     needed = [
         name for name, parameter in parameters.items() if parameter.default is parameter.empty
     ]
+    # No known name: by number of parameters, the usual form first
     if not INPUTS.keys() & set(needed or parameters):
         for inputs in BY_PLACE:
             if len(needed) <= len(inputs) and _can_bind(signature, len(inputs)):
@@ -107,6 +108,7 @@ def call_signature(function: Callable[..., Any]) -> CallSignature:
         finding = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"
         raise ValueError(f"{finding}, and a function is given {', '.join(INPUTS)}")
     places = [name for name in needed if parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY]
+    # `mask` is left out: giving it changes the shape of all other inputs
     optional = [
         name
         for name, parameter in parameters.items()

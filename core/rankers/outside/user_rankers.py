@@ -155,8 +155,9 @@ def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> s
                 f"{name or thing!r} is not trained and takes no parameters: leave them out, or "
                 "give a class with `fit`"
             )
-    given = dict(sorted(parameters.items()))
-    digest = user_code.digest_of(name, thing, version, given)
+    # Sorted: the order of keywords must not change the key
+    sorted_parameters = dict(sorted(parameters.items()))
+    digest = user_code.digest_of(name, thing, version, sorted_parameters)
     if not name:
         object_name = getattr(thing, "__name__", None) or type(thing).__name__
         name = object_name.strip("<>").lstrip("_")
@@ -291,7 +292,7 @@ def model_features(
     package = type(thing).__module__.partition(".")[0]
     missing = package == XGBOOST or (dataset.missing and _knows_missing(thing, package))
 
-    def taken(rows: np.ndarray) -> Any:
+    def columns_of_rows(rows: np.ndarray) -> Any:
         flat = rows.ravel()
         features = dataset.features[flat]
         if missing and (absent := dataset.absent_cells(flat)) is not None:
@@ -299,7 +300,7 @@ def model_features(
         matrix = match.of(features, np.nan if missing else 0.0)
         return matrix.reshape(*rows.shape, matrix.shape[1])
 
-    return taken
+    return columns_of_rows
 
 
 def _knows_missing(thing: Any, package: str) -> bool:
@@ -330,6 +331,7 @@ def _prediction(model: Any, features: Any, options: Mapping[str, Any]) -> Any:
 
         features = pd.DataFrame(features, columns=list(names))
     if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
+        # E[grade] = Σ P(grade) · grade; the most likely class would tie most documents
         grades = np.asarray(model.classes_, dtype=np.float64)
         return model.predict_proba(features, **options) @ grades
     return model.predict(features, **options)
@@ -346,6 +348,7 @@ def _of_network(network: Any) -> Callable[..., Any]:
             return torch.tensor(value, device=device) if isinstance(value, np.ndarray) else value
 
         modes = [(part, part.training) for part in network.modules()]
+        # Dropout and batch norm would make scores random or dependent on the batch
         network.eval()
         try:
             with torch.no_grad():
@@ -432,13 +435,14 @@ class UserRanker:
             scores = score_lists(self.name, form.signature, dataset, lists, ask_all, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
 
-    def _answer(self, form: ScoringForm, given: Mapping[str, Any], where: str) -> np.ndarray:
+    def _answer(self, form: ScoringForm, inputs: Mapping[str, Any], where: str) -> np.ndarray:
         try:
-            return call(form.function, form.signature, given)
+            return call(form.function, form.signature, inputs)
         except UnusableError as error:
             shapes = error.shape, error.expected
             raise answer_error(where, error.finding, error.remedy, shapes) from error
         except Exception as error:  # whatever a user's function does
+            # Raised by the call itself and not inside the function: its signature is wrong
             is_call = isinstance(error, TypeError) and not user_code.user_line(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
             raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
@@ -569,6 +573,7 @@ class UserSpec:
             failed = f"its fit failed: {user_code.failure(error)}"
             remedy = "Mend it; it is called as fit(train, valid), each of them Lists."
             raise DataError(self.name, failed, remedy) from error
+        # scikit-learn style returns self; a factory may return the fitted object
         if answer is not None and answer is not model and hasattr(answer, "score"):
             model = answer
         scoring_form(model)

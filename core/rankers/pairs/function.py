@@ -79,6 +79,7 @@ class PairRanker(TabularRanker):
         features = self.normalisation.of_documents(dataset, lists.rows)
         for start, end in pairwise(lists.offsets.tolist()):
             matrix = self.function.probabilities(features[start:end])
+            # No document is preferred to itself: NaN keeps the diagonal out of every sum
             np.fill_diagonal(matrix, np.nan)
             yield matrix
 
@@ -124,6 +125,7 @@ def preferences_of(
     scores = ranker.score(dataset, lists).astype(np.float64)
     for start, end in pairwise(lists.offsets.tolist()):
         gaps = scores[start:end, None] - scores[None, start:end]
+        # The logistic function by tanh: exp would overflow at large gaps
         matrix = 0.5 * (1.0 + np.tanh(0.5 * gaps))
         np.fill_diagonal(matrix, np.nan)
         yield matrix
@@ -171,6 +173,7 @@ class PairSpec(TabularSpec):
             finding = "no two documents of a query have different labels"
             raise DataError("train", finding, "Give training queries with several grades.")
         offsets = offsets_of(canonical.lengths)
+        # Canonical lists have no query ids; the normalisation only needs their bounds
         names = tuple(map(str, range(len(canonical.lengths))))
         ids = train.dataset.feature_ids
         dataset = RankingDataset(canonical.features, canonical.labels, offsets, names, ids)

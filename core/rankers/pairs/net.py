@@ -74,12 +74,14 @@ class PairNet:
         """f(row, column); A x and B z are made once a document."""
         arrays = self.arrays
         pair_inputs = (
+            # A [x, z] layer splits into A x + B z: n products instead of n²
             (features @ arrays["A"])[:, None, :]
             + (features @ arrays["B"])[None, :, :]
             + arrays["b"]
         )
         hidden = np.maximum(np.maximum(pair_inputs, 0.0) @ arrays["V"] + arrays["c"], 0.0)
         logits = (hidden @ arrays["w"] + arrays["d"])[..., 0].astype(np.float64)
+        # The logistic function by tanh, which cannot overflow
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * logits)))
 
     def save(self, directory: Path) -> None:
@@ -118,6 +120,7 @@ def initial_weights(features: int, spec: PairNetSpec) -> Arrays:
         return (draws.standard_normal((rows, columns)) * np.sqrt(2.0 / inputs)).astype(np.float32)
 
     return {
+        # The layer reads two documents, so its fan-in is twice the features
         "A": drawn(2 * features, features, hidden),
         "B": drawn(2 * features, features, hidden),
         "b": np.zeros(hidden, np.float32),
@@ -190,6 +193,7 @@ class NetFit:
         )
         batches = -(-len(better) // spec.batch_pairs)
         for epoch in range(self.done, spec.epochs):
+            # By epoch, so that a resumed fit draws what the killed one would have drawn
             drawn = generator(spec.seed, "pair-net", epoch).permutation(len(better))
             order, total = torch.from_numpy(drawn), 0.0
             for batch, rows in enumerate(torch.split(order, spec.batch_pairs), start=1):
@@ -210,6 +214,7 @@ class NetFit:
                 self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
                 fresh = self.checkpoint.with_suffix(".new")
                 save_file(self.state | {"done": np.array([self.done])}, fresh)
+                # Atomic: a kill leaves the old checkpoint or the new one
                 fresh.replace(self.checkpoint)
 
 
@@ -231,6 +236,7 @@ def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)
         (hidden @ parameters["V"] + parameters["c"]).relu() @ parameters["w"] + parameters["d"]
     )[:, 0]
     better, weights = targets
+    # From logits: log(sigmoid) of a probability would underflow
     loss = binary_cross_entropy_with_logits(logits, better, weight=weights)
     torch.autograd.backward(loss)
     for name, tensor in parameters.items():
@@ -238,10 +244,12 @@ def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)
         tensors[name] = value = tensor.detach()
         if gradient is None:
             continue
+        # An L2 penalty goes through the moments; AdamW would apply it to the weights
         gradient = gradient + spec.decay * value
         mean, square = tensors[f"m.{name}"], tensors[f"v.{name}"]
         mean.mul_(0.9).add_(gradient, alpha=0.1)
         square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        # Bias correction of both moments (Kingma & Ba 2015, Algorithm 1)
         scale = (square / (1.0 - 0.999**step)).sqrt().add_(1e-8)
         value.addcdiv_(mean / (1.0 - 0.9**step), scale, value=-spec.learning_rate)
         value.grad = None

@@ -62,10 +62,12 @@ class TrainingPairs:
                 _, kinds, counts = np.unique(
                     grades, axis=0, return_inverse=True, return_counts=True
                 )
+                # Each kind (grade, grade) gets the same total; the mean weight stays 1
                 weights = len(better) / (len(counts) * counts[kinds.reshape(-1)])
             if pairs is not None and len(better) > pairs:
                 draws = generator(seed, "pairs", index)
                 indexes = draws.choice(len(better), pairs, replace=False, p=weights / weights.sum())
+                # Weights went into the draw: applied again they would count twice
                 better, worse, weights = better[indexes], worse[indexes], np.ones(pairs)
             parts.append((better + start, worse + start, weights))
         empty = np.zeros(0, np.int64)
@@ -73,6 +75,7 @@ class TrainingPairs:
             np.concatenate, zip((empty, empty, np.zeros(0)), *parts, strict=True)
         )
         return cls(
+            # Both directions, because nothing in the function makes it antisymmetric
             np.concatenate([better, worse]),
             np.concatenate([worse, better]),
             np.repeat(np.array([1, 0], np.float32), len(better)),

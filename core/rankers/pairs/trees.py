@@ -81,6 +81,7 @@ class PairTrees:
         docs = len(features)
         first_rows, second_rows = np.divmod(np.arange(docs * docs), max(1, docs))
         values = np.empty(docs * docs)
+        # In blocks: all n² rows of three times the features may not fit into memory
         for start in range(0, len(values), BLOCK):
             rows = slice(start, start + BLOCK)
             joined = side_by_side(features[first_rows[rows]], features[second_rows[rows]])
@@ -116,6 +117,7 @@ def side_by_side(
     left: Float32[np.ndarray, "pairs features"], right: Float32[np.ndarray, "pairs features"]
 ) -> Float32[np.ndarray, "pairs tripled"]:
     """[x, z, x − z] of every pair."""
+    # A tree splits on one column at a time, so it cannot compare x with z by itself
     return np.concatenate([left, right, left - right], axis=1)
 
 
