@@ -34,7 +34,7 @@ CHANGES = [
 RELEVANT, RING = "#E69F00", "#D55E00"
 HEIGHT, BOTH, PLOT = 500, 400, 410
 PANELS = {"xaxis": (0.0, 0.485), "xaxis2": (0.515, 1.0)}
-BESIDE = ("as it is", "after the change")
+BESIDE = ("unchanged", "after the change")
 """Headings of two maps side by side."""
 
 MOST_TICKS = 8

@@ -16,7 +16,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShapeError, UnknownNameError
 
 NORMALISATIONS: dict[str, str] = {
-    "none": "the features as they are",
+    "none": "unchanged features",
     "min-max": "to [0, 1] by the training range; clipped outside it",
     "z-score": "training mean 0 and deviation 1; held within ±1e6",
     "log1p-z": "sign(x) · log(1 + |x|), then z-score; held within ±1e6",

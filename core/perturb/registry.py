@@ -188,18 +188,17 @@ def _chain_entry(links: list[Perturbation], last: PerturbationEntry) -> Perturba
     of_system = [name for name, kind in zip(families, kinds, strict=True) if "system" in kind]
     if of_system:
         raise UsageError(
-            f"{of_system[0]} stands alone: it changes no input that another link could go on from, "
-            "but how a ranker is trained or asked on the lists as they are; study it by itself"
+            f"{of_system[0]} cannot be part of a chain, since it changes training or scoring, "
+            "not the lists: study it by itself"
         )
     if any(labelled) and not all(labelled):
         raise UsageError(
-            f"{'+'.join(families)} chains labels to learn from with something that is tested; "
-            "study them one by one"
+            f"{'+'.join(families)} chains training labels with test lists; study them one by one"
         )
     if any(family.startswith(ATTACK) for family in families):
         raise UsageError(
-            "gradient-sign stands alone: its directions are those of the lists as is; "
-            "study it by itself"
+            "gradient-sign cannot be part of a chain, since its directions are computed on the "
+            "unchanged lists: study it by itself"
         )
     before = [entry_of(link.family) for link in links]
     # Ask for two draws: a link that gives one is deterministic at its level

@@ -48,10 +48,7 @@ def partial_picture(study: RunningStudy) -> None:
     table = _so_far(key_of("study", study.recipe).digest, done, study)
     if table is not None:
         st.table(table)
-    st.caption(
-        f"First rows, as far as they are whole: {done} of {len(cells)} trainings and "
-        "scorings are stored."
-    )
+    st.caption(f"First complete rows: {done} of {len(cells)} trainings and scorings are stored.")
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
