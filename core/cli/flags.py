@@ -144,7 +144,7 @@ def _add(commands: Commands, name: str, command: Command) -> argparse.ArgumentPa
     shown: dict[str, Any] = {} if is_alias else {"help": command.summary}
     description = command.summary[:1].upper() + command.summary[1:]
     added = commands.add_parser(
-        name.rpartition(" ")[2], description=description, **shown,
+        name.rpartition(" ")[2], description=description, allow_abbrev=False, **shown,
     )  # fmt: skip
     lines = "\n".join(["examples:", *(f"  shuffleproof {line}" for line in examples_of(name))])
     added.epilog = EXIT_STATUS.get(name, "").format(SIGNATURE, MORE) + lines

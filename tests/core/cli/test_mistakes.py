@@ -118,6 +118,7 @@ MISTAKES = """
 2 | study initial-ranking --rankers dlcm --digits 0 | '0' | known: 1
 2 | study initial-ranking --rankers dlcm --max-seconds 2min | '2min' | seconds
 2 | study perturbations --rankers dlcm --families cut:0.5+nosuch | 'nosuch' | known: adjacent
+2 | train mart --dept 3 | --dept | did you mean --depth
 2 | study set-size --trained-on 0,10 | '0,10' | at least 1
 2 | study group-shuffles --rankers mlp | mlp | choose a gsf
 2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
