@@ -74,7 +74,7 @@ def bounds(
     detail: bool = False,
 ) -> tuple[Column, Column]:
     """Columns of an interval."""
-    return Column(low, "from", spec, words, detail), Column(high, "to", spec, words, detail)
+    return Column(low, "CI low", spec, words, detail), Column(high, "CI high", spec, words, detail)
 
 
 def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
