@@ -83,14 +83,10 @@ OTHER_NAMES = {
 PROMPT = "prompt"
 """The query's column beside `chosen`."""
 
-VERDICT = re.compile(r"\[\[([^\[\]]*)\]\]")
-NEGATION = re.compile(
-    r"(?:\b(?:not|never|neither|nor|no|cannot)\b|n['’]t\b)[^.:;!?]*\Z"
-    r"|\b(?:loser|(?:wrong|worse|worst|weaker|inferior|incorrect|losing|rejected) (?!than\b)\w+)"
-    r"[^.,;!?]*\Z",
-    re.IGNORECASE,
+VERDICT = re.compile(
+    r"(?:[^\[\]]*\bverdict\b(?! is not)[^\[\]]*)?\[\[([^\[\]]*)\]\]\.?\s*", re.IGNORECASE
 )
-"""A negation, or a word for the answer that lost, in the clause that ends here."""
+"""A verdict in double brackets, alone or at the end of a sentence that calls it one."""
 
 MATRIX_FORM = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
 UNREADABLE = (
@@ -534,18 +530,13 @@ def _preference(  # noqa: PLR0911 (a line a form)
 
 
 def _verdict(text: str) -> str:
-    """The one verdict in double brackets that a sentence states; else the text without brackets.
+    """The verdict in double brackets that ends a text; else the text without brackets.
 
-    >>> [_verdict(text) for text in ("[[A]]", "My final verdict is: [[A=B]].")]
-    ['A', 'A=B']
-    >>> [_verdict(text) for text in ("First [[A]], then [[B]]", "Surely not [[A]].")]
-    ['First [[A]], then [[B', 'Surely not [[A]].']
+    >>> [_verdict(text) for text in ("[[A]]", "My final verdict is: [[A=B]].", "Not [[A]].")]
+    ['A', 'A=B', 'Not [[A]].']
     """
-    found = [*VERDICT.finditer(text)]
-    one = len({match[1].strip() for match in found}) == 1
-    if one and not any(NEGATION.search(text[: match.start()]) for match in found):
-        return found[0][1].strip()
-    return text.strip("[] ")
+    stated = VERDICT.fullmatch(text)
+    return stated[1].strip() if stated else text.strip("[] ")
 
 
 def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
@@ -580,19 +571,16 @@ def _read_rankings(
     else:
         read_one = _run_scores if form == "runs" else _ranks
         scores = pd.concat([read_one(path) for path in paths], ignore_index=True)
+    scores = _distinct(paths[0], scores)
     if form == "rankings" and reading.direction == "small":
         scores["score"] = -scores["score"]
     rankers = list(dict.fromkeys(scores["ranker"]))
-    place_of = {ranker: place for place, ranker in enumerate(rankers)}
     items: dict[str, list[str]] = {}
     rankings = []
     for query, of_query in scores.groupby("query", sort=False):
         items[str(query)] = names = list(dict.fromkeys(of_query["item"]))
-        table = np.full((len(rankers), len(names)), np.nan, np.float32)
-        at = {name: place for place, name in enumerate(names)}
-        table[of_query["ranker"].map(place_of), of_query["item"].map(at)] = of_query["score"]
-        rankings.append(table)
-    for query, names in items.items():
+        table = of_query.pivot(index="ranker", columns="item", values="score")  # noqa: PD010 (no pair is there twice)
+        rankings.append(table.reindex(rankers, columns=names).to_numpy(np.float32))
         if len(names) < 2:
             finding = f"query {quoted(query)} has {counted(len(names), 'item')}"
             raise DataError(str(paths[0]), finding, "A preference is between two: leave it out.")
@@ -645,7 +633,7 @@ def _aggregation_sets(paths: Sequence[Path]) -> tuple[pd.DataFrame, dict[str, di
             "score": cells.ravel(),
         }
     )
-    return _distinct(paths[0], frame), grades
+    return frame, grades
 
 
 def _run_scores(path: Path) -> pd.DataFrame:
@@ -675,7 +663,7 @@ def _ranks(path: Path) -> pd.DataFrame:
             finding = f"{quoted(rank)} where a number is due"
             raise LetorError(path, at, line, finding, form) from error
         rows.append((query, item, ranker, value))
-    return _distinct(path, pd.DataFrame(rows, columns=["query", "item", "ranker", "score"]))
+    return pd.DataFrame(rows, columns=["query", "item", "ranker", "score"])
 
 
 def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ order depends on the numbering of the items (up to ties).
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -132,13 +132,18 @@ class Aggregation:
         order: items, the best first.
         calls: number of asked pairs.
         unanswered: wanted pairs without an answer.
-        complete: the budget was enough for all wanted pairs.
+        following: pairs that it would ask next, which the budget does not buy.
     """
 
     order: Order
     calls: int
     unanswered: int
-    complete: bool
+    following: Int64[np.ndarray, "pairs 2"] = field(default_factory=lambda: np.zeros((0, 2), int))
+
+    @property
+    def complete(self) -> bool:
+        """True if the budget was enough for all wanted pairs."""
+        return not len(self.following)
 
 
 def aggregate(
@@ -169,9 +174,9 @@ def aggregate(
     order = aggregator.order(terms.task(known, rankings))
     missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
     if not aggregator.adaptive:
-        return Aggregation(order, pairs.count, missing, complete=True)
+        return Aggregation(order, pairs.count, missing)
     missing = int((known.read & np.isnan(pairs.weights)).sum()) if missing else 0
-    return Aggregation(order, int(known.pairs[0]) - missing, missing, complete=True)
+    return Aggregation(order, int(known.pairs[0]) - missing, missing)
 
 
 def order_by_asking(
@@ -189,7 +194,6 @@ def order_by_asking(
     budget = known.items**2 if terms.calls is None else terms.calls
     task = terms.task(known, rankings)
     count = unanswered = 0
-    complete = False
     while True:
         if aggregator.adaptive:
             aggregator.order(task)
@@ -197,7 +201,7 @@ def order_by_asking(
         else:
             couples = np.argwhere(np.triu(~known.paid, 1))
             couples = generator(terms.seed, "aggregate", "pairs").permutation(couples)
-        complete = not len(couples)
+        following = couples
         couples = couples[: budget - count]
         if not len(couples):
             break
@@ -206,7 +210,7 @@ def order_by_asking(
         unanswered += int(np.isnan(answers).any(axis=1).sum())
         count += len(couples)
     known.paid[:] = True
-    return Aggregation(aggregator.order(task), count, unanswered, complete)
+    return Aggregation(aggregator.order(task), count, unanswered, following)
 
 
 def order_by_judge(
@@ -219,44 +223,6 @@ def order_by_judge(
             couples = steps.send(judge(couples))
     except StopIteration as stop:
         return stop.value
-
-
-@dataclass(frozen=True)
-class SpentBudget:
-    """Asked pairs and the order, with a budget of calls.
-
-    Attributes:
-        made: the order, with the number of asked pairs.
-        asked: those pairs, in the order of asking.
-        following: the pairs that the aggregator would ask next, at once.
-    """
-
-    made: Aggregation
-    asked: Int64[np.ndarray, "pairs 2"]
-    following: Int64[np.ndarray, "further 2"]
-
-
-def spend_budget(name: str, pairs: Pairs, terms: Terms) -> SpentBudget:
-    """Spend the calls of the terms on stored preferences.
-
-    >>> f = np.array([[np.nan, 0.9, 0.8], [0.1, np.nan, 0.3], [0.2, 0.7, np.nan]])
-    >>> spent = spend_budget("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
-    >>> len(spent.asked), len(spent.following)
-    (2, 1)
-    """
-    oracle, batches = Oracle(pairs), [np.zeros((0, 2), np.int64)]
-
-    def judge(couples: np.ndarray) -> np.ndarray:
-        batches.append(couples)
-        return oracle(couples)
-
-    aggregation = order_by_judge(
-        order_by_asking(name, PaidPairs.nothing(pairs.items, weigh=pairs.weigh), terms), judge
-    )
-    couples, known = np.concatenate(batches), PaidPairs.nothing(pairs.items, weigh=pairs.weigh)
-    known.put(couples, Oracle(pairs)(couples))
-    following = next(order_by_asking(name, known, replace(terms, calls=None)), couples[:0])
-    return SpentBudget(aggregation, couples, following)
 
 
 def aggregator_named(name: str) -> Aggregator:
