@@ -90,10 +90,9 @@ def _wrong_offset():
     [
         (_wrong_offset(), "damaged table"),
         (_stream(pa.table({"a": [1]}).append_column("a", [[2]])), "two columns are called a"),
-        (b'{"a": 1, "a": 2}\n', "line 1 .*two values are called a"),
         (b'{"a": ' + b"[" * 100_000, "nested too deep"),
         (b'{"a": ' + b"9" * 5000 + b"}", "damaged table"),
-        (b"\n".join(json.dumps({f"k{at}": 1}).encode() for at in range(9000)), "different columns"),
+        (b"\n".join(json.dumps({f"k{at}": 1}).encode() for at in range(9000)), "MiB of values"),
         (b"\x93NUMPY\x01\x00", "neither Parquet nor Arrow"),
     ],
 )
