@@ -7,7 +7,6 @@ that a page shows it without reading the matrix. Plain JSON values throughout.
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,13 +104,11 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
         store: of the examination.
     """
     key = key_for(data.facts["fingerprint"])
-    earlier = find(data.facts["fingerprint"], store)
-    if earlier is not None:  # nothing is written: the store may be another's
+    if (earlier := find(data.facts["fingerprint"], store)) is not None:  # removes a damaged one
         return earlier
-    with store.lock(key):
-        earlier = find(data.facts["fingerprint"], store)
-        if earlier is not None:
-            return earlier
+    with store.found_or_locked(key) as found:
+        if found is not None:
+            return _open(found)
         fold = mapped_file.open_fold(data.path)
         parts = {}
         for count, part in enumerate(mapped_file.PARTS):
@@ -119,7 +116,9 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
             parts[part] = part_facts(getattr(fold, part))
         yield Progress(len(parts), len(parts) + 1, "parts examined")
         examination = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))
-        store.add(key, {"of": fold.fingerprint, "version": VERSION}, _writer(examination))
+        text = json.dumps(examination, default=vars, separators=(",", ":"), allow_nan=False)
+        recipe = {"of": fold.fingerprint, "version": VERSION}
+        store.add(key, recipe, lambda at: (at / FILE).write_text(text, encoding="utf-8"))
         return examination
 
 
@@ -199,14 +198,6 @@ def _marks(low: float, high: float, varying: int) -> tuple[str, ...]:
 def key_for(fingerprint: str) -> ArtefactKey:
     """Key of the examination of the fold of this fingerprint."""
     return key_of(KIND, {"version": VERSION}, (fingerprint,))
-
-
-def _writer(examination: Examination) -> Any:
-    def write(folder: Path) -> None:
-        text = json.dumps(examination, default=vars, separators=(",", ":"), allow_nan=False)
-        (folder / FILE).write_text(text, encoding="utf-8")
-
-    return write
 
 
 def _open(artefact: Artefact) -> Examination:

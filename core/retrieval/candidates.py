@@ -109,10 +109,11 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     ]
     return [
         SideFile(
-            Path(collection.name), shape, pd.DataFrame(rows, columns=[*shape.columns, "row"]),
+            Path(collection.name), kind,
+            pd.DataFrame(rows, columns=[*display_texts.SHAPES[kind].columns, "row"]),
             collection.digest,
         )
-        for shape, rows in ((display_texts.DOCUMENTS, documents), (display_texts.QUERIES, queries))
+        for kind, rows in (("documents", documents), ("queries", queries))
     ]  # fmt: skip
 
 
