@@ -66,13 +66,7 @@ class Target:
         key = key_of(
             preference_store.KIND, recipe, [key_of("judgments", content | {"rows": rows}).digest]
         )
-        facts = {
-            "queries": judged_set.queries, "items": judged_set.documents,
-            "judgments": len(judged_set.value), "rankers": 0,
-            "labelled": bool(judged_set.labels), "notes": list(judged_set.notes),
-        }  # fmt: skip
-        write = lambda target: preferences.save(judged_set, target)  # noqa: E731 (a name for one line)
-        artefact = self.store.add(key, recipe, write, facts)
+        artefact = preference_store.add(judged_set, key, recipe, self.store)
         self.store.set_name(self.name, artefact.key)
         return artefact
 

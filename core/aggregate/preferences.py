@@ -190,26 +190,17 @@ def of_table(
         judges: those that come first.
         notes: what a person should know.
     """
-    names = {
-        name: at for at, name in enumerate(filter(None, dict.fromkeys([*judges, *table["judge"]])))
-    }
-    numbers = {query: at for at, query in enumerate(items)}
-    places = {(query, name): at for query in items for at, name in enumerate(items[query])}
+    judges = list(filter(None, dict.fromkeys([*judges, *table["judge"]])))
+    judge_at = {name: at for at, name in enumerate(judges)}
+    query_at = {query: at for at, query in enumerate(items)}
+    item_at = {(query, name): at for query in items for at, name in enumerate(items[query])}
     columns = ["query", "a", "b", "value", "votes", "judge", "first"]
     rows = [
-        (
-            numbers[query],
-            places[query, a],
-            places[query, b],
-            value,
-            votes,
-            names.get(by, UNKNOWN),
-            first,
-        )
-        for query, a, b, value, votes, by, first in table[columns].itertuples(index=False)
+        (query_at[q], item_at[q, a], item_at[q, b], value, votes, judge_at.get(by, UNKNOWN), first)
+        for q, a, b, value, votes, by, first in table[columns].itertuples(index=False)
     ]
     return built(
-        list(items), list(items.values()), rows, list(names),
+        list(items), list(items.values()), rows, judges,
         labels=labels_of(items, grades), notes=tuple(notes),
     )  # fmt: skip
 

@@ -198,7 +198,7 @@ def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
 
 def _is_table(path: Path) -> bool:
     """Tell by its first bytes if a file is Parquet, Arrow or JSON lines."""
-    with unpacked_file(path, str(path)) as file:
+    with unpacked_file(path, str(path), seekable=False) as file:
         return kind_of(file.head) in TABLES
 
 
@@ -377,7 +377,7 @@ def answers(
             finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
             raise LetorError(path, at, line, finding, FORM)
         cell = whole | {name: text for name, text in zip(fields, cells, strict=True) if name}
-        yield at, line, _answer(path, at, line, cell, reading, stated=stated)
+        yield at, line, _answer((path, at, line), cell, reading, stated=stated)
 
 
 def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, str]:
@@ -455,19 +455,24 @@ def _table_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]
     return list(columns.values()), rows()
 
 
-def _answer(  # noqa: PLR0913 (a line and where it stands)
-    path: Path,
-    at: int,
-    line: str,
+def _answer(
+    place: tuple[Path, int, str],
     cell: Mapping[str, str],
     reading: PreferenceFormat,
     *,
     stated: bool,
 ) -> Answer | str:
-    """Judgments of a line, or the fault of its preference."""
+    """Judgments of a line, or the fault of its preference.
+
+    Args:
+        place: file, number of the line, and its text.
+        cell: the cells, by our names.
+        reading: the format.
+        stated: whether there is a column of preferences.
+    """
     query, a, b = (cell.get(name, "") for name in ("query", "a", "b"))
     if not (query and a and b):
-        raise LetorError(path, at, line, "an empty query, a or b", FORM)
+        raise LetorError(*place, "an empty query, a or b", FORM)
     value, votes = 1.0, 1.0
     if stated:
         preference = _preference(cell.get("preference", ""), reading, a, b)
@@ -481,10 +486,10 @@ def _answer(  # noqa: PLR0913 (a line and where it stands)
             votes = -1.0
         if not votes > 0:
             finding = f"votes are {quoted(cell['votes'])}"
-            raise LetorError(path, at, line, finding, "Give how many answers it is the mean of.")
+            raise LetorError(*place, finding, "Give how many answers it is the mean of.")
     if a == b and not stated:
         finding = f"{quoted(a)} against itself"
-        raise LetorError(path, at, line, finding, "A pair is of two items: leave the line out.")
+        raise LetorError(*place, finding, "A pair is of two items: leave the line out.")
     shown_first = cell.get("first", "a" if stated else "")
     return Answer(query, a, b, value, votes, cell.get("judge", ""), shown_first, stated)
 

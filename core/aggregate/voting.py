@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.argsort_descending import falling_order
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.metrics.pairs import tied_ranks
 
 SWEEPS = 1000

@@ -2,11 +2,10 @@
 
 import math
 import os
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +88,6 @@ class Reading:
     nulls: bool
     limit: "MatrixLimit"
     decoded: int = 0
-    _of_thread: threading.local = field(default_factory=threading.local)
 
     def chunks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Chunk, list[LetorError]]]:
         """Every block in order, its rows, and the errors of its malformed lines."""
@@ -106,7 +104,7 @@ class Reading:
     def _chunk(self, block: Block) -> tuple[Chunk, list[LetorError]]:
         """The rows of a block and the errors of its malformed lines."""
         text = block.text
-        out = self._arrays(len(text), block.lines)
+        out = kernel.arrays_for(len(text), block.lines, self.limits.feature_id)
         rules = kernel.Rules(self.limits.feature_id, self.limits.line_bytes, self.with_query)
         kernel.parse(np.frombuffer(text, dtype=np.uint8), rules, out)
         rows, cells, runs, bytes_of_comments, commented, clipped, patches, bad = out.counts.tolist()
@@ -137,15 +135,6 @@ class Reading:
             absent=cells < matrix.size,
         )
         return chunk, self._errors(block, faults)
-
-    def _arrays(self, text_bytes: int, lines: int) -> kernel.Arrays:
-        """Empty arrays for a block, those of the block before of this thread where they do."""
-        held: kernel.Arrays | None = getattr(self._of_thread, "arrays", None)
-        if held is None or len(held.comments) < text_bytes or len(held.labels) < lines:
-            held = kernel.arrays_for(text_bytes, lines, self.limits.feature_id)
-            self._of_thread.arrays = held
-        held.counts[:], held.stamps[:] = 0, -1
-        return held
 
     def _errors(self, block: Block, places: list[int]) -> list[LetorError]:
         """The errors of the lines in which some places of a block are."""

@@ -286,7 +286,8 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
             if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
-                    decoded = _copy_of(decoded, name)
+                    # Only guarded processes ask for it: their memory ends a decompression bomb
+                    decoded = replace(decoded, stream=io.BytesIO(decoded.stream.read()))
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
@@ -307,16 +308,6 @@ def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
         )
         raise DataError(name, f"packed twice: it holds {inner}", "Unpack that first.")
     return cast("bytes", head)
-
-
-def _copy_of(decoded: DecodedFile, name: str) -> DecodedFile:
-    """A packed table, unpacked into memory, where any place of it can be read."""
-    copy, size = io.BytesIO(), 0
-    while held := _whole_lines(decoded.stream, name, Limits()):
-        size += copy.write(held)
-        check_size(decoded, size, name, Limits())
-    copy.seek(0)
-    return DecodedFile(copy, decoded.consumed, size)
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
