@@ -7,7 +7,6 @@ Literature: Zamani et al., CIKM 2018. The preset `released` has the values of th
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -377,8 +376,7 @@ class Latent:
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query."""
-        vectors = self.vectors(query_texts)
-        return [vectors.dimensions[start:end] for start, end in pairwise(vectors.offsets.tolist())]
+        return self.vectors(query_texts).each()
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that share a dimension with it."""
@@ -466,11 +464,8 @@ class LatentFeedback:
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query's first search, and of its mixed vector."""
         original = self._latent.vectors(query_texts)
-        every = [
-            np.split(vectors.dimensions, vectors.offsets[1:-1])
-            for vectors in (original, self._mixed(original))
-        ]
-        return [np.append(*both) for both in zip(*every, strict=True)]
+        both = zip(original.each(), self._mixed(original).each(), strict=True)
+        return [np.append(first, mixed) for first, mixed in both]
 
     def _mixed(self, vectors: SparseVectors) -> SparseVectors:
         """Vectors of queries, mixed with those of their top documents."""

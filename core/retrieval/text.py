@@ -200,8 +200,4 @@ def _encoding(
         tokens.extend(known)
         lengths.append(len(known))
         unknown.append(encoded.count(UNKNOWN))
-    return EncodedTexts(
-        np.frombuffer(tokens, np.int32) if tokens else np.zeros(0, np.int32),
-        np.cumsum(np.frombuffer(lengths, np.int64)),
-        np.frombuffer(unknown, np.int32) if unknown else np.zeros(0, np.int32),
-    )
+    return EncodedTexts(np.asarray(tokens), np.cumsum(np.asarray(lengths)), np.asarray(unknown))
