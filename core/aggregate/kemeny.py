@@ -71,7 +71,7 @@ def _component(gaps: np.ndarray) -> tuple[np.ndarray, float, float]:
         return order, cost, cost
     start = kernels.goa(gaps)
     order = min(
-        (_local_search(gaps, permutation) for permutation in (start, start[::-1])),
+        (local_search(gaps, permutation) for permutation in (start, start[::-1].copy())),
         key=lambda o: _cost_of(gaps, o),
     )
     cost = _cost_of(gaps, order)
@@ -87,11 +87,6 @@ def _cost_of(gaps: np.ndarray, order: np.ndarray) -> float:
     """Margins that an order goes against."""
     ordered = gaps[np.ix_(order, order)]
     return float(np.maximum(-np.triu(ordered, 1), 0.0).sum())
-
-
-def _local_search(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """An order that no move of one item improves."""
-    return local_search(gaps, np.ascontiguousarray(start))
 
 
 @compiled()

@@ -19,7 +19,6 @@ import csv
 import re
 import tokenize
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -40,7 +39,7 @@ from shuffleproof.core.data.letor.stream import (
     Limits,
     MissingCells,
     kind_of,
-    lines,
+    text_lines,
     unpacked_file,
 )
 from shuffleproof.core.errors import (
@@ -203,23 +202,12 @@ def _is_table(path: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    with closing(_lines(path)) as found:
-        return next(found)[1]
+    return next(_lines(path))[1]
 
 
-def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, with their numbers."""
-    empty = True
-    for at, line in lines(path, str(path), LIMITS):
-        if line.strip():
-            empty = False
-            try:
-                yield at, line.decode().rstrip("\r")
-            except UnicodeDecodeError as error:
-                finding = f"line {at} is not UTF-8"
-                raise DataError(str(path), finding, "Save the file as UTF-8.") from error
-    if empty:
-        raise DataError(str(path), "no lines", FORM)
+    return text_lines(path, str(path), LIMITS, FORM)
 
 
 def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
@@ -587,7 +575,7 @@ def _read_rankings(
         table = of_query.pivot(index="ranker", columns="item", values="score")  # noqa: PD010 (no pair is there twice)
         rankings.append(table.reindex(rankers, columns=names).to_numpy(np.float32))
         if len(names) < 2:
-            finding = f"query {quoted(query)} has {counted(len(names), 'item')}"
+            finding = f"query {quoted(str(query))} has {counted(len(names), 'item')}"
             raise DataError(str(paths[0]), finding, "A preference is between two: leave it out.")
     empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in rankings)
     missing = sum(int(np.isnan(table).sum()) for table in rankings)

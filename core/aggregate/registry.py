@@ -111,12 +111,13 @@ class Terms:
 
     def __post_init__(self) -> None:
         """Check the bounds."""
-        if self.top is not None and self.top < 1:
-            raise ParameterError("top", self.top, "a whole number from 1 on")
-        if self.calls is not None and self.calls < 0:
-            raise ParameterError("calls", self.calls, "a whole number from 0 on")
-        if self.runs < 1:
-            raise ParameterError("runs", self.runs, "a whole number from 1 on")
+        for name, value, low in (
+            ("top", self.top, 1),
+            ("calls", self.calls, 0),
+            ("runs", self.runs, 1),
+        ):
+            if value is not None and value < low:
+                raise ParameterError(name, value, f"a whole number from {low} on")
 
     def task(self, known: PaidPairs, rankings: Rankings | None) -> Task:
         """Input of the aggregator on these terms."""

@@ -7,6 +7,7 @@ that a page shows it without reading the matrix. Plain JSON values throughout.
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,11 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
         yield Progress(len(parts), len(parts) + 1, "parts examined")
         examination = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))
         text = json.dumps(examination, default=vars, separators=(",", ":"), allow_nan=False)
-        recipe = {"of": fold.fingerprint, "version": VERSION}
-        store.add(key, recipe, lambda at: (at / FILE).write_text(text, encoding="utf-8"))
+
+        def write(folder: Path) -> None:
+            (folder / FILE).write_text(text, encoding="utf-8")
+
+        store.add(key, {"of": fold.fingerprint, "version": VERSION}, write)
         return examination
 
 
