@@ -125,9 +125,7 @@ def batches(
         "columns": None if columns is None else list(columns), "rows": ROWS,
     }  # fmt: skip
     limits = guarded.GuardLimits.of_file(path)
-    with closing(
-        guarded.answers("data.tables:column_batches", arguments, place, limits)
-    ) as answers:
+    with closing(guarded.answers(arguments, place, limits)) as answers:
         for facts, arrays in answers:
             values = {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]

@@ -32,7 +32,7 @@ def test_a_process_that_does_anything_is_refused_in_words(tmp_path, monkeypatch,
     monkeypatch.setattr(guarded, "SERVER", "hostile_reader:Server")
     limits = GuardLimits(silence=4.0 if "sleep" in program else 20.0)
     with pytest.raises(DataError, match=said):
-        [*guarded.answers("x:y", {}, "table.arrow", limits)]
+        [*guarded.answers({}, "table.arrow", limits)]
 
 
 def test_a_table_that_needs_too_much_memory_is_refused(tmp_path):
