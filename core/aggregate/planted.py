@@ -50,6 +50,7 @@ def planted_preferences() -> Preferences:
             middle = np.argsort(np.abs(useful - 0.5), kind="stable")[:3].tolist()
             for item, opponent in zip(middle, [*middle[1:], middle[0]], strict=True):
                 wins[item, opponent], wins[opponent, item] = CIRCLE, 1.0 - CIRCLE
+        # log odds of the first item rise by FIRST
         shown_first = 1.0 / (1.0 + (1.0 - wins) / wins * np.exp(-FIRST))
         for judge in range(len(JUDGES)):
             answers = draws.random((count, count)) < shown_first

@@ -80,6 +80,7 @@ class Pairs:
 def mean_of_orders(values: Float64[np.ndarray, "items items"]) -> Float64[np.ndarray, "n n"]:
     """f(i, j) and 1 − f(j, i) averaged; where one direction alone is known it tells both."""
     whole = np.where(np.isnan(values), 1.0 - values.T, values)
+    # symmetric ones keep all digits
     return np.where(_asymmetric(whole), (whole + 1.0 - whole.T) / 2, whole)
 
 
@@ -225,10 +226,10 @@ def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
     """
     known = (~np.isnan(rankings)).astype(float)
     votes = known.T @ known
-    np.fill_diagonal(votes, 0.0)
+    np.fill_diagonal(votes, 0.0)  # an item is not compared with itself
     wins = np.zeros_like(votes)
     for scores in rankings:
-        wins += (scores[:, None] > scores) + 0.5 * (scores[:, None] == scores)
+        wins += (scores[:, None] > scores) + 0.5 * (scores[:, None] == scores)  # NaN is neither
     with np.errstate(invalid="ignore", divide="ignore"):
         return Pairs(np.where(votes > 0, wins / votes, np.nan), votes, weigh=True)
 
@@ -324,7 +325,7 @@ def built(
     np.float64(1.0)
     """
     table = np.array(rows, dtype=float).reshape(-1, 7)
-    table = table[np.argsort(table[:, 0], kind="stable")]
+    table = table[np.argsort(table[:, 0], kind="stable")]  # queries together, rows as given
     counts = np.bincount(table[:, 0].astype(int), minlength=len(queries))
     a, b, value, votes, judge, shown_first = table[:, 1:].T
     return Preferences(

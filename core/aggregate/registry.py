@@ -210,7 +210,7 @@ def order_by_asking(
         known.put(couples, answers)
         unanswered += int(np.isnan(answers).any(axis=1).sum())
         count += len(couples)
-    known.paid[:] = True
+    known.paid[:] = True  # What the budget did not buy counts as a pair without an answer
     return Aggregation(aggregator.order(task), count, unanswered, following)
 
 
@@ -273,6 +273,7 @@ def _fused_order(task: Task) -> Order:
     else:
         is_ranked = np.isfinite(task.rankings)
         table = np.where(is_ranked, task.rankings, -np.inf)
+        # 0-based rank: items with a higher score
         above = (table[:, None, :] > table[:, :, None]).sum(axis=2)
         ranks = np.where(is_ranked, above, np.inf)
     return scores.by_falling_score((1.0 / (FUSION + 1.0 + ranks)).sum(axis=0).round(12))
