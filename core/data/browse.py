@@ -1,7 +1,6 @@
 """Looking into a data set: a line a query, the documents of one, and search by id or label.
 
-Everything works on the memory-mapped arrays and touches only the requested part, so that 30,000
-queries and lists of 1,000 documents answer at once.
+Everything works on the memory-mapped arrays and touches only the requested part.
 """
 
 from itertools import islice
@@ -12,7 +11,6 @@ from jaxtyping import Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.text import TextColumn
 
 MOST_FOUND = 1000
 
@@ -70,23 +68,13 @@ def matching_documents(
         label: the label; None: any.
         most: largest number of rows.
     """
-    rows: Int64[np.ndarray, " some"]
-    if text.strip():
-        if dataset.doc_ids is None:
-            return np.zeros(0, dtype=np.int64)
-        limit = most if label is None else dataset.documents
-        rows = _rows_containing(dataset.doc_ids, text.strip(), limit)
-        if label is not None:
-            rows = rows[dataset.labels[rows] == label]
-    elif label is not None:
+    rows = np.arange(dataset.documents)
+    if label is not None:
         rows = np.flatnonzero(dataset.labels == label)
-    else:
-        rows = np.arange(min(most, dataset.documents))
+    if sought := text.strip().lower():
+        names = dataset.doc_ids
+        if names is None:
+            return np.zeros(0, dtype=np.int64)
+        found = (row for row in rows.tolist() if sought in names[row].lower())
+        rows = np.fromiter(islice(found, most), np.int64)
     return rows[:most].astype(np.int64)
-
-
-def _rows_containing(column: TextColumn, text: str, limit: int) -> Int64[np.ndarray, " some"]:
-    """The first rows whose string contains a text, upper and lower case alike."""
-    sought = text.lower()
-    found = (row for row, string in enumerate(column) if sought in string.lower())
-    return np.fromiter(islice(found, limit), np.int64)

@@ -5,10 +5,9 @@ that a page shows it without reading the matrix. Plain JSON values throughout.
 """
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -50,9 +49,9 @@ class FeatureFacts:
     high: float
     mean: float
     zeros: float
-    quantiles: tuple[float, ...]
-    counts: tuple[int, ...]
-    marks: tuple[str, ...]
+    quantiles: Sequence[float]
+    counts: Sequence[int]
+    marks: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,11 @@ class PartFacts:
 
     queries: int
     documents: int
-    labels: tuple[tuple[float, int], ...]
-    lengths: tuple[tuple[int, int], ...]
+    labels: Sequence[Sequence[float]]
+    lengths: Sequence[Sequence[int]]
     relevant: int
     looked_at: int
-    features: tuple[FeatureFacts, ...]
+    features: Sequence[FeatureFacts]
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,7 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
         def write(folder: Path) -> None:
             (folder / FILE).write_text(text, encoding="utf-8")
 
-        store.add(key, {"of": fold.fingerprint, "version": VERSION}, write)
-        return examination
+        return _open(store.add(key, {"of": fold.fingerprint, "version": VERSION}, write))
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -208,12 +206,7 @@ def _open(artefact: Artefact) -> Examination:
     content = json.loads((artefact.path / FILE).read_text(encoding="utf-8"))
     parts = {
         name: PartFacts(
-            **part
-            | {
-                "labels": _tuples(part["labels"]),
-                "lengths": _tuples(part["lengths"]),
-                "features": tuple(_feature(facts) for facts in part["features"]),
-            }
+            **part | {"features": [FeatureFacts(**facts) for facts in part["features"]]}
         )
         for name, part in content["parts"].items()
     }
@@ -222,12 +215,3 @@ def _open(artefact: Artefact) -> Examination:
         for finding in content["findings"]
     )
     return Examination(content["fingerprint"], parts, tuple(findings))
-
-
-def _feature(facts: Mapping[str, Any]) -> FeatureFacts:
-    listed = {name: tuple(facts[name]) for name in ("quantiles", "counts", "marks")}
-    return FeatureFacts(**{**facts, **listed})
-
-
-def _tuples(pairs: list[list[Any]]) -> tuple[tuple[Any, Any], ...]:
-    return tuple((left, right) for left, right in pairs)

@@ -355,22 +355,13 @@ EMPTY = re.compile(r"\s*(?:null|nan|na|n/a|none)?\s*", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
-def delimiter_of(line: str) -> str:
-    """The delimiter of a line of CSV.
-
-    >>> delimiter_of("query;label;x"), delimiter_of("query")
-    (';', ',')
-    """
-    return max(DELIMITERS, key=line.count)
-
-
 def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
     text = io.TextIOWrapper(cast("Any", file), "utf-8-sig", newline="")
     try:
         start = next((line for line in iter(lambda: text.readline(LINE), "") if line.strip()), "")
-        delimiter = delimiter_of(start)
+        delimiter = max(DELIMITERS, key=start.count)
         lines = chain([start], iter(lambda: text.readline(LINE), ""))
         head = [name.strip() for name in next(csv.reader(lines, delimiter=delimiter), [])]
         if head and not head[0]:
