@@ -295,19 +295,15 @@ def open_(directory: Path) -> Preferences:
 def _check(preferences: Preferences) -> None:
     """Raise ValueError where the parts do not belong together."""
     sizes = np.array([len(query_items) for query_items in preferences.items], np.int64)
-    counts = np.diff(preferences.bounds)
-    rows = len(preferences.value)
-    whole = np.zeros(0, np.int64)
-    row_sizes = (
-        np.repeat(sizes, counts) if len(counts) == len(sizes) and (counts >= 0).all() else whole
-    )
-    inside = len(row_sizes) == rows == len(preferences.a) == len(preferences.b) and bool(
-        ((preferences.a >= 0) & (preferences.a < row_sizes)).all()
-        and ((preferences.b >= 0) & (preferences.b < row_sizes)).all()
+    row_sizes = np.repeat(sizes, np.diff(preferences.bounds))  # raises for unlike lengths
+    inside = (
+        all(((at >= 0) & (at < row_sizes)).all() for at in (preferences.a, preferences.b))
         and ((preferences.value >= 0) & (preferences.value <= 1)).all()
         and (preferences.judge < len(preferences.judges)).all()
     )
-    if not inside or len(preferences.query_ids) != len(sizes) or preferences.bounds[0] != 0:
+    rows = len(row_sizes) == len(preferences.value) == len(preferences.a) == len(preferences.b)
+    queries = len(preferences.query_ids) == len(sizes) and preferences.bounds[0] == 0
+    if not (inside and rows and queries):
         message = "places beyond their query"
         raise ValueError(message)
 

@@ -34,14 +34,12 @@ class Shape:
 
     Attributes:
         of: subject of its rows, in the singular.
-        columns: the id, then its texts.
-        needed: the columns without which there is nothing to show; one of them at least.
+        columns: the id, then its texts, one of which must be there.
         others: other names of columns that mean one of these.
     """
 
     of: str
     columns: tuple[str, ...]
-    needed: tuple[str, ...]
     others: Mapping[str, str]
 
     @property
@@ -54,12 +52,10 @@ class Shape:
 
 
 DOCUMENTS = Shape(
-    "document", ("docid", "title", "url", "snippet"), ("title", "url", "snippet"),
+    "document", ("docid", "title", "url", "snippet"),
     {"document": "docid", "docno": "docid", "doc_id": "docid", "text": "snippet"},
 )  # fmt: skip
-QUERIES = Shape(
-    "query", ("qid", "text", "tag"), ("text", "tag"), {"query": "qid", "query_id": "qid"}
-)
+QUERIES = Shape("query", ("qid", "text", "tag"), {"query": "qid", "query_id": "qid"})
 SHAPES = {"documents": DOCUMENTS, "queries": QUERIES}
 
 
@@ -239,8 +235,8 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
     names |= {name: mine for name, mine in by_other_name if name in columns}
     identifier, read = shape.columns[0], set(names.values())
     missing = [identifier] if identifier not in read else []
-    if not read & set(shape.needed):
-        missing = missing or list(shape.needed)
+    if not read - {identifier}:
+        missing = missing or list(shape.columns[1:])
     if missing:
         listed = ", ".join(map(quoted, columns[:MOST_TOLD])) or "none"
         finding = f"no column {' nor '.join(missing)}; its columns are {listed}"

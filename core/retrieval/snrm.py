@@ -379,7 +379,7 @@ class Latent:
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query."""
-        return self.vectors(query_texts).each()
+        return self.vectors(query_texts).dimensions_of_texts()
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that share a dimension with it."""
@@ -469,7 +469,9 @@ class LatentFeedback:
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query's first search, and of its mixed vector."""
         original = self._latent.vectors(query_texts)
-        both = zip(original.each(), self._mixed(original).each(), strict=True)
+        both = zip(
+            original.dimensions_of_texts(), self._mixed(original).dimensions_of_texts(), strict=True
+        )
         return [np.append(first, mixed) for first, mixed in both]
 
     def _mixed(self, vectors: SparseVectors) -> SparseVectors:

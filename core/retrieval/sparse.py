@@ -69,7 +69,7 @@ class SparseVectors:
         parts = (self.weights.copy(), self.dimensions.copy(), self.offsets.copy())
         return csr_array(parts, shape=(len(self), self.width))
 
-    def each(self) -> list[Int32[np.ndarray, " read"]]:
+    def dimensions_of_texts(self) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of every text."""
         return np.split(self.dimensions, self.offsets[1:-1])
 

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float32, Int64, UInt8, UInt32
 
 from shuffleproof.core.data.letor import kernel
-from shuffleproof.core.data.letor.errors import check_size, line_error, value_of
+from shuffleproof.core.data.letor.errors import line_error, value_of
 from shuffleproof.core.data.letor.stream import Block, Limits
 from shuffleproof.core.data.letor.write import DOCUMENT
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import LetorError
+from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.words import percent
 
 ABSENT = 0x7FA5A5A5
@@ -157,7 +157,7 @@ class Reading:
         width = len(columns)
         if cells == rows * width and (ids.reshape(rows, width) == columns).all():
             return values.reshape(rows, width).copy(), columns
-        check_size(rows, width, self.limit.bound(self.decoded + block.decoded), self.name)
+        self.limit.check(rows, width, self.decoded + block.decoded, self.name)
         places = np.empty(len(out.stamps), dtype=np.int64)
         places[columns] = np.arange(width)
         matrix = np.full((rows, width), ABSENT, dtype=np.uint32)
@@ -186,11 +186,28 @@ class MatrixLimit:
     def __init__(self, limits: Limits) -> None:
         self._limits, self._free = limits, int(SHARE * available())
 
-    def bound(self, text_bytes: int) -> tuple[int, str]:
-        """(bytes that a matrix may take, why no more) once so much text has been read."""
+    def check(self, rows: int, width: int, text_bytes: int, name: str) -> None:
+        """Refuse a matrix that would be too large.
+
+        Args:
+            rows: documents.
+            width: feature columns.
+            text_bytes: bytes of text that have been read.
+            name: of the file.
+
+        Raises:
+            DataError: it would.
+        """
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
-        return min(
+        limit, reason = min(
             (self._limits.matrix_bytes, "the limit on a table"),
             (self._free, f"{percent(SHARE)} of the memory that this machine has left"),
             (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
         )
+        if rows * width * 4 > limit:
+            finding = (
+                f"{width:,} feature columns for {rows:,} documents, {rows * width * 4:,} bytes "
+                f"and more than {limit:,}, {reason}"
+            )
+            remedy = "Leave out features that few documents have, or split the file."
+            raise DataError(name, finding, remedy)
