@@ -41,12 +41,6 @@ def margins(weights: np.ndarray) -> np.ndarray:
     return gaps
 
 
-def potentials(weights: Weights) -> Float64[np.ndarray, " items"]:
-    """Σ_j w(i, j) − w(j, i), each on the grid; nothing is added for a pair without a preference."""
-    sums: Float64[np.ndarray, " items"] = margins(weights).sum(axis=1)
-    return sums
-
-
 def won(
     weights: Weights,
 ) -> tuple[Float64[np.ndarray, " items"], Float64[np.ndarray, " items"]]:

@@ -23,8 +23,8 @@ def by_falling_score(scores: Scores) -> Int64[np.ndarray, " items"]:
 
 
 def gain(weights: Weights) -> Scores:
-    """Σ_j w(i, j) − w(j, i)."""
-    return kernels.potentials(weights).round(DIGITS)
+    """Σ_j w(i, j) − w(j, i), each on the grid; a pair without a preference adds nothing."""
+    return kernels.margins(weights).sum(axis=1).round(DIGITS)
 
 
 def sum_of_preferences(weights: Weights) -> Scores:
