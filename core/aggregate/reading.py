@@ -197,7 +197,7 @@ def form_of(paths: Sequence[Path], reading: PreferenceFormat) -> str:
 
 def _is_table(path: Path) -> bool:
     """Tell by its first bytes if a file is Parquet, Arrow or JSON lines."""
-    with unpacked_file(path, str(path), seekable=False) as file:
+    with unpacked_file(path, str(path)) as file:
         return kind_of(file.head) in TABLES
 
 
@@ -666,5 +666,5 @@ def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     if len(twice):
         row = twice.iloc[0]
         finding = f"a second rank of {quoted(row['item'])} by {row['ranker']}"
-        raise DataError(str(path), finding, "Keep one of the two.")
+        raise DataError(str(path), finding, "Keep one of the two; give each run its own tag.")
     return frame

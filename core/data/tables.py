@@ -157,7 +157,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
     """
     reading, taken, packed = Reading(columns, texts, rows), 0, Path(path).stat().st_size
     most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * packed)))
-    with stream.unpacked_file(Path(path), place) as file:
+    with stream.unpacked_file(Path(path), place, seekable=True) as file:
         kind = stream.kind_of(file.head)
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"

@@ -298,13 +298,14 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 
 
 @contextmanager
-def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterator[DecodedFile]:
+def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Iterator[DecodedFile]:
     """Decompressed stream of a file, by its first bytes and not by its name.
 
     Args:
         source: the file.
         name: what errors call it.
-        seekable: whether a packed table is copied, so that any place of it can be read.
+        seekable: whether a packed table is copied into memory, so that any place of it can be
+            read; for processes whose memory is limited, which ends a decompression bomb.
 
     Raises:
         DataError: it cannot be read, is damaged, or packed twice.
@@ -318,7 +319,6 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
             if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
-                    # Only guarded processes ask for it: their memory ends a decompression bomb
                     decoded = replace(decoded, stream=io.BytesIO(decoded.stream.read()))
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:

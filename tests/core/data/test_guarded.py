@@ -1,5 +1,6 @@
 """Readers in a process of their own: whatever it does, who asks gets arrays or a refusal."""
 
+import gzip
 import io
 import json
 
@@ -11,6 +12,7 @@ import pytest
 
 from shuffleproof.core.data import guarded, tables
 from shuffleproof.core.data.guarded import GuardLimits
+from shuffleproof.core.data.letor.stream import Limits, blocks
 from shuffleproof.core.errors import DataError
 
 
@@ -106,3 +108,12 @@ def test_what_a_file_says_of_pandas_is_not_believed(tmp_path, tables_read_here):
     table = pa.table({"query": ["q"], "x": [0.5]}).replace_schema_metadata({b"pandas": b"[" * 99})
     (tmp_path / "a").write_bytes(_stream(table))
     assert [*tables.read_table(tmp_path / "a", "a")] == ["query", "x"]
+
+
+def test_a_packed_table_that_fills_the_memory_is_refused_and_no_text_reader_unpacks_it(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"PAR1" + bytes(1 << 30), 1))
+    with pytest.raises(DataError, match=r"MiB of memory"):
+        tables.names_of(path, "a.gz")
+    with pytest.raises(DataError, match="binary data"):
+        next(blocks(path, "a.gz", Limits()))
