@@ -125,7 +125,7 @@ class Preferences:
 
     @property
     def queries(self) -> int:
-        """Number of items."""
+        """Number of queries."""
         return len(self.query_ids)
 
     @property
