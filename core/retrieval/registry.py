@@ -285,11 +285,11 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
     ),
     RetrieverEntry(
         "sdm", "SDM", "Query likelihood of words, of neighbours in order, and within a window.",
-        "Metzler & Croft, SIGIR 2005", "words:dependence",
+        "Metzler & Croft, SIGIR 2005", "words:SequentialDependence",
     ),
     RetrieverEntry(
         "rm3", "RM3", "Query likelihood with the words of the documents first found.",
-        "Abdul-Jaleel et al., TREC 2004", "words:feedback",
+        "Abdul-Jaleel et al., TREC 2004", "words:RelevanceFeedback",
     ),
     RetrieverEntry(
         "fnrm", "FNRM",

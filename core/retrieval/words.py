@@ -124,9 +124,9 @@ class QueryLikelihood(_OverWords):
 class SequentialDependence(_OverWords):
     """Query likelihood of terms, of ordered neighbours, and of neighbours within a window."""
 
-    def __init__(self, words: QueryLikelihood) -> None:
-        """Store the likelihood of words."""
-        self._words, self.index = words, words.index
+    def __init__(self, indexed: IndexedCollection) -> None:
+        """Store the likelihood of a collection's words."""
+        self._words, self.index = likelihood(indexed), indexed.words
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it."""
@@ -175,9 +175,9 @@ class SequentialDependence(_OverWords):
 class RelevanceFeedback(_OverWords):
     """RM3: the query mixed with the terms of its top documents under query likelihood."""
 
-    def __init__(self, words: QueryLikelihood) -> None:
-        """Store the likelihood of words."""
-        self._words, self.index = words, words.index
+    def __init__(self, indexed: IndexedCollection) -> None:
+        """Store the likelihood of a collection's words."""
+        self._words, self.index = likelihood(indexed), indexed.words
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it or of its new terms."""
@@ -268,13 +268,3 @@ def average_precision(indexed: IndexedCollection, query: int, documents: np.ndar
         place for place, document in enumerate(documents.tolist(), 1) if grades.get(document, 0) > 0
     ]
     return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0
-
-
-def dependence(indexed: IndexedCollection) -> Retriever:
-    """Sequential dependence of a collection."""
-    return SequentialDependence(likelihood(indexed))
-
-
-def feedback(indexed: IndexedCollection) -> Retriever:
-    """RM3 of a collection."""
-    return RelevanceFeedback(likelihood(indexed))
