@@ -163,10 +163,11 @@ def ask(
             if result is not None:
                 artefact = target.keep(result)
         if result is None:
+            asked = counted(len(ledger.answers), "question")
+            example = next(iter(ledger.malformed.values()), "")
+            malformed = f" (malformed: {quoted(example)})" if example else ""
             remedy = "Take queries of two documents or more, or mend what the judge answers."
-            raise DataError(
-                target.data, f"no answer of {_answered_in_words(ledger)} is of use", remedy
-            )
+            raise DataError(target.data, f"no answer of {asked}{malformed} is of use", remedy)
     count = len(ledger.newly_answered)
     return AskingOutcome(
         result,
@@ -176,13 +177,6 @@ def ask(
         judge_questions.malformed_answers(ledger),
         complete,
     )
-
-
-def _answered_in_words(ledger: Ledger) -> str:
-    """Number of answered questions, with a malformed answer if there is one."""
-    count = counted(len(ledger.answers), "question")
-    example = next(iter(ledger.malformed.values()), "")
-    return f"{count} (malformed: {quoted(example)})" if example else count
 
 
 def answered_before(target: Target, judge: LiveJudge, material: Material, plan: Plan) -> int | None:

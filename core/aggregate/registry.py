@@ -237,17 +237,9 @@ def aggregator_named(name: str) -> Aggregator:
     return AGGREGATORS[name]
 
 
-def _greedy_order(task: Task) -> Order:
-    return kernels.goa(kernels.margins(task.known.weights))
-
-
 def _by_score(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Task], Order]:
     """Items by falling score."""
     return lambda task: scores.by_falling_score(score(task.known.weights))
-
-
-def _borda(task: Task) -> Order:
-    return scores.by_falling_score(scores.borda(task.known.means))
 
 
 def _bradley_terry(task: Task) -> Order:
@@ -299,7 +291,8 @@ _ENTRIES = (
     Aggregator(
         "goa", "Greedy order", "the item of the largest potential first, then of those left",
         "O(n²)", _COHEN, "agreement with the preferences ≥ ½ of the best order's", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_greedy_order,
+        random=False, equivariant=True, adaptive=False,
+        order=lambda task: kernels.goa(kernels.margins(task.known.weights)),
     ),
     Aggregator(
         "gain", "Gain", "items by the first round's potentials of the greedy order",
@@ -339,7 +332,8 @@ _ENTRIES = (
     Aggregator(
         "borda", "Borda", "items by the mean share of votes that they win where they were compared",
         "O(n²)", "de Borda: Mémoire sur les élections au scrutin. 1781", "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_borda,
+        random=False, equivariant=True, adaptive=False,
+        order=lambda task: scores.by_falling_score(scores.borda(task.known.means)),
     ),
     Aggregator(
         "copeland", "Copeland", "items by how many they beat less how many beat them",
