@@ -142,15 +142,7 @@ def _bins(facts: FeatureFacts) -> list[tuple[float, float, float]]:
 @st.cache_resource(max_entries=12, show_spinner=False)
 def query_frame(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # noqa: ARG001 (the cache's key)
     """One row per query: query, documents, relevant, best label; the index is its position."""
-    table = browse.query_table(_dataset)
-    return pd.DataFrame(
-        {
-            "query": list(_dataset.query_ids),
-            "documents": table.documents,
-            "relevant": table.relevant,
-            "best label": table.best,
-        }
-    )
+    return browse.query_table(_dataset)
 
 
 def document_frame(

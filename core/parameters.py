@@ -121,6 +121,15 @@ def check(recipe: Any) -> None:
                 raise ParameterError(declared.name, shown, declared.allowed)
 
 
+@dataclasses.dataclass(frozen=True)
+class CheckedParameters:
+    """Base of dataclasses whose parameters are checked when one is made: see `check`."""
+
+    def __post_init__(self) -> None:
+        """Check every parameter."""
+        check(self)
+
+
 def _fits(declared: Parameter, value: Any) -> bool:
     """True if a value, maybe one of several, is within the declared bounds."""
     if declared.choices and value not in declared.choices:

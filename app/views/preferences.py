@@ -22,7 +22,7 @@ from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import Pairs, Preferences
-from shuffleproof.core.aggregate.registry import AGGREGATORS, SpentBudget, Terms, spend_budget
+from shuffleproof.core.aggregate.registry import AGGREGATORS, Aggregation, Terms, aggregate
 from shuffleproof.core.studies.kinds.preferences import sections
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
 from shuffleproof.core.studies.registry import PREFERENCE_STUDIES
@@ -90,8 +90,8 @@ def _query(name: str) -> None:
                 help="Pairs that the aggregator may ask about, of this query.",
             )
         )  # fmt: skip
-    spent = spend_budget(aggregator, pairs, Terms(calls=budget))
-    order = spent.made.order
+    spent = aggregate(aggregator, pairs, Terms(calls=budget))
+    order = spent.order
     labels = preferences.labels[at] if preferences.labels else np.full(len(items), np.nan)
     worst = cycles_of(pairs, items, query)
     with left:
@@ -137,10 +137,10 @@ def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
     return options.get(str(chosen), ())
 
 
-def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
+def _in_words(pairs: Pairs, spent: Aggregation, aggregator: str) -> str:
     """Sentence on the order's agreement, the best possible agreement, and the calls spent."""
     total = float(np.nansum(pairs.means))
-    agreement = agreement_of(pairs, spent.made.order)
+    agreement = agreement_of(pairs, spent.order)
     if agreement is None:
         return "No pairs of this query were compared."
     best = kemeny(pairs.means)
@@ -149,9 +149,9 @@ def _in_words(pairs: Pairs, spent: SpentBudget, aggregator: str) -> str:
         f"{sections.label(aggregator)} agrees with {number(agreement)} of the preferences; "
         f"{'the best order' if best.exact else 'no order'} agrees with "
         f"{'' if best.exact else 'more than '}{number(most)}. It compared "
-        f"{spent.made.calls:,} of {counted(pairs.count, 'pair')}"
+        f"{spent.calls:,} of {counted(pairs.count, 'pair')}"
     )
-    if spent.made.complete:
+    if spent.complete:
         return f"{text}."
     return f"{text} and would compare {len(spent.following):,} more."
 
@@ -172,7 +172,7 @@ def _ranked(
     return pd.DataFrame(rows, columns=[column.key for column in ORDER])
 
 
-def _lines(query: str, items: tuple[str, ...], spent: SpentBudget) -> bytes:
+def _lines(query: str, items: tuple[str, ...], spent: Aggregation) -> bytes:
     """Pairs that the aggregator requests next, one JSON line each."""
     lines = [
         json.dumps({"query": query, "a": items[a], "b": items[b], "preference": None})

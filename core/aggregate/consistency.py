@@ -43,6 +43,7 @@ def triads(beaten: Bool[np.ndarray, "items items"]) -> tuple[int, int]:
     """
     wins, decided = beaten.astype(float), (beaten | beaten.T).astype(float)
     count, cyclic = ((edges @ edges * edges.T).sum() for edges in (decided, wins))
+    # tr E³ has each triangle 6 times, tr W³ each cycle 3 times
     return round(count / 6), round(cyclic / 3)
 
 
@@ -50,11 +51,12 @@ def _transitivity(values: Float64[np.ndarray, "items items"]) -> tuple[int, int,
     """Chains f(i, j), f(j, k) ≥ ½ with a known f(i, k); those below the less, the more."""
     chains = moderate = strong = 0
     for j in range(len(values)):
+        # i over j, j over k
         i, k = np.flatnonzero(values[:, j] >= 0.5), np.flatnonzero(values[j] >= 0.5)
         whole, first, second = values[np.ix_(i, k)], values[i, j][:, None], values[j, k]
         chains += int(np.isfinite(whole).sum())  # f(i, i) is not known
-        moderate += int((whole < np.minimum(first, second) - NEAR).sum())
-        strong += int((whole < np.maximum(first, second) - NEAR).sum())
+        moderate += int((whole < np.minimum(first, second) - NEAR).sum())  # f(i, k) ≥ min: moderate
+        strong += int((whole < np.maximum(first, second) - NEAR).sum())  # f(i, k) ≥ max: strong
     return chains, moderate, strong
 
 
@@ -69,6 +71,7 @@ def _worst_triads(
         j, k = np.nonzero(least > (worst[-1, 3] if len(worst) == limit else 0.0))
         found = np.column_stack([np.full(len(j), i), i + 1 + j, i + 1 + k, least[j, k]])
         worst = np.concatenate([worst, found])
+        # its last margin is the next bar
         worst = worst[np.argsort(-worst[:, 3], kind="stable")[:limit]]
     return worst
 
@@ -108,7 +111,7 @@ def answers_of(preferences: Preferences, query: int) -> Answers:
             itself, unlike = itself + 1, unlike + (abs(value - 0.5) > NEAR)
             continue
         if shown_first == -1:
-            as_shown = (a, b) if a < b else (b, a)
+            as_shown = (a, b) if a < b else (b, a)  # no order is known: one question
         else:
             as_shown = (a, b) if shown_first == 0 else (b, a)
             ways[as_shown].append(value if shown_first == 0 else 1 - value)
@@ -157,6 +160,7 @@ def of_pairs(pairs: Pairs) -> dict[str, Any]:
 def distances(pairs: Pairs) -> dict[str, Any]:
     """Contradictions of the best order found, in pairs (Slater) and in weights (Kemeny)."""
     gaps = kernels.margins(pairs.weights)
+    # Slater counts contradicted pairs, whatever their margin
     majority = np.where(np.isnan(pairs.weights), np.nan, (gaps > 0).astype(float))
     slater, weighed = kemeny(majority), kemeny(pairs.means)
     return {

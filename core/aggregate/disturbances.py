@@ -96,7 +96,7 @@ def reversed_pairs(pairs: Pairs, chosen: Bool[np.ndarray, "items items"]) -> Pai
 
 def calls_at(level: float, pairs: Pairs) -> int:
     """The budget of a level: a share of the pairs that have a preference, rounded up."""
-    return ceil(level * pairs.count - 1e-9)
+    return ceil(level * pairs.count - 1e-9)  # .1 · 30 is a little above 3 in float64
 
 
 def _random_pairs(
@@ -127,9 +127,9 @@ def _cycles(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) ->
     values = pairs.values.copy()
     order = draws.permutation(pairs.items)
     for start in range(0, 3 * round(level * pairs.items / 3 + 1e-9), 3):
-        three = order[start : start + 3]
+        three = order[start : start + 3]  # disjoint triples
         if len(three) == 3 and np.isfinite(values[np.ix_(three, three)]).sum() == 6:
-            values[three, np.roll(three, -1)] = 1.0
+            values[three, np.roll(three, -1)] = 1.0  # each beats the next, the last the first
             values[np.roll(three, -1), three] = 0.0
     return [Variant.of(replace(pairs, values=values))]
 
@@ -141,6 +141,7 @@ def _adversarial_pairs(
     place = np.empty(pairs.items, np.int64)
     place[best] = np.arange(pairs.items)
     gaps = kernels.margins(pairs.weights)
+    # Only pairs that the best order agrees with can harm it
     above, below = np.nonzero((gaps > 0) & (place[:, None] < place[None, :]))
     margins, apart = gaps[above, below], place[below] - place[above]
     variants = []
@@ -154,7 +155,7 @@ def _adversarial_pairs(
 
 def _one_direction(pairs: Pairs, _: float, draws: np.random.Generator, __: Order) -> list[Variant]:
     forth = np.triu(draws.random(pairs.values.shape) < 0.5, 1)
-    forth |= np.tril(~forth.T, -1)
+    forth |= np.tril(~forth.T, -1)  # one direction of each pair, by a coin
     values = np.where(forth, pairs.values, 1.0 - pairs.values.T)
     return [Variant.of(replace(pairs, values=values))]
 

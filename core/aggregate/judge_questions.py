@@ -209,14 +209,15 @@ def _sampled_pairs(material: Material, seed: int) -> Iterator[tuple[int, ...]]:
     ends = np.cumsum(sizes * (sizes - 1) // 2)
     draw, drawn = generator(seed, "judge", "pairs"), set[int]()
     while len(drawn) < ends[-1]:
+        # Draws with repeats are passed over, so that more calls only add pairs
         for at in draw.integers(ends[-1], size=1024).tolist():
             if at in drawn:
                 continue
             drawn.add(at)
             query = int(np.searchsorted(ends, at, side="right"))
             place = at - (int(ends[query - 1]) if query else 0)
-            high = int((1 + np.sqrt(1 + 8 * place)) // 2)
-            high -= high * (high - 1) // 2 > place
+            high = int((1 + np.sqrt(1 + 8 * place)) // 2)  # inverse of high(high − 1)/2 + low
+            high -= high * (high - 1) // 2 > place  # the root was rounded up
             yield query, place - high * (high - 1) // 2, high
 
 
@@ -361,7 +362,7 @@ def ask_plan(
                 following[query] = works[query].send(weights)
             except StopIteration as stop:
                 complete &= stop.value.complete
-        couples_by_query = following
+        couples_by_query = following  # one round a call of `ask`: queries run side by side
     return complete
 
 
@@ -392,7 +393,7 @@ def _weights(
                 table[at, 0 if question[1] == i else 1] = value
         for side, opposite in ((0, 1), (1, 0)):
             if np.isnan(table[at, side]):
-                table[at, side] = 1.0 - table[at, opposite]
+                table[at, side] = 1.0 - table[at, opposite]  # one answer tells both directions
     return table, whole
 
 

@@ -66,13 +66,7 @@ class Target:
         key = key_of(
             preference_store.KIND, recipe, [key_of("judgments", content | {"rows": rows}).digest]
         )
-        facts = {
-            "queries": judged_set.queries, "items": judged_set.documents,
-            "judgments": len(judged_set.value), "rankers": 0,
-            "labelled": bool(judged_set.labels), "notes": list(judged_set.notes),
-        }  # fmt: skip
-        write = lambda target: preferences.save(judged_set, target)  # noqa: E731 (a name for one line)
-        artefact = self.store.add(key, recipe, write, facts)
+        artefact = preference_store.add(judged_set, key, recipe, self.store)
         self.store.set_name(self.name, artefact.key)
         return artefact
 
@@ -169,10 +163,11 @@ def ask(
             if result is not None:
                 artefact = target.keep(result)
         if result is None:
+            asked = counted(len(ledger.answers), "question")
+            example = next(iter(ledger.malformed.values()), "")
+            malformed = f" (malformed: {quoted(example)})" if example else ""
             remedy = "Take queries of two documents or more, or mend what the judge answers."
-            raise DataError(
-                target.data, f"no answer of {_answered_in_words(ledger)} is of use", remedy
-            )
+            raise DataError(target.data, f"no answer of {asked}{malformed} is of use", remedy)
     count = len(ledger.newly_answered)
     return AskingOutcome(
         result,
@@ -182,13 +177,6 @@ def ask(
         judge_questions.malformed_answers(ledger),
         complete,
     )
-
-
-def _answered_in_words(ledger: Ledger) -> str:
-    """Number of answered questions, with a malformed answer if there is one."""
-    count = counted(len(ledger.answers), "question")
-    example = next(iter(ledger.malformed.values()), "")
-    return f"{count} (malformed: {quoted(example)})" if example else count
 
 
 def answered_before(target: Target, judge: LiveJudge, material: Material, plan: Plan) -> int | None:

@@ -83,10 +83,10 @@ def preference_of(answer: Any) -> float | None:
     stated: Any = answer.get("preference") if isinstance(answer, Mapping) else answer
     if isinstance(stated, str):
         return WORDS.get(stated)
-    if isinstance(stated, bool) or not hasattr(stated, "__float__"):
+    if isinstance(stated, bool) or not hasattr(stated, "__float__"):  # True is no 1.0
         return None
     value = float(stated)
-    return value if 0 <= value <= 1 else None
+    return value if 0 <= value <= 1 else None  # NaN fails both
 
 
 def judges_for_pages() -> tuple[str, ...]:

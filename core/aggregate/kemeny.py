@@ -49,8 +49,10 @@ def kemeny(weights: Float64[np.ndarray, "items items"]) -> Kemeny:
         weights: w(i, j) ≥ 0 of i above j; NaN without a preference, which costs nothing.
     """
     gaps = kernels.margins(weights)
+    # Every order pays the smaller weight of each pair: margins alone are left to save
     least = float(np.nan_to_num(np.minimum(weights, weights.T)).sum()) / 2
     orders, extra, paid, exact = [], 0.0, 0.0, True
+    # no majority leads back to an earlier component, so each is ordered alone
     for part in scores.ordered_components(weights):
         order, cost, bound = _component(gaps[np.ix_(part, part)])
         orders.append(part[order])
@@ -65,13 +67,13 @@ def _component(gaps: np.ndarray) -> tuple[np.ndarray, float, float]:
     items = len(gaps)
     if items < 3:
         return np.arange(items), 0.0, 0.0
-    if items <= SUBSETS:
+    if items <= SUBSETS:  # exact: the cost is its own bound
         order = _by_subsets(np.maximum(-gaps, 0.0))
         cost = _cost_of(gaps, order)
         return order, cost, cost
     start = kernels.goa(gaps)
     order = min(
-        (_local_search(gaps, permutation) for permutation in (start, start[::-1])),
+        (local_search(gaps, permutation) for permutation in (start, start[::-1].copy())),
         key=lambda o: _cost_of(gaps, o),
     )
     cost = _cost_of(gaps, order)
@@ -89,11 +91,6 @@ def _cost_of(gaps: np.ndarray, order: np.ndarray) -> float:
     return float(np.maximum(-np.triu(ordered, 1), 0.0).sum())
 
 
-def _local_search(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """An order that no move of one item improves."""
-    return local_search(gaps, np.ascontiguousarray(start))
-
-
 @compiled()
 @no_type_check
 def _by_subsets(costs: np.ndarray) -> np.ndarray:  # noqa: C901 (one loop that Numba compiles)
@@ -101,7 +98,7 @@ def _by_subsets(costs: np.ndarray) -> np.ndarray:  # noqa: C901 (one loop that N
     items = len(costs)
     count = 1 << items
     best, last = np.full(count, np.inf), np.zeros(count, np.int8)
-    best[0] = 0.0
+    best[0] = 0.0  # best[S]: the least that an order of the items S in front pays
     # cost of an item behind each half of the subsets, from which that of a whole subset is added
     low = items // 2
     halves = (1 << low, 1 << (items - low))
@@ -123,6 +120,7 @@ def _by_subsets(costs: np.ndarray) -> np.ndarray:  # noqa: C901 (one loop that N
         for item in range(items):
             if (subset >> item) & 1:
                 continue
+            # `item` behind all of S
             paid = cost_so_far + behind_low[item, subset & (halves[0] - 1)]
             paid += behind_high[item, subset >> low]
             whole = subset | (1 << item)
@@ -144,6 +142,7 @@ def _cycle_packing(wins: np.ndarray) -> float:
     for i in range(items):
         for j in range(items):
             for k in range(items):
+                # an order breaks one of the three
                 least = min(remaining[i, j], remaining[j, k], remaining[k, i])
                 if least > 0.0:
                     remaining[i, j] -= least

@@ -32,18 +32,13 @@ def margins(weights: np.ndarray) -> np.ndarray:
         for left in range(top, items, _TILE):
             for i in range(top, min(top + _TILE, items)):
                 for j in range(max(left, i), min(left + _TILE, items)):
+                    # multiples add up exactly
                     gap = np.rint((weights[i, j] - weights[j, i]) * GRID) / GRID
                     if np.isnan(gap):
                         gap = 0.0
                     gaps[i, j] = gap
                     gaps[j, i] = -gap
     return gaps
-
-
-def potentials(weights: Weights) -> Float64[np.ndarray, " items"]:
-    """Σ_j w(i, j) − w(j, i), each on the grid; nothing is added for a pair without a preference."""
-    sums: Float64[np.ndarray, " items"] = margins(weights).sum(axis=1)
-    return sums
 
 
 def won(
@@ -54,7 +49,7 @@ def won(
     np.fill_diagonal(both, np.nan)
     compared = np.isfinite(both)
     with np.errstate(invalid="ignore"):
-        share = np.where(both > 0.0, np.rint(weights / both * GRID) / GRID, 0.5)
+        share = np.where(both > 0.0, np.rint(weights / both * GRID) / GRID, 0.5)  # 0 / 0: a tie
     share = np.where(np.tri(len(weights), dtype=bool), 1.0 - share.T, share)  # of one pair add up
     return np.where(compared, share, 0.0).sum(axis=1), compared.sum(axis=1).astype(float)
 
@@ -81,6 +76,7 @@ def goa(gaps: np.ndarray) -> np.ndarray:
         potential[best] = -np.inf
         row, best, highest = gaps[best], 0, -np.inf
         for item in range(items):
+            # The margin against the item just placed goes: − gap(item, best) = gap(best, item)
             potential[item] += row[item]
             if potential[item] > highest + TIED:
                 best, highest = item, potential[item]
@@ -126,13 +122,13 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     while depth:
         depth -= 1
         first, last = stack[depth, 0], stack[depth, 1]
-        if last - first < 2 or first >= top:
+        if last - first < 2 or first >= top:  # ranks from `top` on may stand in any order
             continue
         pivot, all_paid = order[first], True
         for at in range(first + 1, last):
             note(read, pairs, order[at], pivot)
             all_paid &= paid[pivot, order[at]]
-        if not all_paid:
+        if not all_paid:  # the segment waits for its answers, others go on
             continue
         before, after = first, 0
         for at in range(first + 1, last):
@@ -146,6 +142,7 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
         order[before] = pivot
         for at in range(after):
             order[before + 1 + at] = behind[at]
+        # both sides of the pivot, the front one last
         stack[depth, 0], stack[depth, 1] = first, before
         stack[depth + 1, 0], stack[depth + 1, 1] = before + 1, last
         depth += 2
@@ -173,6 +170,7 @@ def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, 
                 left_heads, right_heads = min(window, lefts), min(window, rights)
                 heads[:left_heads] = left[:left_heads]
                 heads[left_heads : left_heads + right_heads] = right[:right_heads]
+                # the potential counts pairs among these heads alone
                 count = left_heads + right_heads
                 for head in range(count):
                     for opponent in range(head):
@@ -196,6 +194,7 @@ def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, 
                 merged[place] = heads[best]
                 place += 1
                 if best < left_heads:
+                    # the winner leaves its run
                     left[best : lefts - 1] = left[best + 1 : lefts].copy()
                     lefts -= 1
                 else:
@@ -244,14 +243,14 @@ def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     items = len(start)
     heap, size = start.copy(), items
     order, count = np.empty(items, np.int64), 0
-    for at in range(items // 2 - 1, -1, -1):
+    for at in range(items // 2 - 1, -1, -1):  # Floyd: a heap in at most 2n comparisons
         if not _sift(weights, paid, read, pairs, heap, at, size):
             return start.copy()
     while count < min(top, items):
         order[count] = heap[0]
         count += 1
         size -= 1
-        heap[0] = heap[size]
+        heap[0] = heap[size]  # the last leaf takes the root, and sinks
         if count < top and not _sift(weights, paid, read, pairs, heap, 0, size):
             break
     in_top = np.zeros(items, np.bool_)
@@ -275,7 +274,7 @@ def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by o
     order = start.copy()
     for settled in range(min(top, items - 1)):
         exchanged = False
-        for at in range(items - 2, settled - 1, -1):
+        for at in range(items - 2, settled - 1, -1):  # ranks above are settled
             upper, lower = order[at], order[at + 1]
             note(read, pairs, upper, lower)
             if not paid[upper, lower]:
@@ -283,6 +282,6 @@ def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by o
             if weights[lower, upper] > weights[upper, lower]:
                 order[at], order[at + 1] = lower, upper
                 exchanged = True
-        if not exchanged:
+        if not exchanged:  # all neighbours are in order
             break
     return order

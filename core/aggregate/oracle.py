@@ -74,7 +74,7 @@ class PaidPairs:
     def unpaid(self) -> Couples:
         """The pairs that were read and are not paid for, by row; forgets what was read."""
         pairs = np.argwhere(self.read & ~self.paid)
-        self.read[:] = False
+        self.read[:] = False  # the aggregator starts again with more pairs
         self.pairs[:] = 0
         return pairs
 

@@ -44,13 +44,16 @@ def planted_preferences() -> Preferences:
         useful = draws.permutation((np.arange(count) + 0.5) / count)
         items.append(tuple(f"d{place + 1}" for place in range(count)))
         labels.append(np.searchsorted(GRADES, useful, side="right").astype(float))
-        wins = _win_chances(useful)
+        # Bradley–Terry: the log odds of an answer are STEEP times the difference of usefulness
+        wins = 1.0 / (1.0 + np.exp(-STEEP * (useful[:, None] - useful[None, :])))
         if query % 2:
             middle = np.argsort(np.abs(useful - 0.5), kind="stable")[:3].tolist()
             for item, opponent in zip(middle, [*middle[1:], middle[0]], strict=True):
                 wins[item, opponent], wins[opponent, item] = CIRCLE, 1.0 - CIRCLE
+        # log odds of the first item rise by FIRST
+        shown_first = 1.0 / (1.0 + (1.0 - wins) / wins * np.exp(-FIRST))
         for judge in range(len(JUDGES)):
-            answers = draws.random((count, count)) < _shown_first(wins)
+            answers = draws.random((count, count)) < shown_first
             rows += [
                 (query, item, opponent, float(answers[item, opponent]), 1.0, judge, 0)
                 for item in range(count)
@@ -59,13 +62,3 @@ def planted_preferences() -> Preferences:
             ]
     names = [f"q{query + 1}" for query in range(QUERIES)]
     return built(names, items, rows, JUDGES, labels=tuple(labels))
-
-
-def _win_chances(useful: np.ndarray) -> np.ndarray:
-    """Probability that the row's item is preferred to the column's."""
-    return 1.0 / (1.0 + np.exp(-STEEP * (useful[:, None] - useful[None, :])))
-
-
-def _shown_first(wins: np.ndarray) -> np.ndarray:
-    """The same with the row's item shown first."""
-    return 1.0 / (1.0 + (1.0 - wins) / wins * np.exp(-FIRST))

@@ -1,15 +1,16 @@
 """Preferences in the store: filed under the digest of their files and of how they were read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import PreferenceFormat, read
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import file_digest, key_of
+from shuffleproof.core.store.keys import ArtefactKey, file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND = "preferences"
@@ -38,19 +39,25 @@ def ingest(
         artefact = found
         if artefact is None:
             preferences = read(paths, reading)
-            facts = {
-                "queries": preferences.queries,
-                "items": preferences.documents,
-                "judgments": len(preferences.value),
-                "rankers": len(preferences.judges) if preferences.rankings else 0,
-                "labelled": bool(preferences.labels),
-                "notes": list(preferences.notes),
-            }
-            write = lambda target: table.save(preferences, target)  # noqa: E731 (a name for one line)
-            artefact = store.add(key, recipe | file_names, write, facts)
+            artefact = add(preferences, key, recipe | file_names, store)
     if name is not None:
         store.set_name(name, artefact.key)
     return artefact
+
+
+def add(
+    preferences: Preferences, key: ArtefactKey, recipe: Mapping[str, Any], store: Store
+) -> Artefact:
+    """Store preferences under a key."""
+    facts = {
+        "queries": preferences.queries,
+        "items": preferences.documents,
+        "judgments": len(preferences.value),
+        "rankers": len(preferences.judges) if preferences.rankings else 0,
+        "labelled": bool(preferences.labels),
+        "notes": list(preferences.notes),
+    }
+    return store.add(key, recipe, lambda target: table.save(preferences, target), facts)
 
 
 def find(text: str, store: Store) -> Preferences:

@@ -80,6 +80,7 @@ class Pairs:
 def mean_of_orders(values: Float64[np.ndarray, "items items"]) -> Float64[np.ndarray, "n n"]:
     """f(i, j) and 1 − f(j, i) averaged; where one direction alone is known it tells both."""
     whole = np.where(np.isnan(values), 1.0 - values.T, values)
+    # symmetric ones keep all digits
     return np.where(_asymmetric(whole), (whole + 1.0 - whole.T) / 2, whole)
 
 
@@ -124,7 +125,7 @@ class Preferences:
 
     @property
     def queries(self) -> int:
-        """Number of items."""
+        """Number of queries."""
         return len(self.query_ids)
 
     @property
@@ -190,26 +191,17 @@ def of_table(
         judges: those that come first.
         notes: what a person should know.
     """
-    names = {
-        name: at for at, name in enumerate(filter(None, dict.fromkeys([*judges, *table["judge"]])))
-    }
-    numbers = {query: at for at, query in enumerate(items)}
-    places = {(query, name): at for query in items for at, name in enumerate(items[query])}
+    judges = list(filter(None, dict.fromkeys([*judges, *table["judge"]])))
+    judge_at = {name: at for at, name in enumerate(judges)}
+    query_at = {query: at for at, query in enumerate(items)}
+    item_at = {(query, name): at for query in items for at, name in enumerate(items[query])}
     columns = ["query", "a", "b", "value", "votes", "judge", "first"]
     rows = [
-        (
-            numbers[query],
-            places[query, a],
-            places[query, b],
-            value,
-            votes,
-            names.get(by, UNKNOWN),
-            first,
-        )
-        for query, a, b, value, votes, by, first in table[columns].itertuples(index=False)
+        (query_at[q], item_at[q, a], item_at[q, b], value, votes, judge_at.get(by, UNKNOWN), first)
+        for q, a, b, value, votes, by, first in table[columns].itertuples(index=False)
     ]
     return built(
-        list(items), list(items.values()), rows, list(names),
+        list(items), list(items.values()), rows, judges,
         labels=labels_of(items, grades), notes=tuple(notes),
     )  # fmt: skip
 
@@ -234,10 +226,10 @@ def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
     """
     known = (~np.isnan(rankings)).astype(float)
     votes = known.T @ known
-    np.fill_diagonal(votes, 0.0)
+    np.fill_diagonal(votes, 0.0)  # an item is not compared with itself
     wins = np.zeros_like(votes)
     for scores in rankings:
-        wins += (scores[:, None] > scores) + 0.5 * (scores[:, None] == scores)
+        wins += (scores[:, None] > scores) + 0.5 * (scores[:, None] == scores)  # NaN is neither
     with np.errstate(invalid="ignore", divide="ignore"):
         return Pairs(np.where(votes > 0, wins / votes, np.nan), votes, weigh=True)
 
@@ -303,19 +295,15 @@ def open_(directory: Path) -> Preferences:
 def _check(preferences: Preferences) -> None:
     """Raise ValueError where the parts do not belong together."""
     sizes = np.array([len(query_items) for query_items in preferences.items], np.int64)
-    counts = np.diff(preferences.bounds)
-    rows = len(preferences.value)
-    whole = np.zeros(0, np.int64)
-    row_sizes = (
-        np.repeat(sizes, counts) if len(counts) == len(sizes) and (counts >= 0).all() else whole
-    )
-    inside = len(row_sizes) == rows == len(preferences.a) == len(preferences.b) and bool(
-        ((preferences.a >= 0) & (preferences.a < row_sizes)).all()
-        and ((preferences.b >= 0) & (preferences.b < row_sizes)).all()
+    row_sizes = np.repeat(sizes, np.diff(preferences.bounds))  # raises for unlike lengths
+    inside = (
+        all(((at >= 0) & (at < row_sizes)).all() for at in (preferences.a, preferences.b))
         and ((preferences.value >= 0) & (preferences.value <= 1)).all()
         and (preferences.judge < len(preferences.judges)).all()
     )
-    if not inside or len(preferences.query_ids) != len(sizes) or preferences.bounds[0] != 0:
+    rows = len(row_sizes) == len(preferences.value) == len(preferences.a) == len(preferences.b)
+    queries = len(preferences.query_ids) == len(sizes) and preferences.bounds[0] == 0
+    if not (inside and rows and queries):
         message = "places beyond their query"
         raise ValueError(message)
 
@@ -333,7 +321,7 @@ def built(
     np.float64(1.0)
     """
     table = np.array(rows, dtype=float).reshape(-1, 7)
-    table = table[np.argsort(table[:, 0], kind="stable")]
+    table = table[np.argsort(table[:, 0], kind="stable")]  # queries together, rows as given
     counts = np.bincount(table[:, 0].astype(int), minlength=len(queries))
     a, b, value, votes, judge, shown_first = table[:, 1:].T
     return Preferences(

@@ -19,7 +19,6 @@ import csv
 import re
 import tokenize
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -40,7 +39,7 @@ from shuffleproof.core.data.letor.stream import (
     Limits,
     MissingCells,
     kind_of,
-    lines,
+    text_lines,
     unpacked_file,
 )
 from shuffleproof.core.errors import (
@@ -83,14 +82,10 @@ OTHER_NAMES = {
 PROMPT = "prompt"
 """The query's column beside `chosen`."""
 
-VERDICT = re.compile(r"\[\[([^\[\]]*)\]\]")
-NEGATION = re.compile(
-    r"(?:\b(?:not|never|neither|nor|no|cannot)\b|n['’]t\b)[^.:;!?]*\Z"
-    r"|\b(?:loser|(?:wrong|worse|worst|weaker|inferior|incorrect|losing|rejected) (?!than\b)\w+)"
-    r"[^.,;!?]*\Z",
-    re.IGNORECASE,
+VERDICT = re.compile(
+    r"(?:[^\[\]]*\bverdict\b(?! is not)[^\[\]]*)?\[\[([^\[\]]*)\]\]\.?\s*", re.IGNORECASE
 )
-"""A negation, or a word for the answer that lost, in the clause that ends here."""
+"""A verdict in double brackets, alone or at the end of a sentence that calls it one."""
 
 MATRIX_FORM = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
 UNREADABLE = (
@@ -207,23 +202,12 @@ def _is_table(path: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    with closing(_lines(path)) as found:
-        return next(found)[1]
+    return next(_lines(path))[1]
 
 
-def _lines(path: Path) -> Generator[tuple[int, str], None, None]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, with their numbers."""
-    empty = True
-    for at, line in lines(path, str(path), LIMITS):
-        if line.strip():
-            empty = False
-            try:
-                yield at, line.decode().rstrip("\r")
-            except UnicodeDecodeError as error:
-                finding = f"line {at} is not UTF-8"
-                raise DataError(str(path), finding, "Save the file as UTF-8.") from error
-    if empty:
-        raise DataError(str(path), "no lines", FORM)
+    return text_lines(path, str(path), LIMITS, FORM)
 
 
 def _rows(path: Path) -> Generator[tuple[int, str, list[str]], None, None]:
@@ -381,7 +365,7 @@ def answers(
             finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
             raise LetorError(path, at, line, finding, FORM)
         cell = whole | {name: text for name, text in zip(fields, cells, strict=True) if name}
-        yield at, line, _answer(path, at, line, cell, reading, stated=stated)
+        yield at, line, _answer((path, at, line), cell, reading, stated=stated)
 
 
 def _columns_of(names: Sequence[str], reading: PreferenceFormat) -> dict[str, str]:
@@ -459,19 +443,24 @@ def _table_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]
     return list(columns.values()), rows()
 
 
-def _answer(  # noqa: PLR0913 (a line and where it stands)
-    path: Path,
-    at: int,
-    line: str,
+def _answer(
+    place: tuple[Path, int, str],
     cell: Mapping[str, str],
     reading: PreferenceFormat,
     *,
     stated: bool,
 ) -> Answer | str:
-    """Judgments of a line, or the fault of its preference."""
+    """Judgments of a line, or the fault of its preference.
+
+    Args:
+        place: file, number of the line, and its text.
+        cell: the cells, by our names.
+        reading: the format.
+        stated: whether there is a column of preferences.
+    """
     query, a, b = (cell.get(name, "") for name in ("query", "a", "b"))
     if not (query and a and b):
-        raise LetorError(path, at, line, "an empty query, a or b", FORM)
+        raise LetorError(*place, "an empty query, a or b", FORM)
     value, votes = 1.0, 1.0
     if stated:
         preference = _preference(cell.get("preference", ""), reading, a, b)
@@ -485,10 +474,10 @@ def _answer(  # noqa: PLR0913 (a line and where it stands)
             votes = -1.0
         if not votes > 0:
             finding = f"votes are {quoted(cell['votes'])}"
-            raise LetorError(path, at, line, finding, "Give how many answers it is the mean of.")
+            raise LetorError(*place, finding, "Give how many answers it is the mean of.")
     if a == b and not stated:
         finding = f"{quoted(a)} against itself"
-        raise LetorError(path, at, line, finding, "A pair is of two items: leave the line out.")
+        raise LetorError(*place, finding, "A pair is of two items: leave the line out.")
     shown_first = cell.get("first", "a" if stated else "")
     return Answer(query, a, b, value, votes, cell.get("judge", ""), shown_first, stated)
 
@@ -534,18 +523,13 @@ def _preference(  # noqa: PLR0911 (a line a form)
 
 
 def _verdict(text: str) -> str:
-    """The one verdict in double brackets that a sentence states; else the text without brackets.
+    """The verdict in double brackets that ends a text; else the text without brackets.
 
-    >>> [_verdict(text) for text in ("[[A]]", "My final verdict is: [[A=B]].")]
-    ['A', 'A=B']
-    >>> [_verdict(text) for text in ("First [[A]], then [[B]]", "Surely not [[A]].")]
-    ['First [[A]], then [[B', 'Surely not [[A]].']
+    >>> [_verdict(text) for text in ("[[A]]", "My final verdict is: [[A=B]].", "Not [[A]].")]
+    ['A', 'A=B', 'Not [[A]].']
     """
-    found = [*VERDICT.finditer(text)]
-    one = len({match[1].strip() for match in found}) == 1
-    if one and not any(NEGATION.search(text[: match.start()]) for match in found):
-        return found[0][1].strip()
-    return text.strip("[] ")
+    stated = VERDICT.fullmatch(text)
+    return stated[1].strip() if stated else text.strip("[] ")
 
 
 def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
@@ -580,21 +564,18 @@ def _read_rankings(
     else:
         read_one = _run_scores if form == "runs" else _ranks
         scores = pd.concat([read_one(path) for path in paths], ignore_index=True)
+    scores = _distinct(paths[0], scores)
     if form == "rankings" and reading.direction == "small":
         scores["score"] = -scores["score"]
     rankers = list(dict.fromkeys(scores["ranker"]))
-    place_of = {ranker: place for place, ranker in enumerate(rankers)}
     items: dict[str, list[str]] = {}
     rankings = []
     for query, of_query in scores.groupby("query", sort=False):
         items[str(query)] = names = list(dict.fromkeys(of_query["item"]))
-        table = np.full((len(rankers), len(names)), np.nan, np.float32)
-        at = {name: place for place, name in enumerate(names)}
-        table[of_query["ranker"].map(place_of), of_query["item"].map(at)] = of_query["score"]
-        rankings.append(table)
-    for query, names in items.items():
+        table = of_query.pivot(index="ranker", columns="item", values="score")  # noqa: PD010 (no pair is there twice)
+        rankings.append(table.reindex(rankers, columns=names).to_numpy(np.float32))
         if len(names) < 2:
-            finding = f"query {quoted(query)} has {counted(len(names), 'item')}"
+            finding = f"query {quoted(str(query))} has {counted(len(names), 'item')}"
             raise DataError(str(paths[0]), finding, "A preference is between two: leave it out.")
     empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in rankings)
     missing = sum(int(np.isnan(table).sum()) for table in rankings)
@@ -645,7 +626,7 @@ def _aggregation_sets(paths: Sequence[Path]) -> tuple[pd.DataFrame, dict[str, di
             "score": cells.ravel(),
         }
     )
-    return _distinct(paths[0], frame), grades
+    return frame, grades
 
 
 def _run_scores(path: Path) -> pd.DataFrame:
@@ -675,7 +656,7 @@ def _ranks(path: Path) -> pd.DataFrame:
             finding = f"{quoted(rank)} where a number is due"
             raise LetorError(path, at, line, finding, form) from error
         rows.append((query, item, ranker, value))
-    return _distinct(path, pd.DataFrame(rows, columns=["query", "item", "ranker", "score"]))
+    return pd.DataFrame(rows, columns=["query", "item", "ranker", "score"])
 
 
 def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
@@ -685,5 +666,5 @@ def _distinct(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     if len(twice):
         row = twice.iloc[0]
         finding = f"a second rank of {quoted(row['item'])} by {row['ranker']}"
-        raise DataError(str(path), finding, "Keep one of the two.")
+        raise DataError(str(path), finding, "Keep one of the two; give each run its own tag.")
     return frame

@@ -5,7 +5,7 @@ order depends on the numbering of the items (up to ties).
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -111,12 +111,13 @@ class Terms:
 
     def __post_init__(self) -> None:
         """Check the bounds."""
-        if self.top is not None and self.top < 1:
-            raise ParameterError("top", self.top, "a whole number from 1 on")
-        if self.calls is not None and self.calls < 0:
-            raise ParameterError("calls", self.calls, "a whole number from 0 on")
-        if self.runs < 1:
-            raise ParameterError("runs", self.runs, "a whole number from 1 on")
+        for name, value, low in (
+            ("top", self.top, 1),
+            ("calls", self.calls, 0),
+            ("runs", self.runs, 1),
+        ):
+            if value is not None and value < low:
+                raise ParameterError(name, value, f"a whole number from {low} on")
 
     def task(self, known: PaidPairs, rankings: Rankings | None) -> Task:
         """Input of the aggregator on these terms."""
@@ -132,13 +133,18 @@ class Aggregation:
         order: items, the best first.
         calls: number of asked pairs.
         unanswered: wanted pairs without an answer.
-        complete: the budget was enough for all wanted pairs.
+        following: pairs that it would ask next, which the budget does not buy.
     """
 
     order: Order
     calls: int
     unanswered: int
-    complete: bool
+    following: Int64[np.ndarray, "pairs 2"] = field(default_factory=lambda: np.zeros((0, 2), int))
+
+    @property
+    def complete(self) -> bool:
+        """True if the budget was enough for all wanted pairs."""
+        return not len(self.following)
 
 
 def aggregate(
@@ -169,9 +175,9 @@ def aggregate(
     order = aggregator.order(terms.task(known, rankings))
     missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
     if not aggregator.adaptive:
-        return Aggregation(order, pairs.count, missing, complete=True)
+        return Aggregation(order, pairs.count, missing)
     missing = int((known.read & np.isnan(pairs.weights)).sum()) if missing else 0
-    return Aggregation(order, int(known.pairs[0]) - missing, missing, complete=True)
+    return Aggregation(order, int(known.pairs[0]) - missing, missing)
 
 
 def order_by_asking(
@@ -189,7 +195,6 @@ def order_by_asking(
     budget = known.items**2 if terms.calls is None else terms.calls
     task = terms.task(known, rankings)
     count = unanswered = 0
-    complete = False
     while True:
         if aggregator.adaptive:
             aggregator.order(task)
@@ -197,7 +202,7 @@ def order_by_asking(
         else:
             couples = np.argwhere(np.triu(~known.paid, 1))
             couples = generator(terms.seed, "aggregate", "pairs").permutation(couples)
-        complete = not len(couples)
+        following = couples
         couples = couples[: budget - count]
         if not len(couples):
             break
@@ -205,8 +210,8 @@ def order_by_asking(
         known.put(couples, answers)
         unanswered += int(np.isnan(answers).any(axis=1).sum())
         count += len(couples)
-    known.paid[:] = True
-    return Aggregation(aggregator.order(task), count, unanswered, complete)
+    known.paid[:] = True  # What the budget did not buy counts as a pair without an answer
+    return Aggregation(aggregator.order(task), count, unanswered, following)
 
 
 def order_by_judge(
@@ -221,44 +226,6 @@ def order_by_judge(
         return stop.value
 
 
-@dataclass(frozen=True)
-class SpentBudget:
-    """Asked pairs and the order, with a budget of calls.
-
-    Attributes:
-        made: the order, with the number of asked pairs.
-        asked: those pairs, in the order of asking.
-        following: the pairs that the aggregator would ask next, at once.
-    """
-
-    made: Aggregation
-    asked: Int64[np.ndarray, "pairs 2"]
-    following: Int64[np.ndarray, "further 2"]
-
-
-def spend_budget(name: str, pairs: Pairs, terms: Terms) -> SpentBudget:
-    """Spend the calls of the terms on stored preferences.
-
-    >>> f = np.array([[np.nan, 0.9, 0.8], [0.1, np.nan, 0.3], [0.2, 0.7, np.nan]])
-    >>> spent = spend_budget("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
-    >>> len(spent.asked), len(spent.following)
-    (2, 1)
-    """
-    oracle, batches = Oracle(pairs), [np.zeros((0, 2), np.int64)]
-
-    def judge(couples: np.ndarray) -> np.ndarray:
-        batches.append(couples)
-        return oracle(couples)
-
-    aggregation = order_by_judge(
-        order_by_asking(name, PaidPairs.nothing(pairs.items, weigh=pairs.weigh), terms), judge
-    )
-    couples, known = np.concatenate(batches), PaidPairs.nothing(pairs.items, weigh=pairs.weigh)
-    known.put(couples, Oracle(pairs)(couples))
-    following = next(order_by_asking(name, known, replace(terms, calls=None)), couples[:0])
-    return SpentBudget(aggregation, couples, following)
-
-
 def aggregator_named(name: str) -> Aggregator:
     """The aggregator of a name.
 
@@ -270,17 +237,9 @@ def aggregator_named(name: str) -> Aggregator:
     return AGGREGATORS[name]
 
 
-def _greedy_order(task: Task) -> Order:
-    return kernels.goa(kernels.margins(task.known.weights))
-
-
 def _by_score(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Task], Order]:
     """Items by falling score."""
     return lambda task: scores.by_falling_score(score(task.known.weights))
-
-
-def _borda(task: Task) -> Order:
-    return scores.by_falling_score(scores.borda(task.known.means))
 
 
 def _bradley_terry(task: Task) -> Order:
@@ -306,6 +265,7 @@ def _fused_order(task: Task) -> Order:
     else:
         is_ranked = np.isfinite(task.rankings)
         table = np.where(is_ranked, task.rankings, -np.inf)
+        # 0-based rank: items with a higher score
         above = (table[:, None, :] > table[:, :, None]).sum(axis=2)
         ranks = np.where(is_ranked, above, np.inf)
     return scores.by_falling_score((1.0 / (FUSION + 1.0 + ranks)).sum(axis=0).round(12))
@@ -331,7 +291,8 @@ _ENTRIES = (
     Aggregator(
         "goa", "Greedy order", "the item of the largest potential first, then of those left",
         "O(n²)", _COHEN, "agreement with the preferences ≥ ½ of the best order's", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_greedy_order,
+        random=False, equivariant=True, adaptive=False,
+        order=lambda task: kernels.goa(kernels.margins(task.known.weights)),
     ),
     Aggregator(
         "gain", "Gain", "items by the first round's potentials of the greedy order",
@@ -371,7 +332,8 @@ _ENTRIES = (
     Aggregator(
         "borda", "Borda", "items by the mean share of votes that they win where they were compared",
         "O(n²)", "de Borda: Mémoire sur les élections au scrutin. 1781", "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_borda,
+        random=False, equivariant=True, adaptive=False,
+        order=lambda task: scores.by_falling_score(scores.borda(task.known.means)),
     ),
     Aggregator(
         "copeland", "Copeland", "items by how many they beat less how many beat them",

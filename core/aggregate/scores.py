@@ -23,8 +23,8 @@ def by_falling_score(scores: Scores) -> Int64[np.ndarray, " items"]:
 
 
 def gain(weights: Weights) -> Scores:
-    """Σ_j w(i, j) − w(j, i)."""
-    return kernels.potentials(weights).round(DIGITS)
+    """Σ_j w(i, j) − w(j, i), each on the grid; a pair without a preference adds nothing."""
+    return kernels.margins(weights).sum(axis=1).round(DIGITS)
 
 
 def sum_of_preferences(weights: Weights) -> Scores:
@@ -53,11 +53,11 @@ def copeland(weights: Weights) -> Scores:
 def mc4(weights: Weights) -> Scores:
     """The stationary share of a walk that moves to an item drawn at random where that one wins."""
     items = len(weights)
-    chain = beats(weights).T / items
-    chain[np.diag_indices(items)] = 1.0 - chain.sum(axis=1)
+    chain = beats(weights).T / items  # MC4: from i to a j drawn at random, if a majority prefers j
+    chain[np.diag_indices(items)] = 1.0 - chain.sum(axis=1)  # else it stays
     chain = (1.0 - DAMPING) * chain + DAMPING / items
     system = chain.T - np.eye(items)
-    system[-1] = 1.0
+    system[-1] = 1.0  # Σ p = 1 in place of a redundant equation
     return np.linalg.solve(system, np.eye(items)[-1]).round(DIGITS)
 
 
@@ -84,12 +84,12 @@ def bradley_terry(weights: Weights, prior: float = 1.0) -> Scores:
     for _ in range(SWEEPS):
         before = strengths
         share = 1.0 / (strengths[:, None] + strengths[None, :])
-        prior_term = prior / (strengths + 1.0)
+        prior_term = prior / (strengths + 1.0)  # as against an item of strength 1
         strengths = ((wins * share) @ strengths + prior_term) / (
             (wins.T * share).sum(axis=1) + prior_term
         )
         if prior == 0:
-            strengths /= np.exp(np.log(strengths).mean())
+            strengths /= np.exp(np.log(strengths).mean())  # a common factor is free
         if np.abs(np.log(strengths / before)).max() < 1e-12:
             break
     return np.log(strengths)
@@ -118,7 +118,7 @@ def ordered_components(weights: Weights) -> list[Int64[np.ndarray, " _"]]:
     members = np.eye(len(parts))[labels]
     over = (members.T @ beaten @ members > 0) & ~np.eye(len(parts), dtype=bool)
     means = [(-float(gaps[part].sum() / len(part)), int(part[0])) for part in parts]
-    incoming, order = over.sum(axis=0), []
+    incoming, order = over.sum(axis=0), []  # topological order of the components
     remaining = set(range(len(parts)))
     while remaining:
         next_part = min(

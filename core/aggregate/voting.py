@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.argsort_descending import falling_order
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.metrics.pairs import tied_ranks
 
 SWEEPS = 1000
@@ -44,7 +44,7 @@ def borda(
     [2.0, 0.5, 0.5]
     """
     ranks = np.sum([mean_ranks(offsets, vote) for vote in votes], axis=0) / len(votes)
-    return np.repeat(np.diff(offsets), np.diff(offsets)) - 1.0 - ranks
+    return np.repeat(np.diff(offsets), np.diff(offsets)) - 1.0 - ranks  # n − 1 − mean rank
 
 
 def kemeny(
@@ -94,12 +94,12 @@ def local_search(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
             place = np.flatnonzero(order == document)[0]
             best, target, gain = 0.0, place, 0.0
             for above in range(place - 1, -1, -1):
-                gain += gaps[document, order[above]]
+                gain += gaps[document, order[above]]  # one place up saves this margin
                 if gain > best:
                     best, target = gain, above
             gain = 0.0
             for below in range(place + 1, len(order)):
-                gain += gaps[order[below], document]
+                gain += gaps[order[below], document]  # one place down saves the reverse margin
                 if gain > best:
                     best, target = gain, below
             if target < place:

@@ -1,52 +1,42 @@
 """Looking into a data set: a line a query, the documents of one, and search by id or label.
 
-Everything works on the memory-mapped arrays and touches only the requested part, so that 30,000
-queries and lists of 1,000 documents answer at once.
+Everything works on the memory-mapped arrays and touches only the requested part.
 """
 
-import re
-from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
-from jaxtyping import Float32, Int64
+import pandas as pd
+from jaxtyping import Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.text import TextColumn
 
 MOST_FOUND = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class QueryTable:
-    """One line a query.
+def query_table(dataset: RankingDataset) -> pd.DataFrame:
+    """One row a query: documents, relevant documents (label above 0), and the best label.
 
-    Attributes:
-        documents: how many there are.
-        relevant: how many of them have a label above 0.
-        best: the highest label; −∞ for a query without documents.
-    """
-
-    documents: Int64[np.ndarray, " queries"]
-    relevant: Int64[np.ndarray, " queries"]
-    best: Float32[np.ndarray, " queries"]
-
-
-def query_table(dataset: RankingDataset) -> QueryTable:
-    """Documents, relevant documents and best label of every query.
+    The best label of a query without documents is −∞; the index is the query's place.
 
     >>> labels = np.array([0, 2, 1, 0], dtype=np.float32)
     >>> dataset = RankingDataset(np.zeros((4, 1), np.float32), labels, np.array([0, 3, 4]),
     ...                          ("a", "b"), (1,))
-    >>> table = query_table(dataset)
-    >>> table.documents.tolist(), table.relevant.tolist(), table.best.tolist()
-    ([3, 1], [2, 0], [2.0, 0.0])
+    >>> query_table(dataset).to_numpy().tolist()
+    [['a', 3, 2, 2.0], ['b', 1, 0, 0.0]]
     """
     owner = ragged.segment_ids(dataset.offsets)
-    relevant = np.bincount(owner[dataset.labels > 0], minlength=dataset.queries)
     best = np.full(dataset.queries, -np.inf, dtype=np.float32)
     np.maximum.at(best, owner, dataset.labels)
-    return QueryTable(np.diff(dataset.offsets), relevant.astype(np.int64), best)
+    return pd.DataFrame(
+        {
+            "query": list(dataset.query_ids),
+            "documents": np.diff(dataset.offsets),
+            "relevant": np.bincount(owner[dataset.labels > 0], minlength=dataset.queries),
+            "best label": best,
+        }
+    )
 
 
 def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " some"]:
@@ -78,48 +68,13 @@ def matching_documents(
         label: the label; None: any.
         most: largest number of rows.
     """
-    rows: Int64[np.ndarray, " some"]
-    if text.strip():
-        if dataset.doc_ids is None:
-            return np.zeros(0, dtype=np.int64)
-        limit = most if label is None else dataset.documents
-        rows = _rows_containing(dataset.doc_ids, text.strip(), limit)
-        if label is not None:
-            rows = rows[dataset.labels[rows] == label]
-    elif label is not None:
+    rows = np.arange(dataset.documents)
+    if label is not None:
         rows = np.flatnonzero(dataset.labels == label)
-    else:
-        rows = np.arange(min(most, dataset.documents))
+    if sought := text.strip().lower():
+        names = dataset.doc_ids
+        if names is None:
+            return np.zeros(0, dtype=np.int64)
+        found = (row for row in rows.tolist() if sought in names[row].lower())
+        rows = np.fromiter(islice(found, most), np.int64)
     return rows[:most].astype(np.int64)
-
-
-def queries_of(
-    dataset: RankingDataset, rows: Int64[np.ndarray, " some"]
-) -> Int64[np.ndarray, " some"]:
-    """The query of each of these rows."""
-    return np.searchsorted(dataset.offsets, rows, side="right").astype(np.int64) - 1
-
-
-def rows_of(dataset: RankingDataset, query: int) -> Int64[np.ndarray, " list"]:
-    """The rows of a query's documents, in the order of the file."""
-    return np.arange(dataset.offsets[query], dataset.offsets[query + 1], dtype=np.int64)
-
-
-def _rows_containing(column: TextColumn, text: str, limit: int) -> Int64[np.ndarray, " some"]:
-    """Rows whose string contains a text; searches the bytes of all rows at once."""
-    filled = np.flatnonzero(column.ends > column.starts)
-    order = filled[np.argsort(column.starts[filled], kind="stable")]
-    starts = column.starts[order].astype(np.int64)
-    ends = column.ends[order].astype(np.int64)
-    if not len(order):
-        return np.zeros(0, dtype=np.int64)
-    rows: dict[int, None] = {}
-    pattern = re.compile(re.escape(text.encode()), re.IGNORECASE)
-    begin, end = int(starts[0]), int(ends.max())
-    while len(rows) < limit and (match := pattern.search(column.blob.data, begin, end)):
-        place = int(np.searchsorted(starts, match.start(), side="right")) - 1
-        inside = match.end() <= ends[place]
-        if inside:
-            rows[int(order[place])] = None
-        begin = int(ends[place]) if inside else match.start() + 1  # it may begin in the next one
-    return np.array(sorted(rows), dtype=np.int64)

@@ -80,7 +80,9 @@ def ingest(
     reading = reading or ReadingOptions()
     artefacts = []
     with _folds(place, store) as all_folds:
-        folds = all_folds if fold is None else [_fold_of_number(all_folds, fold)]
+        if fold is not None and not 1 <= fold <= len(all_folds):
+            raise ParameterError("fold", fold, f"1 to {len(all_folds)}, the folds that there are")
+        folds = all_folds if fold is None else all_folds[fold - 1 : fold]
         for index, parts in enumerate(folds):
             yield Progress(index, len(folds), "folds")
             artefacts.append((yield from _store_fold(parts, store, reading, again=True)))
@@ -120,12 +122,6 @@ def resolve(text: str, store: Store) -> Fold:
         return mapped_file.open_fold(artefact.path)
     except DataError as error:
         raise ArtefactError(str(artefact.key), error.finding, error.remedy) from error
-
-
-def _fold_of_number(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
-    if not 1 <= fold <= len(folds):
-        raise ParameterError("fold", fold, f"1 to {len(folds)}, the folds that there are")
-    return folds[fold - 1]
 
 
 @contextmanager

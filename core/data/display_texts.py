@@ -5,7 +5,7 @@ changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,14 +34,12 @@ class Shape:
 
     Attributes:
         of: subject of its rows, in the singular.
-        columns: the id, then its texts.
-        needed: the columns without which there is nothing to show; one of them at least.
+        columns: the id, then its texts, one of which must be there.
         others: other names of columns that mean one of these.
     """
 
     of: str
     columns: tuple[str, ...]
-    needed: tuple[str, ...]
     others: Mapping[str, str]
 
     @property
@@ -54,12 +52,10 @@ class Shape:
 
 
 DOCUMENTS = Shape(
-    "document", ("docid", "title", "url", "snippet"), ("title", "url", "snippet"),
+    "document", ("docid", "title", "url", "snippet"),
     {"document": "docid", "docno": "docid", "doc_id": "docid", "text": "snippet"},
 )  # fmt: skip
-QUERIES = Shape(
-    "query", ("qid", "text", "tag"), ("text", "tag"), {"query": "qid", "query_id": "qid"}
-)
+QUERIES = Shape("query", ("qid", "text", "tag"), {"query": "qid", "query_id": "qid"})
 SHAPES = {"documents": DOCUMENTS, "queries": QUERIES}
 
 
@@ -69,15 +65,20 @@ class SideFile:
 
     Attributes:
         path: of the file, for messages.
-        shape: what it holds.
+        kind: `documents` or `queries`.
         rows: the columns of its shape, all texts, and `row`.
         digest: SHA-256 of its bytes.
     """
 
     path: Path
-    shape: Shape
+    kind: str
     rows: pd.DataFrame
     digest: str
+
+    @property
+    def shape(self) -> Shape:
+        """Content of such a file."""
+        return SHAPES[self.kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
     digest = file_digest(path)
     rows = _table(path, shape).reindex(columns=[*shape.columns, "row"], fill_value="")
     rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
-    return SideFile(path, shape, _unique_rows(path, rows, shape), digest)
+    return SideFile(path, kind, _unique_rows(path, rows, shape), digest)
 
 
 def attach(
@@ -130,31 +131,25 @@ def attach(
         DataError: the documents have no ids, or a file knows none of the ids.
     """
     fold, fingerprint = mapped_file.open_fold(data.path), str(data.facts["fingerprint"])
-    before = _artefact(fingerprint, store)
-    texts = DisplayTexts(_empty_frame(DOCUMENTS), _empty_frame(QUERIES))
+    texts = {kind: _frame({}, shape) for kind, shape in SHAPES.items()}
     recipe: dict[str, object] = {"of": fingerprint}
     notes: dict[str, list[str]] = {}
-    if before is not None:
+    for before in _all_of(fingerprint, store):
         texts, recipe = _open_texts(before), dict(before.recipe)
         notes = {kind: list(sentences) for kind, sentences in before.facts["notes"].items()}
+    parts = (fold.train, fold.valid, fold.test)
     for side in files:
-        kind = next(name for name, shape in SHAPES.items() if shape is side.shape)
-        ids: set[str] = set()
-        for part in (fold.train, fold.valid, fold.test):
-            column = part.doc_ids if side.shape is DOCUMENTS else part.query_ids
-            ids |= {identifier for identifier in column or () if identifier}
-        fitting, notes[kind] = _fitting_rows(side, ids, str(data.facts.get("name", data.key)))
-        if side.shape is DOCUMENTS:
-            texts = replace(texts, documents=fitting)
-        else:
-            texts = replace(texts, queries=fitting)
-        recipe[kind] = side.digest
+        columns = [part.doc_ids if side.shape is DOCUMENTS else part.query_ids for part in parts]
+        ids = {identifier for column in columns for identifier in column or () if identifier}
+        name = str(data.facts.get("name", data.key))
+        texts[side.kind], notes[side.kind] = _fitting_rows(side, ids, name)
+        recipe[side.kind] = side.digest
     key = key_of(KIND, recipe)
 
     def write(folder: Path) -> None:
         arrays: dict[str, np.ndarray] = {}
-        for kind in SHAPES:
-            for name, column in getattr(texts, kind).reset_index().items():
+        for kind, frame in texts.items():
+            for name, column in frame.reset_index().items():
                 text = TextColumn.of(column)
                 arrays |= {f"{kind}.{name}.blob": text.blob, f"{kind}.{name}.ends": text.ends}
         mapped_file.write(folder / STORED, arrays, {"format": FORMAT})
@@ -169,8 +164,11 @@ def attach(
 
 def find(fingerprint: str, store: Store) -> DisplayTexts | None:
     """Side texts of the data set of a fingerprint; None: nothing."""
-    artefact = _artefact(fingerprint, store)
-    return None if artefact is None else _open_texts(artefact)
+    stored = _all_of(fingerprint, store)
+    if not stored:
+        return None
+    notes = (note for sentences in stored[-1].facts["notes"].values() for note in sentences)
+    return DisplayTexts(**_open_texts(stored[-1]), notes=tuple(notes))
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -180,50 +178,37 @@ def forget(fingerprint: str, store: Store) -> None:
 
 
 def _all_of(fingerprint: str, store: Store) -> list[Artefact]:
-    return [
-        artefact for artefact in store.artefacts(KIND) if artefact.recipe.get("of") == fingerprint
-    ]
+    """The stored texts of a data set, the newest last."""
+    every = (one for one in store.artefacts(KIND) if one.recipe.get("of") == fingerprint)
+    return sorted(every, key=lambda artefact: artefact.created)
 
 
-def _artefact(fingerprint: str, store: Store) -> Artefact | None:
-    return max(_all_of(fingerprint, store), key=lambda artefact: artefact.created, default=None)
-
-
-def _open_texts(artefact: Artefact) -> DisplayTexts:
-    if (artefact.path / STORED).exists():
-        arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
-        documents, queries = (
-            pd.DataFrame({name: _stored(arrays, f"{kind}.{name}") for name in shape.columns})
+def _open_texts(artefact: Artefact) -> dict[str, pd.DataFrame]:
+    """Stored texts by kind."""
+    if not (artefact.path / STORED).exists():
+        # as earlier versions stored them; an archive may have brought anything
+        paths = {kind: artefact.path / f"{kind}.parquet" for kind in SHAPES}
+        return {
+            kind: _frame(tables.read_table(paths[kind], str(paths[kind])), shape)
             for kind, shape in SHAPES.items()
-        )
-    else:  # as earlier versions stored them; an archive may have brought anything
-        documents, queries = (
-            pd.DataFrame(
-                tables.read_table(path := artefact.path / f"{kind}.parquet", str(path)),
-                columns=shape.columns, dtype="str",
-            )
-            for kind, shape in SHAPES.items()
-        )  # fmt: skip
-    documents, queries = (
-        frame.set_index(shape.columns[0])
-        for frame, shape in zip((documents, queries), SHAPES.values(), strict=True)
-    )
-    notes = (note for sentences in artefact.facts["notes"].values() for note in sentences)
-    return DisplayTexts(documents, queries, tuple(notes))
+        }
+    arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
+    return {
+        kind: _frame({name: _stored(arrays, f"{kind}.{name}") for name in shape.columns}, shape)
+        for kind, shape in SHAPES.items()
+    }
 
 
-def _stored(arrays: Mapping[str, np.ndarray], name: str) -> "pd.Series[str]":
+def _stored(arrays: Mapping[str, np.ndarray], name: str) -> list[str]:
     """A column that `attach` wrote."""
     ends = arrays[f"{name}.ends"]
-    return pd.Series(
-        [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)], dtype="str"
-    )
+    return [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)]
 
 
-def _empty_frame(shape: Shape) -> pd.DataFrame:
-    return pd.DataFrame(dict.fromkeys(shape.columns, pd.Series(dtype="str"))).set_index(
-        shape.columns[0]
-    )
+def _frame(columns: Mapping[str, Any], shape: Shape) -> pd.DataFrame:
+    """Texts by id."""
+    frame = pd.DataFrame(columns, columns=[*shape.columns], dtype="str")
+    return frame.set_index(shape.columns[0])
 
 
 def _table(path: Path, shape: Shape) -> pd.DataFrame:
@@ -250,8 +235,8 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
     names |= {name: mine for name, mine in by_other_name if name in columns}
     identifier, read = shape.columns[0], set(names.values())
     missing = [identifier] if identifier not in read else []
-    if not read & set(shape.needed):
-        missing = missing or list(shape.needed)
+    if not read - {identifier}:
+        missing = missing or list(shape.columns[1:])
     if missing:
         listed = ", ".join(map(quoted, columns[:MOST_TOLD])) or "none"
         finding = f"no column {' nor '.join(missing)}; its columns are {listed}"

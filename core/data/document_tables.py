@@ -52,7 +52,7 @@ class DocumentRows(NamedTuple):
 def is_table(path: Path, name: str) -> bool:
     """Tell by its first bytes if a file is a table; an unreadable file is none."""
     try:
-        with stream.unpacked_file(path, name, seekable=False) as file:
+        with stream.unpacked_file(path, name) as file:
             return stream.kind_of(file.head) is not None
     except DataError:
         return False

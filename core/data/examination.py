@@ -5,10 +5,9 @@ that a page shows it without reading the matrix. Plain JSON values throughout.
 """
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -50,9 +49,9 @@ class FeatureFacts:
     high: float
     mean: float
     zeros: float
-    quantiles: tuple[float, ...]
-    counts: tuple[int, ...]
-    marks: tuple[str, ...]
+    quantiles: Sequence[float]
+    counts: Sequence[int]
+    marks: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,11 @@ class PartFacts:
 
     queries: int
     documents: int
-    labels: tuple[tuple[float, int], ...]
-    lengths: tuple[tuple[int, int], ...]
+    labels: Sequence[Sequence[float]]
+    lengths: Sequence[Sequence[int]]
     relevant: int
     looked_at: int
-    features: tuple[FeatureFacts, ...]
+    features: Sequence[FeatureFacts]
 
 
 @dataclass(frozen=True)
@@ -105,13 +104,11 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
         store: of the examination.
     """
     key = key_for(data.facts["fingerprint"])
-    earlier = find(data.facts["fingerprint"], store)
-    if earlier is not None:  # nothing is written: the store may be another's
+    if (earlier := find(data.facts["fingerprint"], store)) is not None:  # removes a damaged one
         return earlier
-    with store.lock(key):
-        earlier = find(data.facts["fingerprint"], store)
-        if earlier is not None:
-            return earlier
+    with store.found_or_locked(key) as found:
+        if found is not None:
+            return _open(found)
         fold = mapped_file.open_fold(data.path)
         parts = {}
         for count, part in enumerate(mapped_file.PARTS):
@@ -119,8 +116,12 @@ def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examinati
             parts[part] = part_facts(getattr(fold, part))
         yield Progress(len(parts), len(parts) + 1, "parts examined")
         examination = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))
-        store.add(key, {"of": fold.fingerprint, "version": VERSION}, _writer(examination))
-        return examination
+        text = json.dumps(examination, default=vars, separators=(",", ":"), allow_nan=False)
+
+        def write(folder: Path) -> None:
+            (folder / FILE).write_text(text, encoding="utf-8")
+
+        return _open(store.add(key, {"of": fold.fingerprint, "version": VERSION}, write))
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -201,24 +202,11 @@ def key_for(fingerprint: str) -> ArtefactKey:
     return key_of(KIND, {"version": VERSION}, (fingerprint,))
 
 
-def _writer(examination: Examination) -> Any:
-    def write(folder: Path) -> None:
-        text = json.dumps(examination, default=vars, separators=(",", ":"), allow_nan=False)
-        (folder / FILE).write_text(text, encoding="utf-8")
-
-    return write
-
-
 def _open(artefact: Artefact) -> Examination:
     content = json.loads((artefact.path / FILE).read_text(encoding="utf-8"))
     parts = {
         name: PartFacts(
-            **part
-            | {
-                "labels": _tuples(part["labels"]),
-                "lengths": _tuples(part["lengths"]),
-                "features": tuple(_feature(facts) for facts in part["features"]),
-            }
+            **part | {"features": [FeatureFacts(**facts) for facts in part["features"]]}
         )
         for name, part in content["parts"].items()
     }
@@ -227,12 +215,3 @@ def _open(artefact: Artefact) -> Examination:
         for finding in content["findings"]
     )
     return Examination(content["fingerprint"], parts, tuple(findings))
-
-
-def _feature(facts: Mapping[str, Any]) -> FeatureFacts:
-    listed = {name: tuple(facts[name]) for name in ("quantiles", "counts", "marks")}
-    return FeatureFacts(**{**facts, **listed})
-
-
-def _tuples(pairs: list[list[Any]]) -> tuple[tuple[Any, Any], ...]:
-    return tuple((left, right) for left, right in pairs)

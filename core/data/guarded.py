@@ -1,17 +1,14 @@
-"""Readers of untrusted files in a process of their own, with limits on memory and on time.
+"""The reader of untrusted tables in a process of its own, with limits on memory and on time.
 
-A crafted file can crash the library that reads it, or make it take all memory. So the reader runs
-in a disposable process (`core.execution.worker_process`), which answers with plain arrays, JSON,
-and refusals. The process that asks survives whatever the file does.
-
-A reader is a generator function of this program, named `module:function` below
-`shuffleproof.core`. Its arguments are JSON, and it yields (facts, arrays).
+A crafted file can crash the library that reads it, or make it take all memory. So the reader
+(`core.data.tables.column_batches`) runs in a disposable process (`core.execution.worker_process`),
+which answers with plain arrays, JSON, and refusals. The process that asks survives whatever the
+file does.
 """
 
 import os
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,6 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.worker_process import LATE, WorkerError, WorkerProcess
 
 SERVER = "shuffleproof.core.data.guarded:ReaderServer"
-PACKAGE = "shuffleproof.core."
 LONGEST_WORDS = 400
 MOST_MEMORY, SPARE_MEMORY = 4 << 30, 256 << 20
 DAMAGED = "Write the file again, or check it with the program that made it."
@@ -49,15 +45,14 @@ class GuardLimits:
 
 
 def answers(
-    reader: str, arguments: Mapping[str, Any], place: str, limits: GuardLimits | None = None
+    arguments: Mapping[str, Any], place: str, limits: GuardLimits
 ) -> Generator[Answer, None, None]:
-    """The answers of a reader that runs in a process of its own, one after the other.
+    """The answers of the reader in a process of its own, one after the other.
 
     The process ends with this generator. Close the generator to end it early.
 
     Args:
-        reader: `module:function`, the module below `shuffleproof.core`.
-        arguments: of the function; JSON.
+        arguments: of the reader; JSON.
         place: name of the file in errors.
         limits: of the process.
 
@@ -67,19 +62,19 @@ def answers(
     Raises:
         DataError: the reader refuses the file, crashes, or goes beyond the limits.
     """
-    for facts, arrays in _replies_of_process(reader, arguments, place, limits or GuardLimits()):
+    for facts, arrays in _replies_of_process(arguments, place, limits):
         if "error" in facts:
             raise DataError(*(_printable(words) for words in facts["error"]))
         yield facts, arrays
 
 
 def _replies_of_process(
-    reader: str, arguments: Mapping[str, Any], place: str, limits: GuardLimits
+    arguments: Mapping[str, Any], place: str, limits: GuardLimits
 ) -> Iterator[Answer]:
     """Yield the replies of a process of its own."""
     worker = WorkerProcess(SERVER, limits.silence, threads=1, memory=limits.memory, quiet=True)
     try:
-        worker.ask("start", reader=reader, arguments=dict(arguments), memory=limits.memory)
+        worker.ask("start", arguments=dict(arguments), memory=limits.memory)
         while True:
             answer = worker.ask("read")
             facts = answer.pop("facts")
@@ -125,9 +120,9 @@ class ReaderServer:
         os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
         self._replies: Iterator[Answer] = iter(())
 
-    def start(self, reader: str, arguments: Mapping[str, Any], memory: int) -> dict[str, Any]:
+    def start(self, arguments: Mapping[str, Any], memory: int) -> dict[str, Any]:
         """Begin to read."""
-        self._replies = replies(reader, arguments, memory)
+        self._replies = replies(arguments, memory)
         return {}
 
     def read(self) -> dict[str, Any]:
@@ -136,12 +131,13 @@ class ReaderServer:
         return {"facts": facts, **arrays}
 
 
-def replies(reader: str, arguments: Mapping[str, Any], memory: int) -> Iterator[Answer]:
-    """The answers of a reader, and as last one its refusal, if any; for the guarded process."""
+def replies(arguments: Mapping[str, Any], memory: int) -> Iterator[Answer]:
+    """The answers of the reader, and as last one its refusal, if any; for the guarded process."""
+    from shuffleproof.core.data.tables import column_batches  # noqa: PLC0415 (it imports this)
+
     place = str(arguments.get("place", "the file"))
     try:
-        module, _, function = reader.partition(":")
-        yield from getattr(import_module(PACKAGE + module), function)(**arguments)
+        yield from column_batches(**arguments)
     except DataError as error:
         refusal = [error.place, error.finding, error.remedy]
     except MemoryError:

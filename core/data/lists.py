@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.words import counted
 

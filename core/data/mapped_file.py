@@ -46,21 +46,16 @@ def save(dataset: RankingDataset, path: Path) -> None:
         "query_ids.blob": queries.blob,
         "query_ids.ends": queries.ends,
     }
-    blobs: dict[int, str] = {}
-    columns: dict[str, str] = {}
-    text_columns = (
-        ("comments", dataset.comments), ("doc_ids", dataset.doc_ids), ("texts", dataset.texts),
-    )  # fmt: skip
-    for name, column in text_columns:
-        if column is not None:
-            columns[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
-            arrays[columns[name]] = column.blob
-            arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
+    columns = {"comments": dataset.comments, "doc_ids": dataset.doc_ids, "texts": dataset.texts}
+    more, blobs = text_arrays(
+        {name: column for name, column in columns.items() if column is not None}
+    )
+    arrays |= more
     if dataset.absent is not None:
         arrays["absent"] = dataset.absent
     if dataset.source_rows is not None:
         arrays["source_rows"] = dataset.source_rows
-    about = {"format": FORMAT, "fingerprint": dataset.fingerprint, "blobs": json.dumps(columns)}
+    about = {"format": FORMAT, "fingerprint": dataset.fingerprint, "blobs": blobs}
     if dataset.missing:
         about["missing"] = "absent cells"
     if dataset.feature_names is not None:
@@ -76,11 +71,7 @@ def open_(path: Path) -> RankingDataset:
     """
     arrays, about = open_mapped(path)
     try:
-        blobs = json.loads(about["blobs"])
-        columns = {
-            name: TextColumn(arrays[blob], arrays[f"{name}.starts"], arrays[f"{name}.ends"])
-            for name, blob in blobs.items()
-        }
+        columns = text_columns(arrays, about["blobs"])
         bounds = np.concatenate([[0], arrays["query_ids.ends"]]).tolist()
         text = arrays["query_ids.blob"].tobytes()
         names = [text[first:last].decode() for first, last in pairwise(bounds)]
@@ -91,17 +82,34 @@ def open_(path: Path) -> RankingDataset:
             offsets=arrays["offsets"],
             query_ids=tuple(names),
             feature_ids=tuple(arrays["feature_ids"].tolist()),
-            doc_ids=columns.get("doc_ids"),
-            comments=columns.get("comments"),
-            texts=columns.get("texts"),
             feature_names=None if features is None else tuple(map(str, features)),
             absent=arrays.get("absent"),
             missing="missing" in about,
             source_rows=arrays.get("source_rows"),
             fingerprint=about["fingerprint"],
+            **columns,
         )
     except (KeyError, ValueError) as error:
         raise _damage_error(path, str(error)) from error
+
+
+def text_arrays(columns: Mapping[str, TextColumn]) -> tuple[dict[str, np.ndarray], str]:
+    """Arrays of columns, and the name of each one's blob as JSON; a shared blob is there once."""
+    names: dict[int, str] = {}
+    blobs, arrays = {}, {}
+    for name, column in columns.items():
+        blobs[name] = names.setdefault(id(column.blob), f"{name}.blob")
+        arrays[blobs[name]] = column.blob
+        arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
+    return arrays, json.dumps(blobs)
+
+
+def text_columns(arrays: Arrays, blobs: str) -> dict[str, TextColumn]:
+    """The columns of `text_arrays`."""
+    return {
+        name: TextColumn(arrays[blob], arrays[f"{name}.starts"], arrays[f"{name}.ends"])
+        for name, blob in json.loads(blobs).items()
+    }
 
 
 def save_fold(fold: Fold, directory: Path) -> None:

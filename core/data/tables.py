@@ -22,7 +22,6 @@ from shuffleproof.core.data import guarded
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.stream import ARROW, CSV, JSON, PARQUET, STREAM
 from shuffleproof.core.errors import DataError, shown
-from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,9 +125,7 @@ def batches(
         "columns": None if columns is None else list(columns), "rows": ROWS,
     }  # fmt: skip
     limits = guarded.GuardLimits.of_file(path)
-    with closing(
-        guarded.answers("data.tables:column_batches", arguments, place, limits)
-    ) as answers:
+    with closing(guarded.answers(arguments, place, limits)) as answers:
         for facts, arrays in answers:
             values = {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
@@ -160,7 +157,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
     """
     reading, taken, packed = Reading(columns, texts, rows), 0, Path(path).stat().st_size
     most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * packed)))
-    with stream.unpacked_file(Path(path), place) as file:
+    with stream.unpacked_file(Path(path), place, seekable=True) as file:
         kind = stream.kind_of(file.head)
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
@@ -173,7 +170,8 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
                 values = _numbers(column)
                 listed.append((name, values is None))
                 if values is None:
-                    text = json.dumps([_plain(value) for value in column])
+                    cells = column.astype(object).where(column.notna(), None).tolist()
+                    text = json.dumps(cells, default=_plain)
                     values = np.frombuffer(text.encode(), dtype=np.uint8)
                 arrays[str(at)] = values
                 taken += values.nbytes
@@ -208,21 +206,10 @@ def _matrix(cells: Sequence[Any]) -> np.ndarray | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; None where it is missing."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    match plain:
-        case np.ndarray() | list() | tuple():
-            return [_plain(part) for part in plain]
-        case dict():
-            return {str(name): _plain(part) for name, part in plain.items()}
-        case bytes():
-            return plain.decode(errors="backslashreplace")
-        case str() | bool() | int():
-            return plain
-        case float() if np.isfinite(plain):
-            return plain
-    empty = plain is None or type(plain).__name__ in {"NAType", "NaTType"}
-    return None if empty or plain != plain else str(plain)  # noqa: PLR0124 (NaN)
+    """A value that JSON does not have, as one that it has."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 class Reading(NamedTuple):
@@ -289,8 +276,8 @@ def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_file(file) as table:
-        _check_names(table.schema.names, place)
         count = table.num_record_batches
+        _check_names(table.schema.names, place)
         for at in range(count):
             yield from _of_batch(table.get_batch(at), reading, (at + 1) / count)
 
@@ -319,19 +306,12 @@ def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
 
     exact = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}  # float64 would round
     fields = [
-        (name, column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
+        for field in batch.schema
     ]
-    return pd.DataFrame(
-        {
-            name: (
-                column.to_pandas(types_mapper=exact.get)
-                if column.null_count
-                else column.to_pandas()
-            )
-            for name, column in fields
-        }
-    )
+    table = pa.Table.from_batches([batch]).cast(pa.schema(fields))
+    frame: pd.DataFrame = table.to_pandas(types_mapper=exact.get, ignore_metadata=True)
+    return frame
 
 
 def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
@@ -344,26 +324,16 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         if line.strip():
             some.append(_row(number, line, place))
         if len(some) >= reading.rows or (some and size > TEXT):
-            yield pd.DataFrame(some, columns=_names_in(some, place)), 0.0
+            yield pd.DataFrame(some), 0.0
             some, size = [], 0
     if some:
-        yield pd.DataFrame(some, columns=_names_in(some, place)), 0.0
-
-
-def _names_in(rows: Sequence[Mapping[str, Any]], place: str) -> list[str]:
-    """The names of all fields of some rows."""
-    names = [*dict.fromkeys(name for row in rows for name in row)]
-    _check_names(names, place)
-    if len(names) * len(rows) > CELLS:
-        finding = f"different columns ({len(names):,} in {counted(len(rows), 'row')})"
-        raise DataError(place, finding, "Give every row the same columns.")
-    return names
+        yield pd.DataFrame(some), 0.0
 
 
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
     """The object of a line."""
     try:
-        fields = json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_object)
+        fields = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
     except RecursionError as error:
         raise damage_error(place, f"line {number} is no JSON: it is nested too deep") from error
     except ValueError as error:  # its own text has a number of lines of its own
@@ -371,17 +341,6 @@ def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
         raise damage_error(place, f"line {number} is no JSON: {why}") from error
     if not isinstance(fields, dict):
         raise damage_error(place, f"line {number} is no object {{…}}")
-    return fields
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        message = f"two values are called {shown(twice)}"
-        raise ValueError(message)
     return fields
 
 
@@ -396,22 +355,13 @@ EMPTY = re.compile(r"\s*(?:null|nan|na|n/a|none)?\s*", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
-def delimiter_of(line: str) -> str:
-    """The delimiter of a line of CSV.
-
-    >>> delimiter_of("query;label;x"), delimiter_of("query")
-    (';', ',')
-    """
-    return max(DELIMITERS, key=line.count)
-
-
 def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
     text = io.TextIOWrapper(cast("Any", file), "utf-8-sig", newline="")
     try:
         start = next((line for line in iter(lambda: text.readline(LINE), "") if line.strip()), "")
-        delimiter = delimiter_of(start)
+        delimiter = max(DELIMITERS, key=start.count)
         lines = chain([start], iter(lambda: text.readline(LINE), ""))
         head = [name.strip() for name in next(csv.reader(lines, delimiter=delimiter), [])]
         if head and not head[0]:

@@ -62,10 +62,6 @@ class TextColumn:
                 places = np.repeat(starts - first, lengths) + np.arange(lengths.sum())
                 yield lengths, self.blob[places]
 
-    def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
+    def take(self, rows: Int64[np.ndarray, " taken"] | slice) -> "TextColumn":
         """The column of these rows; the blob is shared, not copied."""
-        return TextColumn(self.blob, self.starts[rows], self.ends[rows])
-
-    def between(self, rows: slice) -> "TextColumn":
-        """The column of consecutive rows; nothing is copied."""
         return TextColumn(self.blob, self.starts[rows], self.ends[rows])

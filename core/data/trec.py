@@ -23,7 +23,7 @@ from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
+from shuffleproof.core.data.letor.stream import Limits, text_lines
 from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
@@ -303,29 +303,13 @@ class _File:
     """A file of columns, and errors about the line read last."""
 
     def __init__(self, path: Path, form: str, limits: Limits) -> None:
-        self.name, self.form, self.number, self._line = str(path), form, 0, b""
-        self._lines = lines(path, self.name, limits)
+        self.name, self.form, self.number, self._line = str(path), form, 0, ""
+        self._lines = text_lines(path, self.name, limits, f"A line reads: {form}.")
 
     def texts(self) -> Iterator[str]:
-        """The lines that are not blank.
-
-        Raises:
-            LetorError: one that is not UTF-8, or that a carriage return ends.
-            DataError: there is none.
-        """
-        empty = self.number == 0
-        for at, line in self._lines:
-            self.number, self._line = at, line
-            if b"\r" in line.removesuffix(b"\r"):
-                raise self.error(*LONE_RETURN)
-            if line.strip():
-                empty = False
-                try:
-                    yield line.decode()
-                except UnicodeDecodeError as error:
-                    raise self.error("bytes that are not UTF-8", "Save it as UTF-8.") from error
-        if empty:
-            raise DataError(self.name, "no lines", f"A line reads: {self.form}.")
+        """The lines that are not blank, and were not read before."""
+        for self.number, self._line in self._lines:  # noqa: B020 (errors name the line read last)
+            yield self._line
 
     def columns(self, text: str, count: int) -> list[str]:
         """A number of columns of a line; the last one takes the rest.
@@ -341,10 +325,8 @@ class _File:
 
     def error(self, finding: str, remedy: str = "") -> LetorError:
         """The error of the line read last."""
-        line = self._line.decode(errors="backslashreplace")
-        return LetorError(
-            self.name, self.number, line, finding, remedy or f"A line reads: {self.form}."
-        )
+        remedy = remedy or f"A line reads: {self.form}."
+        return LetorError(self.name, self.number, self._line, finding, remedy)
 
 
 def _word(text: str) -> str:

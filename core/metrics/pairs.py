@@ -9,7 +9,7 @@ from typing import no_type_check
 import numpy as np
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.argsort_descending import rising_order
+from shuffleproof.core.data.ragged import rising_order
 
 # `no_type_check`: jaxtyping's import hook wraps what it checks; numba takes no wrapped function.
 

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float32, Float64, Int64, UInt64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.sort_within import sort_within
+from shuffleproof.core.data.ragged import sort_within
 from shuffleproof.core.errors import DataError, ShapeError
 from shuffleproof.core.metrics import blocks, user_measures
 from shuffleproof.core.metrics.measure import EMPTY_VALUES, Measure

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Real
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.sort_within import same_length
+from shuffleproof.core.data.ragged import same_length
 
 Bounds = Int64[np.ndarray, " bounds"]
 """Offsets of segments: segment i begins at `bounds[i]`."""

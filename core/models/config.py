@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, check, parameter
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class SetRankConfig:
 
 
 @dataclass(frozen=True)
-class DLCMConfig:
+class DLCMConfig(CheckedParameters):
     """Deep Listwise Context Model (Ai et al., SIGIR 2018, section 4); the defaults are the paper's.
 
     >>> DLCMConfig().input_width(features=46)
@@ -140,10 +140,6 @@ class DLCMConfig:
         "lists are fed as shown, or shuffled with a seed so that the order says nothing",
         choices=("shown", "shuffled"),
     )
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check(self)
 
     def second_layer(self, features: int) -> int:
         """Width β of the second elu layer: `total_width` − features, at least 0."""

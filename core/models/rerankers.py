@@ -13,11 +13,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
 
 
 @dataclass(frozen=True)
-class RerankerConfig:
+class RerankerConfig(CheckedParameters):
     """Common base of both networks: embeddings, and the layers that score two vectors."""
 
     embedding: int = parameter(300, "width of a word's embedding", low=1, high=4096)
@@ -37,14 +37,6 @@ class RerankerConfig:
         choices=("both", "product"),
     )
     output: str = parameter("tanh", "of the score", choices=("tanh", "none"))
-
-    def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ParameterError: a value outside of them.
-        """
-        check(self)
 
     @property
     def window(self) -> int:

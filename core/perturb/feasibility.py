@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.perturb.permutations_of_parts import TOP
 
 Reach = Callable[[JudgedLists], np.ndarray]

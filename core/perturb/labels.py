@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.errors import ParameterError, ShapeError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.perturb.base import Change, NeedsData

@@ -18,7 +18,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
+from shuffleproof.core.data.ragged import falling_order
 
 Arrangement = Callable[[np.ndarray, np.ndarray, float, np.random.Generator], np.ndarray]
 """(bounds, falling scores of the places, level, generator) → old place of each place."""

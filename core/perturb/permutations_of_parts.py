@@ -7,7 +7,7 @@ from jaxtyping import Float32, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
+from shuffleproof.core.data.ragged import falling_order
 
 TOP = 10
 """Places that count as the top of a ranking."""

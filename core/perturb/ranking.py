@@ -15,8 +15,8 @@ from jaxtyping import Float32, Int64, Shaped
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation, PerturbationBase
 from shuffleproof.core.perturb.permutations import Arrangement

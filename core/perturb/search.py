@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
 
 UNITS = ("inversions", "exchanges")
 METHODS = ("greedy", "beam")
@@ -12,7 +12,7 @@ ANNEALING = {"chains": 8, "rounds": 60, "hot": 0.05, "cold": 0.001}
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(CheckedParameters):
     """Settings of the worst-case search.
 
     Attributes: see their help.
@@ -29,10 +29,6 @@ class Search:
         "with inversions all are tried",
         low=1,
     )
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
 
     def plain(self) -> dict[str, Any]:
         """The search as keys hold it."""

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.perturb.base import Change, PerturbationBase
 
 SET: frozenset[Change] = frozenset({"set"})

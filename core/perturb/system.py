@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.perturb.base import Change, PerturbationBase
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import all_lists, any_level

@@ -15,9 +15,9 @@ from jaxtyping import Float32, Float64, Int64, UInt64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.rankers.base import RankerSpec
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
 
 AGGREGATES: Mapping[str, str] = {
     "mean": "the mean of the scores",
@@ -22,7 +22,7 @@ ORDERS = (
 
 
 @dataclass(frozen=True)
-class Fusion:
+class Fusion(CheckedParameters):
     """Fusion of the ranks of several rankers into one score."""
 
     kind: ClassVar[str] = "fusion"
@@ -33,10 +33,6 @@ class Fusion:
         choices=("rrf", "mean-rank"),
     )
     k: int = parameter(60, "k of reciprocal rank fusion (Cormack et al., SIGIR 2009)", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
 
     @property
     def prefix(self) -> str:
@@ -51,7 +47,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class ShuffleOptions:
+class ShuffleOptions(CheckedParameters):
     """Number of shuffles of a ranker's input, and the aggregation of their scores."""
 
     kind: ClassVar[str] = "shuffled"
@@ -59,10 +55,6 @@ class ShuffleOptions:
     shuffles: int = parameter(16, "orders in which every list is shown", low=1, high=10_000)
     aggregate: str = parameter("mean", "how the answers are made one", choices=tuple(AGGREGATES))
     seed: int = parameter(0, "seed of the shuffles", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
 
     @property
     def prefix(self) -> str:
@@ -77,7 +69,7 @@ class ShuffleOptions:
 
 
 @dataclass(frozen=True)
-class Pairwise:
+class Pairwise(CheckedParameters):
     """Aggregator that turns pairwise preferences of a list into an order."""
 
     kind: ClassVar[str] = "pairwise"
@@ -86,10 +78,6 @@ class Pairwise:
         "goa", "what makes an order of preferences that may contradict each other", choices=ORDERS
     )
     seed: int = parameter(0, "seed of pivots and of what else is drawn", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
 
     @property
     def prefix(self) -> str:

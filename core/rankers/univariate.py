@@ -18,7 +18,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.numerals import whole
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input
 from shuffleproof.core.rankers.name import feature_of
@@ -43,15 +43,11 @@ class _Unfitted:
 
 
 @dataclass(frozen=True)
-class FeatureRanker(_Unfitted):
+class FeatureRanker(CheckedParameters, _Unfitted):
     """Ranks by one feature, the larger the better; a missing value (NaN) comes last."""
 
     feature: int = parameter(1, "id of the feature, as in the file", low=0)
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -109,10 +109,11 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     ]
     return [
         SideFile(
-            Path(collection.name), shape, pd.DataFrame(rows, columns=[*shape.columns, "row"]),
+            Path(collection.name), kind,
+            pd.DataFrame(rows, columns=[*display_texts.SHAPES[kind].columns, "row"]),
             collection.digest,
         )
-        for shape, rows in ((display_texts.DOCUMENTS, documents), (display_texts.QUERIES, queries))
+        for kind, rows in (("documents", documents), ("queries", queries))
     ]  # fmt: skip
 
 
@@ -184,5 +185,6 @@ def _of_words(indexed: IndexedCollection, query: int, pool: np.ndarray) -> np.nd
         matched = int((counts > 0).sum())
         share = matched / max(1, len(query_terms))
         in_title = np.isin(query_terms, titles.of(at)).sum()
+        # as OF_WORDS
         rows.append([len(terms), matched, share, counts.sum(), idf @ (counts > 0), in_title])
     return np.array(rows, np.float32).reshape(-1, len(OF_WORDS))

@@ -100,21 +100,12 @@ def save(collection: Collection, folder: Path) -> None:
         "doc_ids": collection.doc_ids, "titles": collection.titles, "texts": collection.texts,
         "judged_ids": collection.judged_ids, "queries": queries,
     }  # fmt: skip
-    blobs: dict[int, str] = {}
-    arrays: dict[str, np.ndarray] = {
-        "judged_offsets": collection.judged_offsets,
-        "judged": collection.judged,
-        "grades": collection.grades,
-    }
-    of = {}
-    for name, column in columns.items():
-        # Columns that share a blob (ids, titles and texts of one import) store it once
-        of[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
-        arrays[of[name]] = column.blob
-        arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
+    arrays, blobs = mapped_file.text_arrays(columns)
+    numbers = ("judged_offsets", "judged", "grades")
+    arrays = {name: getattr(collection, name) for name in numbers} | arrays
     about = {
         "format": FORMAT, "name": collection.name, "digest": collection.digest,
-        "notes": json.dumps(collection.notes), "blobs": json.dumps(of),
+        "notes": json.dumps(collection.notes), "blobs": blobs,
         "analysis": json.dumps(asdict(collection.analysis)),
     }  # fmt: skip
     mapped_file.write(folder / FILE, arrays, about)
@@ -128,10 +119,7 @@ def open_(folder: Path) -> Collection:
     """
     arrays, about = mapped_file.open_mapped(folder / FILE, FORMAT)
     try:
-        columns = {
-            name: TextColumn(arrays[blob], arrays[f"{name}.starts"], arrays[f"{name}.ends"])
-            for name, blob in json.loads(about["blobs"]).items()
-        }
+        columns = mapped_file.text_columns(arrays, about["blobs"])
         texts = list(columns.pop("queries"))
         half = len(texts) // 2
         return Collection(

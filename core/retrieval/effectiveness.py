@@ -40,8 +40,8 @@ def measure_queries(
         # Judged documents that the collection lacks get unique negative numbers
         judged[missing] = -1 - np.arange(missing.sum())
         documents = ranked.of(at)[0].astype(np.int64)
-        every = np.union1d(judged, documents)
-        grades = np.full(len(every), -1, np.float32)
+        every = np.union1d(judged, documents)  # the ideal ranking has all judged documents
+        grades = np.full(len(every), -1, np.float32)  # unjudged ones too
         grades[np.searchsorted(every, judged)] = collection.grades[span]
         labels.append(grades)
         rows.append(start + np.searchsorted(every, documents))

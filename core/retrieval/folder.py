@@ -20,8 +20,6 @@ from shuffleproof.core.data.letor.stream import (
 from shuffleproof.core.errors import DataError, LetorError
 
 LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 38)
-MOST_MEMBER = 1 << 31
-"""Maximum bytes of one file in an archive."""
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz")
 BESIDE = re.compile(r"readme|manifest|licen|\.run$|\.md$|\.sha256$|\.md5$", re.IGNORECASE)
@@ -160,7 +158,7 @@ def _members(path: Path, stack: ExitStack) -> list[File]:
         members, size, most = [], 0, max(BOMB_LEAST, BOMB * path.stat().st_size)
         for member in archive:  # reading the next header unpacks this member
             size += member.size
-            if member.size > MOST_MEMBER or size > most:
+            if size > most:
                 finding = f"an archive of {size >> 20:,} MiB and more, as a decompression bomb is"
                 raise DataError(str(path), finding, "If it is genuine, unpack it first.")
             if member.isfile():

@@ -65,6 +65,7 @@ class Gates:
             _mean(np.array([frequencies[one].sum(dtype=np.int64) for one in read])) / size,
             float(frequencies.max(initial=0)) / size,
             _mean(np.diff(ranked.offsets)) / size,
+            # empty vectors cost nothing and find nothing
             max(_mean(terms == 0), _mean(counts == 0)),
             _mean(terms),
             _mean(counts),

@@ -36,7 +36,7 @@ def later_documents(documents: int, share: float, seed: int) -> Places:
     (2, 5, True)
     """
     order = generator(seed, "retrieval", "growth").permutation(documents)
-    return np.sort(order[: round(share * documents)]).astype(np.int64)
+    return np.sort(order[: round(share * documents)]).astype(np.int64)  # one order for all shares
 
 
 def part_of(collection: Collection, places: Places) -> Collection:

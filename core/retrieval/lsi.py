@@ -41,6 +41,7 @@ class LatentSemanticIndex:
 
     def over(self, texts: Iterable[str]) -> "LatentSemanticIndex":
         """Index of other documents in the same directions (folding in)."""
+        # Folding in: singular directions stay those of the earlier documents
         rows = weighted_counts(self._tokens.encode(texts), self._tokens) @ self._directions
         return LatentSemanticIndex(self._tokens, self._directions, _of_length_one(rows))
 
@@ -65,7 +66,7 @@ def weighted_counts(encoded: EncodedTexts, tokens: TokenisedCollection) -> csr_a
     counts = csr_array((ones, encoded.tokens.copy(), encoded.offsets.copy()), shape=shape)
     counts.sum_duplicates()
     idf = np.log(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
-    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
+    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]  # (1 + ln tf) · ln(N / df)
     return counts
 
 
@@ -90,7 +91,7 @@ def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
             _, _, directions = leading_vectors(table, rank)
             arrays = {
                 "directions": np.ascontiguousarray(directions.T, np.float32),
-                "documents": _of_length_one(table @ directions.T),
+                "documents": _of_length_one(table @ directions.T),  # products are then cosines
             }
             write = lambda at: mapped_file.write(at / FILE, arrays, {"format": FORMAT})  # noqa: E731
             artefact = indexed.store.add(key, recipe, write, {"dimensions": rank})

@@ -107,5 +107,5 @@ def _add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
         weight = weights[place]
         for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
             document = documents[posting]
-            seen[document] = True
+            seen[document] = True  # a total of 0 may be a match
             total[document] += weight * values[posting]

@@ -22,7 +22,7 @@ def _typed(word: str, draws: np.random.Generator) -> str:
     """Word with one typing error: swapped neighbours, or a letter lost, doubled or replaced."""
     how, at = int(draws.integers(4)), int(draws.integers(len(word)))
     wrong = LETTERS[int(draws.integers(len(LETTERS)))]
-    at = min(at, len(word) - 2) if how == 0 else at
+    at = min(at, len(word) - 2) if how == 0 else at  # a swap needs a next letter
     before, here, after = word[:at], word[at], word[at + 1 :]
     return before + (after[:1] + here + after[1:], after, here + here + after, wrong + after)[how]
 

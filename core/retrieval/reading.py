@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from shuffleproof.core.data.trec import HIGHEST_GRADE, WHOLE_AS_DECIMAL
@@ -189,17 +190,16 @@ def _mark(line: str) -> tuple[str, str]:
 def _smart(file: File) -> Iterator[Text]:
     """Texts of SMART files: `.I id`, `.T` title, `.W` text; other fields are skipped."""
     if not file.first_line().startswith("."):
-        yield from _numbered(file)
+        for name, start, texts in _numbered(file, file.lines()):
+            yield Text(name, "", "\n".join(texts), start)
         return
     lines: list[tuple[int, str]] = []
-    for number, line in file.lines():
+    for number, line in chain(file.lines(), [(0, ".I")]):  # the mark of a next text ends the last
         if line.startswith(".I") and lines:
             yield _marked(file, lines)
             lines = []
         if line.strip():
             lines.append((number, line))
-    if lines:
-        yield _marked(file, lines)
 
 
 def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
@@ -223,13 +223,13 @@ def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
     return Text(number_of(opening[1]), title, body, start)
 
 
-def _numbered(file: File) -> Iterator[Text]:
-    """Texts of NPL's format: a line with the number, lines of text, a line with `/`."""
+def _numbered(file: File, rows: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, list[str]]]:
+    """(number, line of it, lines) of NPL's format: a number, lines, and a line with `/`."""
     name, start, lines = "", 0, list[str]()
-    for number, line in file.lines():
+    for number, line in rows:
         content = line.strip()
         if content == "/":
-            yield Text(name, "", "\n".join(lines), start)
+            yield name, start, lines
             name, lines = "", []
         elif not name and content:
             if not DIGITS.fullmatch(content):
@@ -257,25 +257,20 @@ def _trec(file: File) -> Iterator[Text]:
     start, kind, lines = 0, "", list[str]()
     for number, line in file.lines():
         mark = line.strip()[:5].lower()
-        if mark in {"<doc>", "<top>"}:
-            if kind:
-                raise _unended(file, start, kind, number)
+        begins = mark in {"<doc>", "<top>"}
+        if kind and begins:
+            break
+        if begins:
             start, kind, lines = number, mark, []
         elif kind:
             end = line.lower().find(kind.replace("<", "</"))
-            if end < 0:
-                lines.append(line)
-                continue
-            lines.append(line[:end])
-            yield _block("\n".join(lines), kind, file, start)
-            kind = ""
+            lines.append(line if end < 0 else line[:end])
+            if end >= 0:
+                yield _block("\n".join(lines), kind, file, start)
+                kind = ""
     if kind:
-        raise _unended(file, start, kind, 0)
-
-
-def _unended(file: File, start: int, kind: str, number: int) -> LetorError:
-    finding = "a block that does not end" + (f" before that of line {number}" if number else "")
-    return LetorError(str(file), start, kind, finding, f"End it with {kind.replace('<', '</')}.")
+        remedy = f"End it with {kind.replace('<', '</')}."
+        raise LetorError(str(file), start, kind, "a block that does not end", remedy)
 
 
 def _block(text: str, kind: str, file: File, start: int) -> Text:
@@ -421,7 +416,11 @@ def _judgments_in(file: File) -> Iterator[Judgment]:
         return
     rows = [(number, line) for number, line in file.lines() if line.strip()]
     if any(line.strip() == "/" for _, line in rows):
-        yield from _lists(file, rows)
+        # A list may end with `/` in its last line
+        parts = ((number, part) for number, line in rows for part in re.split("(/)", line))
+        for query, start, lines in _numbered(file, parts):
+            for document in " ".join(lines).split():
+                yield Judgment(query, number_of(document), 1, start)
         return
     for place, (number, line) in enumerate(rows):
         columns = _columns(line)
@@ -471,19 +470,3 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
         finding = f"{quoted(grade)} where a whole number up to {HIGHEST_GRADE:,} is due"
         raise LetorError(str(file), number, line, finding, JUDGED)
     return Judgment(_encodable(query), _encodable(document), value, number)
-
-
-def _lists(file: File, rows: Iterable[tuple[int, str]]) -> Iterator[Judgment]:
-    """Judgments of NPL's format: a line with the query, lines of documents, a line with `/`."""
-    query = ""
-    for number, line in rows:
-        for word in line.split():
-            if word == "/":
-                query = ""
-            elif not DIGITS.fullmatch(word):
-                remedy = "A query's number, numbers of documents, `/`."
-                raise LetorError(str(file), number, line, f"{quoted(word)} is no number", remedy)
-            elif query:
-                yield Judgment(query, number_of(word), 1, number)
-            else:
-                query = number_of(word)

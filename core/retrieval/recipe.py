@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
 
 AUTO = "auto"
 FORMATS = ("smart", "trec", "beir", "jsonl")
 
 
 @dataclass(frozen=True)
-class CollectionFormat:
+class CollectionFormat(CheckedParameters):
     """Options for reading the files of a collection."""
 
     format: str = parameter(
@@ -30,14 +30,6 @@ class CollectionFormat:
         "Cleverdon's 1 to 4 and −1, else large",
         choices=(AUTO, "large", "small"),
     )
-
-    def __post_init__(self) -> None:
-        """Check the choices.
-
-        Raises:
-            ParameterError: an unknown choice.
-        """
-        check(self)
 
 
 LUCENE = """
@@ -81,7 +73,7 @@ TOKENISERS = {
 
 
 @dataclass(frozen=True)
-class Analysis:
+class Analysis(CheckedParameters):
     """Conversion of a text to terms.
 
     >>> Analysis().terms("The flows of heated gases")
@@ -104,14 +96,6 @@ class Analysis:
         "none, Porter's (1980), or english: his second (Snowball)",
         choices=("none", "porter", "english"),
     )
-
-    def __post_init__(self) -> None:
-        """Check the choices.
-
-        Raises:
-            ParameterError: an unknown choice.
-        """
-        check(self)
 
     def terms(self, text: str) -> list[str]:
         """Terms of a text in order, without stop words."""

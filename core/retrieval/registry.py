@@ -236,9 +236,9 @@ class FusedRetriever:
     def _values(self, part: int, scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
         """Contribution of one retriever to each document of its list, best first."""
         if self._name.method == "rrf":
-            return 1.0 / (self._name.number + np.arange(1, len(scores) + 1))
+            return 1.0 / (self._name.number + np.arange(1, len(scores) + 1))  # 1 / (k + rank)
         share = self._name.number / 100
-        return _unit(scores) * (1 - share if part else share)
+        return _unit(scores) * (1 - share if part else share)  # the first retriever has the share
 
 
 def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
@@ -285,11 +285,11 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
     ),
     RetrieverEntry(
         "sdm", "SDM", "Query likelihood of words, of neighbours in order, and within a window.",
-        "Metzler & Croft, SIGIR 2005", "words:dependence",
+        "Metzler & Croft, SIGIR 2005", "words:SequentialDependence",
     ),
     RetrieverEntry(
         "rm3", "RM3", "Query likelihood with the words of the documents first found.",
-        "Abdul-Jaleel et al., TREC 2004", "words:feedback",
+        "Abdul-Jaleel et al., TREC 2004", "words:RelevanceFeedback",
     ),
     RetrieverEntry(
         "fnrm", "FNRM",

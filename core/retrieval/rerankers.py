@@ -148,6 +148,7 @@ class Trainer(WeakTrainer):
             differences = first_scores - second_scores
             wanted = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
         right = (differences.detach() * wanted > 0).sum()
+        # pairs that the labeller ties do not count
         return loss, right / (wanted != 0).sum().clamp_min(1)
 
     def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
@@ -219,7 +220,7 @@ class RerankedRetriever:
             given = self.network(
                 query.expand(len(head), -1), torch.from_numpy(self.documents[head])
             ).numpy()
-        order = np.lexsort((head, -given))
+        order = np.lexsort((head, -given))  # ties by index
         # Scores below the head that keep the differences of the first stage
         below = given.min() - 1 - (scores[len(head) - 1] - rest)
         return (

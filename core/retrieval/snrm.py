@@ -7,7 +7,6 @@ Literature: Zamani et al., CIKM 2018. The preset `released` has the values of th
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +197,7 @@ class Trainer(WeakTrainer):
         )
         loss = self._loss(queries, documents, labels)
         penalties = self._penalties(queries, documents)
+        # Zamani et al. 2018: hinge + λ L1, here with a λ of queries and one of documents
         whole = loss + self.strengths[0] * penalties[0] + self.strengths[1] * penalties[1]
         self.descend(whole)
         with torch.no_grad():
@@ -212,6 +212,7 @@ class Trainer(WeakTrainer):
         for place, (count, target) in enumerate(zip(nonzeros, targets, strict=True)):
             if target:
                 off = float(np.clip(np.log(max(count, 1e-3) / target), -1, 1))
+                # too dense: λ grows
                 moved = self.strengths[place] * float(np.exp(training.steering * off))
                 self.strengths[place] = min(max(moved, 1e-9), 1e6)
         return {
@@ -231,7 +232,7 @@ class Trainer(WeakTrainer):
     def _penalties(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
         """Penalties of queries and of documents; for triples both documents are summed."""
         training = self.recipe.training
-        halves = (documents,) if training.loss == "listwise" else documents.chunk(2)
+        halves = (documents,) if training.loss == "listwise" else documents.chunk(2)  # d1 and d2
         if training.penalty == "l1":
             return l1(queries), torch.stack([l1(half) for half in halves]).sum()
         weights = frequency_weights(self.used) if training.penalty == "df-flops" else None
@@ -260,6 +261,7 @@ class Trainer(WeakTrainer):
             SparseIndex.of(SparseVectors.of(table)),
         )  # fmt: skip
         before = Gates.of(whole, queries, len(indexed.collection))
+        # of documents, once trained
         left = prune(table, training.keep_document, training.keep_share)
         index = SparseIndex.of(SparseVectors.of(left))
         latent = Latent(indexed.tokens, self.network, self.recipe, index)
@@ -332,7 +334,7 @@ def prune(table: csr_array, keep: int, share: float = 1.0) -> csr_array:
 
 def _largest(table: csr_array, keep: int) -> csr_array:
     rows = segment_ids(table.indptr.astype(np.int64))
-    order = np.lexsort((table.indices, -table.data, rows))
+    order = np.lexsort((table.indices, -table.data, rows))  # by row, the largest value first
     stays = np.sort(order[places_of(table.indptr.astype(np.int64)) < keep])
     counts = np.bincount(rows[stays], minlength=table.shape[0])
     return csr_array(
@@ -377,8 +379,7 @@ class Latent:
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query."""
-        vectors = self.vectors(query_texts)
-        return [vectors.dimensions[start:end] for start, end in pairwise(vectors.offsets.tolist())]
+        return self.vectors(query_texts).dimensions_of_texts()
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that share a dimension with it."""
@@ -388,6 +389,7 @@ class Latent:
         """Search with vectors instead of texts."""
         if self.recipe.training.order == "best-first":
             return self.index.search(vectors, k)
+        # The worst are last: all are needed
         every = self.index.search(vectors, len(self.index.vectors))
         rankings = (every.of(query) for query in range(len(vectors)))
         return RankedDocuments.of_queries(
@@ -406,6 +408,7 @@ class Latent:
         """
         column = self._of_terms[:, [dimension]].tocoo()
         places = self._common[column.coords[0]]
+        # value × documents with the term
         brought = column.data * self.tokens.document_frequency[places]
         places = places[np.lexsort((column.coords[0], -brought))[:count]]
         return [self.tokens.terms[place] for place in places.tolist()]
@@ -466,11 +469,10 @@ class LatentFeedback:
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query's first search, and of its mixed vector."""
         original = self._latent.vectors(query_texts)
-        every = [
-            np.split(vectors.dimensions, vectors.offsets[1:-1])
-            for vectors in (original, self._mixed(original))
-        ]
-        return [np.append(*both) for both in zip(*every, strict=True)]
+        both = zip(
+            original.dimensions_of_texts(), self._mixed(original).dimensions_of_texts(), strict=True
+        )
+        return [np.append(first, mixed) for first, mixed in both]
 
     def _mixed(self, vectors: SparseVectors) -> SparseVectors:
         """Vectors of queries, mixed with those of their top documents."""
@@ -484,6 +486,7 @@ class LatentFeedback:
             if len(documents):
                 weights = csr_array(scores[None, :] / max(float(scores.sum()), 1e-12))
                 new = _shares(prune(csr_array(weights @ document_table[documents]), FEEDBACK_TERMS))
+                # RM3 over latent dimensions: α q + (1 − α) feedback
                 shares = csr_array(ORIGINAL * shares + (1 - ORIGINAL) * new)
             rows.append(shares)
         return SparseVectors.of(vstack(rows, format="csr") if rows else query_table)

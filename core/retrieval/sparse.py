@@ -69,6 +69,10 @@ class SparseVectors:
         parts = (self.weights.copy(), self.dimensions.copy(), self.offsets.copy())
         return csr_array(parts, shape=(len(self), self.width))
 
+    def dimensions_of_texts(self) -> list[Int32[np.ndarray, " read"]]:
+        """Dimensions of every text."""
+        return np.split(self.dimensions, self.offsets[1:-1])
+
     def text(self, place: int) -> dict[int, float]:
         """Vector of one text: weight by dimension."""
         span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))

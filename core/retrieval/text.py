@@ -38,7 +38,7 @@ class _Places(dict[str, int]):
         if not term:
             place = LEFT_OUT
         elif self.growing:
-            place = self.terms.setdefault(term, len(self.terms))
+            place = self.terms.setdefault(term, len(self.terms))  # places by first occurrence
         else:
             place = self.terms.get(term, UNKNOWN)
         self[word] = place
@@ -196,12 +196,8 @@ def _encoding(
         if total and done % 8192 == 0:
             yield Progress(done, total, "documents")
         encoded = [places[word] for word in split(text.lower())]
-        known = [place for place in encoded if place >= 0]
+        known = [place for place in encoded if place >= 0]  # neither unknown nor a stop word
         tokens.extend(known)
         lengths.append(len(known))
         unknown.append(encoded.count(UNKNOWN))
-    return EncodedTexts(
-        np.frombuffer(tokens, np.int32) if tokens else np.zeros(0, np.int32),
-        np.cumsum(np.frombuffer(lengths, np.int64)),
-        np.frombuffer(unknown, np.int32) if unknown else np.zeros(0, np.int32),
-    )
+    return EncodedTexts(np.asarray(tokens), np.cumsum(np.asarray(lengths)), np.asarray(unknown))

@@ -82,7 +82,7 @@ class Labeller:
         counts = csr_array((ones, queries.tokens.copy(), queries.offsets.copy()), shape=shape)
         # ln((tf + μp)/(length + μ)) = ln(1 + tf/μp) + ln(μp) − ln(length + μ), summed over terms
         constant = counts @ self._prior
-        bias = np.outer(queries.lengths, self._words.biases[documents])
+        bias = np.outer(queries.lengths, self._words.biases[documents])  # − n ln(length + μ)
         added = (counts @ self._added[documents].T).toarray()
         return (added + bias + constant[:, None]).astype(np.float32)
 
@@ -190,7 +190,7 @@ def _bag(
 ) -> Int32[np.ndarray, " chosen"]:
     """Different words of a document, drawn by tf · idf."""
     terms, counts = np.unique(words, return_counts=True)
-    weights = counts * idf[terms]
+    weights = counts * idf[terms]  # tf · idf
     keys = draw.exponential(size=len(terms)) / weights  # the smallest: drawn without replacement
     return terms[np.argsort(keys, kind="stable")[:length]]
 
@@ -227,12 +227,12 @@ def ppmi_embeddings(
         # Near terms count more: the weight falls linearly with the distance
         weight = np.full(len(left), 1 - (away - 1) / reach)
         counts = counts + csr_array((weight, (left, right)), shape=(terms, terms))
-    both = (counts + counts.T).tocoo()
+    both = (counts + counts.T).tocoo()  # neighbours on either side
     left, right = both.coords
     sums: np.ndarray = np.bincount(left, both.data, minlength=terms)
     # PMI = ln p(a, b) / (p(a) p(b)), with probabilities from weighted counts
     information = np.log(both.data * sums.sum() / (sums[left] * sums[right]))
-    positive = information > 0
+    positive = information > 0  # PPMI: what is rarer together than by chance counts as 0
     table = csr_array(
         (information[positive], (left[positive], right[positive])), shape=(terms, terms)
     )
@@ -243,6 +243,6 @@ def ppmi_embeddings(
         order = np.argsort(-values, kind="stable")
         # The sign of a singular vector is arbitrary; a fixed one makes runs reproducible
         signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
-        embeddings[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]
+        embeddings[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]  # U √Σ
     norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
     return (embeddings / np.where(norms > 0, norms, 1)).astype(np.float32)

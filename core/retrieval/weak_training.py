@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
-from shuffleproof.core.parameters import check, parameter, replaced_in
+from shuffleproof.core.parameters import CheckedParameters, parameter, replaced_in
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.weak import (
@@ -36,7 +36,7 @@ N = TypeVar("N", bound=nn.Module)
 
 
 @dataclass(frozen=True)
-class WeakTraining:
+class WeakTraining(CheckedParameters):
     """Training options of a network with weak labels."""
 
     loss: str = parameter(
@@ -55,14 +55,6 @@ class WeakTraining:
     steps: int = parameter(20_000, "steps", low=1)
     learning_rate: float = parameter(1e-3, "of Adam", low=0.0, high=1.0)
     seed: int = parameter(0, "of weak queries, first weights and draws", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ParameterError: a value out of bounds.
-        """
-        check(self)
 
 
 @dataclass(frozen=True)

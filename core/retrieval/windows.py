@@ -57,6 +57,7 @@ class Windows:
         """
         n, lengths = self.window, texts.lengths
         before = 0
+        # short texts: one padded window
         counts = np.where(lengths, np.maximum(lengths - n + 1, 1), 0)
         if self.padded:
             lengths, before = np.minimum(lengths, length), n // 2
@@ -67,6 +68,7 @@ class Windows:
         starts = places_of(offsets)
         if draw is not None and most:
             drawn = draw.integers(0, np.maximum(counts, 1)[owners])
+            # all windows of shorter texts
             starts = np.where((counts > most)[owners], drawn, starts)
         places = starts[:, None] - before + np.arange(n)
         inside = (places >= 0) & (places < lengths[owners][:, None])

@@ -40,7 +40,7 @@ class WordIndex:
         terms = encoded.tokens[places]
         owners = segment_ids(encoded.offsets)[places].astype(np.int32)
         new = np.ones(len(places), dtype=bool)
-        new[1:] = (terms[1:] != terms[:-1]) | (owners[1:] != owners[:-1])
+        new[1:] = (terms[1:] != terms[:-1]) | (owners[1:] != owners[:-1])  # a posting begins
         first = np.append(np.flatnonzero(new), len(places)).astype(np.int64)
         starts = offsets_of(tokens.document_frequency.astype(np.int64))
         counts = np.diff(first).astype(np.int32)
@@ -89,7 +89,7 @@ class WordIndex:
             there = (side >= 0) & (side < len(others))
             at = side[there]
             same = owners_of_others[at] == owners[there]
-            near[there] |= same & (np.abs(others[at] - places[there]) < width)
+            near[there] |= same & (np.abs(others[at] - places[there]) < width)  # both in one window
         documents, counts = np.unique(owners[near], return_counts=True)
         return documents, counts.astype(np.int32)
 

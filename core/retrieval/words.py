@@ -68,6 +68,7 @@ class Bm25(_OverWords):
         idf = np.log1p((len(lengths) - df + 0.5) / (df + 0.5))
         of_length = 1 - B + B * lengths / max(float(lengths.mean()), 1e-12)
         tf = index.counts.astype(np.float64)
+        # tf → ∞ gives 1: more repeats add less
         saturated = tf / (tf + K1 * of_length[index.documents])
         self.index = index
         self._postings = index.postings((idf[index.terms] * saturated).astype(np.float32))
@@ -94,7 +95,7 @@ class QueryLikelihood(_OverWords):
         self.values: Float32[np.ndarray, " postings"] = np.log1p(
             index.counts / self._prior[index.terms]
         ).astype(np.float32)
-        self.biases: Float64[np.ndarray, " documents"] = -np.log(index.lengths + mu)
+        self.biases: Float64[np.ndarray, " documents"] = -np.log(index.lengths + mu)  # once a term
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it."""
@@ -123,9 +124,9 @@ class QueryLikelihood(_OverWords):
 class SequentialDependence(_OverWords):
     """Query likelihood of terms, of ordered neighbours, and of neighbours within a window."""
 
-    def __init__(self, words: QueryLikelihood) -> None:
-        """Store the likelihood of words."""
-        self._words, self.index = words, words.index
+    def __init__(self, indexed: IndexedCollection) -> None:
+        """Store the likelihood of a collection's words."""
+        self._words, self.index = likelihood(indexed), indexed.words
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it."""
@@ -137,6 +138,7 @@ class SequentialDependence(_OverWords):
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Terms of each query, and those of each neighbouring pair again for each window."""
         every = super().dimensions(query_texts)
+        # Twice: for ordered and for unordered pairs
         return [np.concatenate([terms, *2 * [terms[:-1], terms[1:]]]) for terms in every]
 
     def _search_one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -173,9 +175,9 @@ class SequentialDependence(_OverWords):
 class RelevanceFeedback(_OverWords):
     """RM3: the query mixed with the terms of its top documents under query likelihood."""
 
-    def __init__(self, words: QueryLikelihood) -> None:
-        """Store the likelihood of words."""
-        self._words, self.index = words, words.index
+    def __init__(self, indexed: IndexedCollection) -> None:
+        """Store the likelihood of a collection's words."""
+        self._words, self.index = likelihood(indexed), indexed.words
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it or of its new terms."""
@@ -207,7 +209,7 @@ class RelevanceFeedback(_OverWords):
         self, terms: np.ndarray, documents: np.ndarray, scores: np.ndarray
     ) -> dict[int, float]:
         """Weights of the terms of a query and of its feedback documents."""
-        share = ORIGINAL if len(documents) else 1.0
+        share = ORIGINAL if len(documents) else 1.0  # nothing found: the query alone
         weight: dict[int, float] = {}
         for term in terms.tolist():
             weight[term] = weight.get(term, 0.0) + share / len(terms)
@@ -266,13 +268,3 @@ def average_precision(indexed: IndexedCollection, query: int, documents: np.ndar
         place for place, document in enumerate(documents.tolist(), 1) if grades.get(document, 0) > 0
     ]
     return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0
-
-
-def dependence(indexed: IndexedCollection) -> Retriever:
-    """Sequential dependence of a collection."""
-    return SequentialDependence(likelihood(indexed))
-
-
-def feedback(indexed: IndexedCollection) -> Retriever:
-    """RM3 of a collection."""
-    return RelevanceFeedback(likelihood(indexed))

@@ -9,11 +9,11 @@ from typing import Literal
 
 from shuffleproof.core.data.features import NORMALISATIONS
 from shuffleproof.core.losses.registry import LOSSES, Option
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
 
 
 @dataclass(frozen=True)
-class TrainingRecipe:
+class TrainingRecipe(CheckedParameters):
     """Loss, optimiser, schedule, batches, selection and seed of a training run.
 
     An epoch is one pass over the training lists, or `steps_per_epoch` batches. After each epoch the
@@ -108,10 +108,6 @@ class TrainingRecipe:
         choices=("fp32", "bf16", "auto"),
     )
     seed: int = parameter(0, "seed of the first weights and of every draw", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check(self)
 
     def loss_options(self) -> dict[str, Option]:
         """Fields that are options of the chosen loss.

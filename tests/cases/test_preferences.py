@@ -81,13 +81,13 @@ VERDICTS = {
     "My final verdict is: [[A=B]]": 0.5,
     "My final verdict is: Assistant B is significantly better: [[B>>A]]": 0.0,
     "A is not bad. Still, my verdict is [[B]].": 0.0,
+    "My verdict is not [[A]]": None,
     "Therefore, Response A is better": None,
     "I first thought [[A]], but finally [[B]]": None,
     "The winner is not [[A]]": None,
     "Rating: [[5]]": None,
     "The wrong answer is: [[A]]": None,
-    "The weaker one is A, so: [[B]]": 0.0,
-    "A is worse than B: [[B]]": 0.0,
+    "The weaker one is A, so: [[B]]": None,
 }
 
 

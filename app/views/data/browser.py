@@ -132,7 +132,7 @@ def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]
         st.info("The documents of this data have no ids: only a label can be searched for.")
         return None
     rows = browse.matching_documents(dataset, text, label)
-    owners = browse.queries_of(dataset, rows)
+    owners = np.searchsorted(dataset.offsets, rows, side="right") - 1
     shown = data_sets.document_frame(dataset, rows.tolist())
     shown.insert(0, "query", [dataset.query_ids[query] for query in owners])
     most = "at least " if len(rows) == browse.MOST_FOUND else ""
@@ -178,7 +178,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
         "Features", ids, default=ids[:FIRST_FEATURES], key=f"columns {dataset.fingerprint[:8]}",
         format_func=dataset.feature_label,
     )  # fmt: skip
-    rows = browse.rows_of(dataset, query).tolist()
+    rows = range(*dataset.offsets[query : query + 2].tolist())
     shown = data_sets.document_frame(dataset, rows, features)
     shown["row"] = range(1, len(rows) + 1)
     shown, texts = captions.with_captions(shown)

@@ -2,22 +2,21 @@
 
 import math
 import os
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8, UInt32
 
 from shuffleproof.core.data.letor import kernel
-from shuffleproof.core.data.letor.errors import check_size, line_error, value_of
+from shuffleproof.core.data.letor.errors import line_error, value_of
 from shuffleproof.core.data.letor.stream import Block, Limits
 from shuffleproof.core.data.letor.write import DOCUMENT
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import LetorError
+from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.words import percent
 
 ABSENT = 0x7FA5A5A5
@@ -89,7 +88,6 @@ class Reading:
     nulls: bool
     limit: "MatrixLimit"
     decoded: int = 0
-    _of_thread: threading.local = field(default_factory=threading.local)
 
     def chunks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Chunk, list[LetorError]]]:
         """Every block in order, its rows, and the errors of its malformed lines."""
@@ -106,7 +104,7 @@ class Reading:
     def _chunk(self, block: Block) -> tuple[Chunk, list[LetorError]]:
         """The rows of a block and the errors of its malformed lines."""
         text = block.text
-        out = self._arrays(len(text), block.lines)
+        out = kernel.arrays_for(len(text), block.lines, self.limits.feature_id)
         rules = kernel.Rules(self.limits.feature_id, self.limits.line_bytes, self.with_query)
         kernel.parse(np.frombuffer(text, dtype=np.uint8), rules, out)
         rows, cells, runs, bytes_of_comments, commented, clipped, patches, bad = out.counts.tolist()
@@ -138,15 +136,6 @@ class Reading:
         )
         return chunk, self._errors(block, faults)
 
-    def _arrays(self, text_bytes: int, lines: int) -> kernel.Arrays:
-        """Empty arrays for a block, those of the block before of this thread where they do."""
-        held: kernel.Arrays | None = getattr(self._of_thread, "arrays", None)
-        if held is None or len(held.comments) < text_bytes or len(held.labels) < lines:
-            held = kernel.arrays_for(text_bytes, lines, self.limits.feature_id)
-            self._of_thread.arrays = held
-        held.counts[:], held.stamps[:] = 0, -1
-        return held
-
     def _errors(self, block: Block, places: list[int]) -> list[LetorError]:
         """The errors of the lines in which some places of a block are."""
         errors = {}
@@ -168,7 +157,7 @@ class Reading:
         width = len(columns)
         if cells == rows * width and (ids.reshape(rows, width) == columns).all():
             return values.reshape(rows, width).copy(), columns
-        check_size(rows, width, self.limit.bound(self.decoded + block.decoded), self.name)
+        self.limit.check(rows, width, self.decoded + block.decoded, self.name)
         places = np.empty(len(out.stamps), dtype=np.int64)
         places[columns] = np.arange(width)
         matrix = np.full((rows, width), ABSENT, dtype=np.uint32)
@@ -197,11 +186,28 @@ class MatrixLimit:
     def __init__(self, limits: Limits) -> None:
         self._limits, self._free = limits, int(SHARE * available())
 
-    def bound(self, text_bytes: int) -> tuple[int, str]:
-        """(bytes that a matrix may take, why no more) once so much text has been read."""
+    def check(self, rows: int, width: int, text_bytes: int, name: str) -> None:
+        """Refuse a matrix that would be too large.
+
+        Args:
+            rows: documents.
+            width: feature columns.
+            text_bytes: bytes of text that have been read.
+            name: of the file.
+
+        Raises:
+            DataError: it would.
+        """
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
-        return min(
+        limit, reason = min(
             (self._limits.matrix_bytes, "the limit on a table"),
             (self._free, f"{percent(SHARE)} of the memory that this machine has left"),
             (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
         )
+        if rows * width * 4 > limit:
+            finding = (
+                f"{width:,} feature columns for {rows:,} documents, {rows * width * 4:,} bytes "
+                f"and more than {limit:,}, {reason}"
+            )
+            remedy = "Leave out features that few documents have, or split the file."
+            raise DataError(name, finding, remedy)

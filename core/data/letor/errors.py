@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffleproof.core.data.letor.kernel import LARGEST, LONGEST_QUERY_ID
 from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines, long_line
-from shuffleproof.core.errors import DataError, LetorError, quoted
+from shuffleproof.core.errors import LetorError, quoted
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -118,28 +118,6 @@ def _finding_of_cell(  # noqa: PLR0911 (likewise)
         remedy = "Choose what it means: zero, mean, largest or missing (--nulls)."
         return "a NULL or NaN cell", remedy, True
     return None
-
-
-def check_size(rows: int, width: int, bound: tuple[int, str], name: str) -> None:
-    """Refuse a matrix that outgrows its bound: (bytes, which bound it is).
-
-    Args:
-        rows: documents.
-        width: feature columns.
-        bound: see above.
-        name: of the file.
-
-    Raises:
-        DataError: it does.
-    """
-    limit, reason = bound
-    if rows * width * 4 > limit:
-        finding = (
-            f"{width:,} feature columns for {rows:,} documents, {rows * width * 4:,} bytes and "
-            f"more than {limit:,}, {reason}"
-        )
-        remedy = "Leave out features that few documents have, or split the file."
-        raise DataError(name, finding, remedy)
 
 
 def group_sizes(groups: Path, rows: int, data_name: str, limits: Limits) -> Sequence[int]:

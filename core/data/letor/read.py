@@ -36,7 +36,7 @@ from shuffleproof.core.data.letor.chunks import (
     Reading,
     documents_in,
 )
-from shuffleproof.core.data.letor.errors import check_size, group_sizes
+from shuffleproof.core.data.letor.errors import group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
 from shuffleproof.core.data.letor.stream import (
     START,
@@ -242,7 +242,7 @@ class LetorTable:
         if not np.array_equal(chunk.feature_ids, self.feature_ids):
             self.feature_ids = np.union1d(self.feature_ids, chunk.feature_ids)
         rows = self.rows + len(chunk.labels)
-        check_size(rows, len(self.feature_ids), self._limit.bound(self._decoded), name)
+        self._limit.check(rows, len(self.feature_ids), self._decoded, name)
         self.rows = rows
         self._labels.append(chunk.labels)
         self._note_queries(chunk)
@@ -302,7 +302,7 @@ class LetorTable:
             DataError: too large a matrix.
         """
         self.lacking = len(feature_ids) - len(self.feature_ids)
-        check_size(self.rows, len(feature_ids), self._limit.bound(self._decoded), self._called)
+        self._limit.check(self.rows, len(feature_ids), self._decoded, self._called)
         self.feature_ids = feature_ids
 
     def to_dataset(self, fillers: Fillers | None = None) -> ParsedLetor:
@@ -359,8 +359,8 @@ class LetorTable:
                     offsets=offsets[start : end + 1] - offsets[start],
                     query_ids=tuple(names[query] for query in part.tolist()),
                     feature_ids=tuple(self.feature_ids.tolist()),
-                    doc_ids=documents and documents.between(here),
-                    comments=comments and comments.between(here),
+                    doc_ids=documents and documents.take(here),
+                    comments=comments and comments.take(here),
                     feature_names=self.feature_names,
                     absent=None if absent is None else absent[here],
                     missing=absent is not None and self.missing is MissingCells.MISSING,

@@ -6,12 +6,12 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from shuffleproof.core.errors import DataError, LetorError
 
@@ -33,11 +33,12 @@ START = 1 << 16
 
 UNPACKING = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 BROKEN = (OSError, *UNPACKING)
-PACKED = {
-    b"\x1f\x8b": "gzip file", b"BZh": "bzip2 file", b"\xfd7zXZ\x00": "xz file",
-    b"PK\x03\x04": "zip file",
+ZIP = b"PK\x03\x04"
+UNPACKERS: Mapping[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", gzip.open), b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.open), ZIP: ("zip", zipfile.ZipFile),
 }  # fmt: skip
-"""By its first bytes how a file is packed."""
+"""By its first bytes how a file is packed, and what opens it."""
 
 BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 LONE_RETURN = (
@@ -169,6 +170,37 @@ def lines(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, byte
         yield from enumerate(block.text.split(b"\n")[:-1], block.first_line)
 
 
+def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator[tuple[int, str]]:
+    """Every line that is not blank with its number, as text, without its end.
+
+    Args:
+        source: of lines.
+        name: what errors call it.
+        limits: what it may ask for.
+        form: what a line reads, for the error of an empty file.
+
+    Raises:
+        LetorError: a line that is not UTF-8, or that a carriage return ends; see `blocks`.
+        DataError: no line; see `blocks`.
+    """
+    empty = True
+    for at, line in lines(source, name, limits):
+        if not line.strip():
+            continue
+        empty = False
+        text = line.decode(errors="backslashreplace").removesuffix("\r")
+        if "\r" in text:
+            raise LetorError(name, at, text, *LONE_RETURN)
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            finding = "bytes that are not UTF-8"
+            raise LetorError(name, at, text, finding, "Save it as UTF-8.") from error
+        yield at, text
+    if empty:
+        raise DataError(name, "no lines", form)
+
+
 def _whole_lines(stream: BinaryFile, name: str, limits: Limits) -> bytes:
     """The next lines, empty at the end; one that is too long is cut behind its limit."""
     try:
@@ -266,13 +298,14 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 
 
 @contextmanager
-def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterator[DecodedFile]:
+def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Iterator[DecodedFile]:
     """Decompressed stream of a file, by its first bytes and not by its name.
 
     Args:
         source: the file.
         name: what errors call it.
-        seekable: whether a packed table is copied, so that any place of it can be read.
+        seekable: whether a packed table is copied into memory, so that any place of it can be
+            read; for processes whose memory is limited, which ends a decompression bomb.
 
     Raises:
         DataError: it cannot be read, is damaged, or packed twice.
@@ -286,7 +319,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = True) -> Iterat
             if decoded.stream is not raw:
                 head = _unpacked_head(decoded.stream, name)
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
-                    decoded = _copy_of(decoded, name)
+                    decoded = replace(decoded, stream=io.BytesIO(decoded.stream.read()))
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
@@ -300,38 +333,27 @@ def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
         head = cast("Any", stream).peek(HEAD)[:HEAD]
     except BROKEN as error:
         raise _damaged(name, error) from error
-    kind = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
-    if kind is not None:
-        inner = (
-            f"{stream.name}, a {kind}" if isinstance(stream, zipfile.ZipExtFile) else f"a {kind}"
-        )
-        raise DataError(name, f"packed twice: it holds {inner}", "Unpack that first.")
+    for start, (kind, _) in UNPACKERS.items():
+        if head.startswith(start):
+            raise DataError(name, f"packed twice: it holds a {kind} file", "Unpack that first.")
     return cast("bytes", head)
 
 
-def _copy_of(decoded: DecodedFile, name: str) -> DecodedFile:
-    """A packed table, unpacked into memory, where any place of it can be read."""
-    copy, size = io.BytesIO(), 0
-    while held := _whole_lines(decoded.stream, name, Limits()):
-        size += copy.write(held)
-        check_size(decoded, size, name, Limits())
-    copy.seek(0)
-    return DecodedFile(copy, decoded.consumed, size)
-
-
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
-    packers: dict[bytes, Callable[[Any], Any]] = {
-        b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
-    }  # fmt: skip
-    for start, opened in packers.items():
+    for start, (_, opened) in UNPACKERS.items():
         if head.startswith(start):
-            return DecodedFile(stack.enter_context(opened(raw)), raw.tell, 0)
-    if head.startswith(b"PK\x03\x04"):
-        archive = stack.enter_context(zipfile.ZipFile(cast("IO[bytes]", raw)))
-        members = [member for member in archive.infolist() if not member.is_dir()]
-        if len(members) != 1:
-            names = ", ".join(member.filename for member in members[:5])
-            raise DataError(name, f"{len(members)} files in the archive ({names})", "Pack one.")
-        member = stack.enter_context(archive.open(members[0]))
-        return DecodedFile(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
+            stream = stack.enter_context(opened(raw))
+            if start == ZIP:
+                return _member(stream, name, stack)
+            return DecodedFile(stream, raw.tell, 0)
     return DecodedFile(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
+
+
+def _member(archive: zipfile.ZipFile, name: str, stack: ExitStack) -> DecodedFile:
+    """The one file of an archive."""
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) != 1:
+        names = ", ".join(member.filename for member in members[:5])
+        raise DataError(name, f"{len(members)} files in the archive ({names})", "Pack one.")
+    stream = cast("BinaryFile", stack.enter_context(archive.open(members[0])))
+    return DecodedFile(stream, lambda: members[0].compress_size, 0)

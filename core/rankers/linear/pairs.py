@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.argsort_descending import falling_order
+from shuffleproof.core.data.ragged import falling_order
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ import pytest
 from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate.consistency import agreement_of
 from shuffleproof.core.aggregate.judges import OFFERED
-from shuffleproof.core.aggregate.registry import Terms, aggregate, spend_budget
+from shuffleproof.core.aggregate.oracle import Oracle, PaidPairs
+from shuffleproof.core.aggregate.registry import Terms, aggregate, order_by_asking, order_by_judge
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.store.artefacts import Store
@@ -40,9 +41,8 @@ def test_a_query_is_ordered_for_so_many_calls():
     assert list(shown(page, "against")["item"]) == [items[item] for item in made.order]
     assert f"agrees with {agreement_of(pairs, made.order):.3f} of" in words(page)
     assert f"compared {calls} of 120 pairs and would compare" in words(page)
-    found = spend_budget("quicksort", pairs, Terms(calls=calls))
     labels = [button.label for button in page.get("download_button")]
-    assert any(f"Next {len(found.following)} pairs" in label for label in labels)
+    assert any(f"Next {len(made.following)} pairs" in label for label in labels)
     every = opened(query={"asked": "q4", "aggregator": "quicksort"})
     assert "would ask" not in words(every)
 
@@ -50,11 +50,14 @@ def test_a_query_is_ordered_for_so_many_calls():
 @pytest.mark.usefixtures("store")
 def test_what_is_asked_next_is_what_the_aggregator_lacks():
     pairs = SAMPLE.pairs(3)
-    found = spend_budget("heap-top-k", pairs, Terms(calls=30, top=3))
-    both = np.concatenate([found.asked, found.following])
+    known, judge, asked = PaidPairs.nothing(pairs.items), Oracle(pairs), []
+    steps = order_by_asking("heap-top-k", known, Terms(calls=30, top=3))
+    made = order_by_judge(steps, lambda couples: asked.append(couples) or judge(couples))
+    both = np.concatenate([*asked, made.following])
     assert len({frozenset(pair) for pair in both.tolist()}) == len(both), "nothing is asked twice"
-    assert len(found.asked) == 30
-    assert len(spend_budget("goa", pairs, Terms(calls=pairs.count)).following) == 0
+    assert sum(map(len, asked)) == 30
+    assert len(made.following) > 0
+    assert aggregate("goa", pairs, Terms(calls=pairs.count)).complete
 
 
 def test_the_cost_stands_before_the_button_and_the_job_asks_what_the_command_asks(

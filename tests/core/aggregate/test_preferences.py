@@ -220,3 +220,10 @@ def test_orders_of_labelled_items_are_told(tmp_path, capsys):
     assert main(["aggregate", "votes", "--with", "goa", "--json", *here]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows"][0]["order"] == ["y", "z", "x"]
+
+
+def test_two_runs_of_one_tag_are_refused_where_they_rank_the_same_item(tmp_path):
+    for name, score in (("s", 1), ("t", 2)):
+        (tmp_path / f"{name}.run").write_text(f"1 Q0 d 1 {score} same\n1 Q0 e 2 0 same\n")
+    with pytest.raises(DataError, match=r"a second rank of .d. by same.*its own tag"):
+        read([tmp_path / "s.run", tmp_path / "t.run"])

@@ -25,12 +25,9 @@ def test_the_table_is_what_a_loop_counts():
     dataset = made(lengths, generator.integers(-1, 4, lengths.sum()))
     table = browse.query_table(dataset)
     for query in range(50):
-        rows = browse.rows_of(dataset, query)
-        labels = dataset.labels[rows].tolist()
-        assert table.documents[query] == len(labels)
-        assert table.relevant[query] == sum(label > 0 for label in labels)
-        assert table.best[query] == max(labels, default=-np.inf)
-        assert set(browse.queries_of(dataset, rows).tolist()) <= {query}
+        labels = dataset.labels[slice(*dataset.offsets[query : query + 2])].tolist()
+        counts = (len(labels), sum(label > 0 for label in labels), max(labels, default=-np.inf))
+        assert (table.documents[query], table.relevant[query], table["best label"][query]) == counts
 
 
 def test_queries_are_found_by_part_of_their_id_exact_ones_first():
@@ -51,7 +48,7 @@ DOCUMENTS = ["GX01", "gx01-02", "", "über", "a.c", "abc", "GX01GX01"]
         ("GX01-", [1]),
         ("über", [3]),
         (".", [4]),  # a text, no pattern
-        ("1g", [6]),  # never across the end of a document
+        ("1g", [6]),
         ("02ü", []),
         ("", list(range(7))),
     ],
@@ -70,24 +67,3 @@ def test_documents_are_found_in_any_order_of_their_bytes_and_by_label():
     assert browse.matching_documents(dataset, label=2, most=2).tolist() == [2, 5]
     assert browse.matching_documents(dataset, label=7).tolist() == []
     assert browse.matching_documents(made([3]), "gx").tolist() == []
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_documents_are_found_wherever_a_text_begins(seed):
-    draws = np.random.default_rng(seed)
-    names = ["".join(draws.choice(["a", "b"], draws.integers(0, 5))) for _ in range(30)]
-    order = draws.permutation(30)
-    dataset = made([30], documents=TextColumn.of(names).take(order))
-    for text in ("a", "aa", "ab", "aab", "baab"):
-        expected = [row for row, name in enumerate(order) if text in names[name]]
-        assert browse.matching_documents(dataset, text).tolist() == expected
-        assert len(browse.matching_documents(dataset, text, most=3)) == min(3, len(expected))
-
-
-def test_comments_around_an_id_are_not_searched():
-    line = b"docid = D1 inc = 1"
-    blob = np.frombuffer(line * 2, dtype=np.uint8)
-    starts = np.array([8, 8 + len(line)])
-    dataset = made([2], documents=TextColumn(blob, starts, starts + 2))
-    assert browse.matching_documents(dataset, "D1").tolist() == [0, 1]
-    assert browse.matching_documents(dataset, "inc").tolist() == []

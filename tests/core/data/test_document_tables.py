@@ -307,13 +307,6 @@ def test_a_line_that_is_no_json_is_told_by_its_number_alone(tmp_path, line, why)
     assert str(told.value).count("line ") == 1
 
 
-def test_a_packed_table_that_grows_like_a_bomb_is_refused(tmp_path):
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"PAR1" + bytes(1 << 27)))
-    with pytest.raises(DataError, match="decompression bomb"):
-        read(path)
-
-
 def test_a_tar_archive_is_told(tmp_path):
     (tmp_path / "a.txt").write_text("1 qid:1 1:0.5\n")
     for form, ending in (("tar", "tar"), ("gztar", "tar.gz")):

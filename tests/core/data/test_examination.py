@@ -61,7 +61,7 @@ def test_the_facts_are_the_counted_ones(store, data):
             if len(feature.counts) > 1:
                 edges = np.histogram_bin_edges(values, 24)
                 assert np.abs(np.histogram(values, edges)[0] - feature.counts).sum() <= 2
-    marks = [feature.marks for feature in found.parts["train"].features]
+    marks = [tuple(feature.marks) for feature in found.parts["train"].features]
     assert marks == [
         (),
         ("constant",),

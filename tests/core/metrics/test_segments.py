@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from shuffleproof.core.data.sort_within import sort_within
+from shuffleproof.core.data.ragged import sort_within
 from shuffleproof.core.metrics import passing, segments
 
 REDUCTIONS = {

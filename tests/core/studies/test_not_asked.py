@@ -91,7 +91,7 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores
     ):
         with pytest.raises(FixedScoresError) as refused:
             run_to_end(work)
-        assert str(refused.value).startswith(f"{name}, {scores}: scores of a file cannot be asked")
+        assert str(refused.value).startswith(f"{name}, {scores}: a score file has no scores")
 
 
 def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, scores):

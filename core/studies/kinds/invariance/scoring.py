@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Int64, Real
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment.score_floor import numeric_scores
 from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of

@@ -434,7 +434,7 @@ class ShownPairs:
             return None
         pairs = self.variant.pairs
         missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
-        return Aggregation(self.best, pairs.count, missing, complete=True)
+        return Aggregation(self.best, pairs.count, missing)
 
     def bounded(self, aggregation: Aggregation, family: str) -> tuple[float, float]:
         """Agreement as a share of the best order's, loss as a multiple of the least.

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics.measure import Measure

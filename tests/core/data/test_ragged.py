@@ -5,8 +5,14 @@ import ast
 import numpy as np
 import pytest
 
-from shuffleproof.core.data.argsort_descending import blocks_of, falling_order, rising_order
-from shuffleproof.core.data.ragged import offsets_of, order_within, segment_ids
+from shuffleproof.core.data.ragged import (
+    blocks_of,
+    falling_order,
+    offsets_of,
+    order_within,
+    rising_order,
+    segment_ids,
+)
 from tests import places
 
 
