@@ -210,14 +210,14 @@ def _columns(seen: FirstPass) -> Iterator[Finding]:
         if same(sign * features[:, at])
     ]
     if found:
-        yield _passed_on(judged, seen.scores, " and ".join(found[:NAMED]))
+        yield _passed_on(judged, seen.scores, f"exactly {' and '.join(found[:NAMED])}")
 
 
 def _passed_on(judged: JudgedLists, scores: np.ndarray, what: str) -> Finding:
     some = _spread(judged.lists.offsets, scores) > 0
     at = _shortest(judged, some)
     message = (
-        f"The ranking of all {counted(int(some.sum()), 'list')} is exactly {what}. Check that the "
+        f"The ranking of all {counted(int(some.sum()), 'list')} is {what}. Check that the "
         "scores come from the model and not from its input."
     )
     return _finding("pass-through", "problem", message, judged, at, some)
@@ -419,16 +419,16 @@ def _handed_on(
     mixed = chance.random(len(lists.rows))
     shown = lists.shown_as(ragged.order_within(offsets, mixed))
     after = _score(ranker, JudgedLists(base.dataset, shown))
-    if _follows(offsets, after, -ragged.places_of(offsets)):
-        yield _passed_on(base, scores, "the input order")
+    if direction := _direction(offsets, after, -ragged.places_of(offsets)):
+        yield _passed_on(base, scores, f"{direction}the input order")
         return
     if not lists.rankings:
         return
     other = chance.permuted(np.arange(len(lists.rows), dtype=np.float32))
     reranked = lists.reranked(np.repeat(other[:, None], lists.rankings, axis=1))
     after = _score(ranker, JudgedLists(base.dataset, reranked))
-    if _follows(offsets, after, reranked.prior[:, 0]):
-        yield _passed_on(base, scores, "the initial ranking")
+    if direction := _direction(offsets, after, reranked.prior[:, 0]):
+        yield _passed_on(base, scores, f"{direction}the initial ranking")
 
 
 def _score(ranker: Ranker, judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
@@ -450,10 +450,12 @@ def _same_order(
     )
 
 
-def _follows(offsets: Int64[np.ndarray, " bounds"], scores: np.ndarray, values: np.ndarray) -> bool:
-    """True if the scores are ordered by these values, in either direction."""
+def _direction(
+    offsets: Int64[np.ndarray, " bounds"], scores: np.ndarray, values: np.ndarray
+) -> str:
+    """`exactly ` if the scores are ordered by these values, or by their reverse; else empty."""
     same = _same_order(offsets, scores)
-    return same(values) or same(-values)
+    return "exactly " if same(values) else "exactly the reverse of " if same(-values) else ""
 
 
 def _spread(

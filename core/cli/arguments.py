@@ -31,6 +31,7 @@ LIBRARY = "Install this library of the system; OpenMP's, libgomp.so.1, is Debian
 CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
+CONTINUED = " Finished work is stored; run the command again to continue."
 MOST_CHOICES = 30
 EXAMPLES = """examples:
   shuffleproof demo
@@ -60,7 +61,8 @@ def main(arguments: Sequence[str]) -> int:
         warn(f"shuffleproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        warn("shuffleproof: stopped. Finished work is stored; run the command again to continue.")
+        rest = "" if chosen.command == "certify" else CONTINUED
+        warn(f"shuffleproof: stopped.{rest}")
         return status_of(stop)
     except BrokenPipeError:
         sys.stderr.close()

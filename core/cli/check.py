@@ -20,6 +20,7 @@ from shuffleproof.core.gate.check import card_of, check_card
 from shuffleproof.core.gate.comparison import LEAST
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import OLD, parts_of
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.sections import STOPPED
 from shuffleproof.core.studies.user_names import ranker_name, stored_name
 
@@ -43,7 +44,10 @@ def card(arguments: argparse.Namespace) -> Answer:
     unsteady = [name for name, ranker in baseline.rankers.items() if not ranker.steady]
     for name in unsteady:
         warn(f"{name} is not deterministic: it gave the same lists other scores.")
-    lines = [f"written to {arguments.out}: `shuffleproof check --baseline {arguments.out}`"]
+    imported = [name for name in baseline.rankers if RankerName.of(name).is_from_outside]
+    named = f" --rankers {','.join(imported)}" if imported else ""
+    command = f"shuffleproof check --baseline {arguments.out}{named}"
+    lines = [f"written to {arguments.out}: `{command}`"]
     return print_study(artefact, arguments, {"out": str(arguments.out)}, lines)
 
 

@@ -201,7 +201,7 @@ tune tune:tune first=open:look_over : tune a ranker on validation and store a pr
     $ tune dlcm@tuned --data mq2008 --trials 20 --search learning_rate batch_lists=8..64
 
 certify rankers:certify first=open:look_over : test whether the input order changes the ranking
-    ranker : ranker, model (lightgbm:FILE, xgboost:FILE) or module:function
+    ranker : module:function, a ranker, or lightgbm:FILE
     --permutations count =20 : input orders per query (default 20)
     --queries count : number of test queries, from the first (default: all)
     --seed whole =0 : seed of the input orders (default 0)

@@ -2,11 +2,12 @@
 
 import argparse
 
-from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.library.import_ranker import bring as brought
 from shuffleproof.core.parameters import OLD, parts_of
+from shuffleproof.core.rankers.name import SCORES
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -28,7 +29,9 @@ def bring(arguments: argparse.Namespace) -> Answer:
         "columns": artefact.recipe["ranker"].get("columns"),
         "said": list(artefact.facts.get("columns", ())),
     }
-    return Answer(answer)
+    command = "study benchmark --rankers mart," if arguments.kind == SCORES else "certify "
+    following = f"shuffleproof {command}{answer['ranker']} --data {arguments.data}"
+    return Answer(answer, f"{table(answer)}\n\nNext: {following}")
 
 
 def runs(arguments: argparse.Namespace) -> Answer:

@@ -161,7 +161,7 @@ class WorkerProcess:
             finding = f"it ended its own process with exit status {code}"
             return WorkerError(finding, "", details, DIED)
         name = signal.Signals(-code).name
-        remedy = "Mend it or give it more memory." if code == -signal.SIGKILL else ""
+        remedy = "Correct it or give it more memory." if code == -signal.SIGKILL else ""
         return WorkerError(f"it crashed with {name}{line}", remedy, details, DIED, name)
 
 

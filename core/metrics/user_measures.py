@@ -192,7 +192,7 @@ class EvaluatedMeasure:
             value = float(answer)
         except Exception as error:  # user code may raise anything
             finding = f"the function failed: {user_code.failure(error)}"
-            raise DataError(place, finding, "Mend it; it returns one number a list.") from error
+            raise DataError(place, finding, "Correct it; it returns one number a list.") from error
         if np.isinf(value):
             raise DataError(place, f"it returned {value}", "Return a finite number, or NaN.")
         return value

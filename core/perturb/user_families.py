@@ -246,7 +246,9 @@ class UserPerturbation(NeedsData):
             indexes = np.asarray(answer)
         except Exception as error:  # whatever a user's function does
             finding = f"the function failed: {user_code.failure(error)}"
-            raise DataError(place, finding, "Mend it; it returns indexes of documents.") from error
+            raise DataError(
+                place, finding, "Correct it; it returns indexes of documents."
+            ) from error
         # Integer type first: `np.unique` of objects would fail with a foreign message
         whole = indexes.ndim == 1 and np.issubdtype(indexes.dtype, np.integer)
         single = whole and len(np.unique(indexes)) == len(indexes)

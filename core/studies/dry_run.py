@@ -36,6 +36,7 @@ from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.outside.function_process import jobs_allowed
 from shuffleproof.core.rankers.univariate import UnivariateSpec
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -87,6 +88,7 @@ class DryRun:
         calls: number of calls of each user function.
         call_seconds: seconds of one call of each user function.
         timed: True if one call of each function is timed.
+        jobs: number of calls at the same time.
     """
 
     trainings: dict[str, NeededTraining] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class DryRun:
     calls: dict[str, int] = field(default_factory=dict)
     call_seconds: dict[str, float | None] = field(default_factory=dict)
     timed: bool = False
+    jobs: int = 1
 
     def add(self, training: PlannedTraining, purpose: str = "") -> None:
         """Note a training; duplicates count once."""
@@ -116,7 +119,7 @@ class DryRun:
     def seconds(self) -> list[float | None]:
         """Seconds of each missing training and of the calls of each function."""
         calls = [
-            seconds and seconds * self.calls.get(name, 0)
+            seconds and seconds * self.calls.get(name, 0) / self.jobs
             for name, seconds in self.call_seconds.items()
         ]
         return [] if self.study else [*self.missing_seconds, *calls]
@@ -149,7 +152,7 @@ class DryRun:
             each = self.call_seconds[name]
             lines.append(
                 f"calls     about {count:,} of {name}: "
-                + time_of([each and each * count])
+                + time_of([each and each * count / self.jobs])
                 + (f" ({each:.3g} s for one)" if each is not None else "")
             )
         outcome = time_of(self.seconds) if self.seconds else "no training"
@@ -172,7 +175,7 @@ class DryRun:
         several = len(self.missing_seconds) > 1 or (self.missing_seconds and self.trials)
         if not self.calls and not several and (_total(self.seconds) or 0.0) < LONG:
             return []
-        return [f"{self.sentence()}. A stopped command can be resumed."]
+        return [f"{self.sentence()}."]
 
     def sentence(self) -> str:
         """Work in one sentence, without the full stop."""
@@ -296,6 +299,7 @@ class DryWorkbench(Workbench):
                 test, start = self.prepared.test, time.perf_counter()
                 ranker.score(test.dataset, test.lists.select(np.arange(1)))
                 seconds = time.perf_counter() - start
+                self.dry.jobs = jobs_allowed()
             self.dry.call_seconds[str(recipe.get("callable", ranker.name))] = seconds
         return IdentifiedRanker(ranker, secrets.token_hex(32))
 

@@ -115,7 +115,7 @@ def _finding_of_cell(  # noqa: PLR0911 (likewise)
     if value is None:
         return "a value that is not a number", "Write a decimal number after the colon.", True
     if math.isnan(value):
-        remedy = "Choose what it means: zero, mean, largest or missing (--nulls)."
+        remedy = "Choose what it means: zero, mean, largest or missing (`ingest --nulls`)."
         return "a NULL or NaN cell", remedy, True
     return None
 

@@ -84,7 +84,7 @@ class FunctionServer:
             if lacking and f"{module}.".startswith(f"{lacking}."):
                 finding, remedy = f"cannot import {module}", "Run from the folder that holds it."
             else:
-                finding, remedy = f"{module} cannot be imported", "Mend it."
+                finding, remedy = f"{module} cannot be imported", "Correct it."
             raise DataError(target, f"{finding}: {failure(error)}", remedy) from error
         function = getattr(imported, name, None)
         if not callable(function):
@@ -93,7 +93,7 @@ class FunctionServer:
         try:
             self._signature = call_signature(self._function)
         except ValueError as error:
-            remedy = "Name its parameters so, or give the others a default."
+            remedy = "Rename its parameters, or give the others a default."
             raise DataError(target, str(error), remedy) from error
         inputs, optional = self._signature.inputs, sorted(self._signature.optional)
         source = _digest_of_files(imported, self._function)
@@ -185,9 +185,9 @@ class FunctionProcess:
             return worker.ask(method, **request) if worker is not None else {}
         except WorkerError as error:
             failed = "the function failed: " if error.kind == RAISED else ""
-            remedy = error.remedy or "Mend it."
+            remedy = error.remedy or "Correct it."
             if error.kind == LATE:
-                remedy = f"Mend it, or allow it more seconds: {ALLOWED}=600."
+                remedy = f"Correct it, or allow more seconds: {ALLOWED}=600."
             raise DataError(where, failed + error.finding, remedy) from error
 
 

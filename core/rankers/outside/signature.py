@@ -29,15 +29,11 @@ SIGNATURE = (
 """What a function usually is; `ranks` count from 0, best first."""
 
 MORE = (
-    "Parameters are known by their names: features, ranks, query (its id), documents (their ids), "
-    "texts (where `ingest --texts` brought some), mask (several lists at once); it takes those "
-    "that it needs, and what has a default may be lacking. Documents that tie under an initial "
-    "ranking share a rank. A score of −inf means last."
+    "Inputs are passed by parameter name: features, ranks, query (its id), documents (their ids), "
+    "texts (from `ingest --texts`), mask (several lists at once). A function has those that it "
+    "needs. Tied documents of an initial ranking share a rank. A score of −inf means last."
 )
 """What else a function may take, in a sentence."""
-
-BY_PLACE = (("features", "ranks"), ("features", "mask", "ranks"), ("features",))
-"""What parameters of other names are given, in this order: two of them, three, or one."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +64,11 @@ class CallSignature:
 def call_signature(function: Callable[..., Any]) -> CallSignature:
     """Inputs of a function, from the names of its parameters.
 
-    A function none of whose needed parameters has a name of INPUTS is given two by place, or three,
-    or one; what has no signature is given two.
+    A single needed parameter of any other name receives the features; a function without a
+    signature receives features and ranks.
 
     >>> call_signature(lambda ranks, features, query, texts=None, scale=2.0: 0).inputs
     ('ranks', 'features', 'query', 'texts')
-    >>> call_signature(lambda x, r: 0).inputs, call_signature(lambda x, m, r: 0).inputs
-    (('features', 'ranks'), ('features', 'mask', 'ranks'))
     >>> call_signature(lambda x: 0).inputs
     ('features',)
     >>> call_signature(lambda features, _ranks: 0).places
@@ -86,7 +80,7 @@ def call_signature(function: Callable[..., Any]) -> CallSignature:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # something compiled
-        return CallSignature(BY_PLACE[0])
+        return CallSignature(("features", "ranks"))
     parameters = {
         name: parameter
         for name, parameter in signature.parameters.items()
@@ -95,18 +89,17 @@ def call_signature(function: Callable[..., Any]) -> CallSignature:
     needed = [
         name for name, parameter in parameters.items() if parameter.default is parameter.empty
     ]
-    # No known name: by number of parameters, the usual form first
-    if not INPUTS.keys() & set(needed or parameters):
-        for inputs in BY_PLACE:
-            if len(needed) <= len(inputs) and _can_bind(signature, len(inputs)):
-                return CallSignature(inputs)
+    # Several unknown names could be swapped silently, so only one is accepted
+    is_unknown = not INPUTS.keys() & set(needed or parameters)
+    if len(needed) <= 1 and is_unknown and _can_bind(signature, 1):
+        return CallSignature(("features",))
     plain = [name.lstrip("_") for name in needed]
     if plain != needed and set(plain) <= INPUTS.keys():  # `_ranks` is not used, and given by place
         return CallSignature(tuple(plain))
     wrong = [name for name in needed if name not in INPUTS]
     if wrong or not parameters.keys() & INPUTS.keys():
-        finding = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"
-        raise ValueError(f"{finding}, and a function is given {', '.join(INPUTS)}")
+        finding = f"it needs {', '.join(wrong)}" if wrong else "it has no parameter"
+        raise ValueError(f"{finding}; the known parameters are {', '.join(INPUTS)}")
     places = [name for name in needed if parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY]
     # `mask` is left out: giving it changes the shape of all other inputs
     optional = [

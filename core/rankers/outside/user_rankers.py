@@ -444,7 +444,7 @@ class UserRanker:
         except Exception as error:  # whatever a user's function does
             # Raised by the call itself and not inside the function: its signature is wrong
             is_call = isinstance(error, TypeError) and not user_code.user_line(error)
-            remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
+            remedy = f"It is called as {SIGNATURE}." if is_call else "Correct it."
             raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
 
     def save(self, directory: Path) -> None:
@@ -571,7 +571,7 @@ class UserSpec:
             )
         except Exception as error:  # whatever a user's class does
             failed = f"its fit failed: {user_code.failure(error)}"
-            remedy = "Mend it; it is called as fit(train, valid), each of them Lists."
+            remedy = "Correct it; it is called as fit(train, valid), each of them Lists."
             raise DataError(self.name, failed, remedy) from error
         # scikit-learn style returns self; a factory may return the fitted object
         if answer is not None and answer is not model and hasattr(answer, "score"):

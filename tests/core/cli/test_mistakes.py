@@ -73,7 +73,7 @@ MISTAKES = """
 2 | certify dlcm --lists half | 'half' | known: whole, duplicates
 2 | certify mine | 'mine' | did you mean mine:FUNCTION
 1 | certify nomodule:score --initial feature:1 | nomodule | Run from the folder
-1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Mend it
+1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Correct it
 1 | certify scores:scores.txt | scores.txt | Use the ranker itself
 1 | certify lightgbm:no.txt | no.txt | Check the path
 2 | ingest words.txt | --name | ingest --help
@@ -151,7 +151,7 @@ MISTAKES = """
 1 | certify mine:few --initial feature:1 --queries 1 | (39,) | Expected 40 numbers
 1 | certify mine:absent --initial feature:1 | no function absent | module:function
 1 | certify mine.py:raises | mine.py:raises | Write mine:raises
-1 | certify syntax:f --initial feature:1 | SyntaxError | Mend it
+1 | certify syntax:f --initial feature:1 | SyntaxError | Correct it
 2 | certify xgboost | 'xgboost' | did you mean xgboost:FILE
 1 | certify feature:1 --with nowhere | No module named 'nowhere' | Name a module
 1 | certify lightgbm:model.txt --initial feature:1 | model.txt | Save it as text

@@ -212,13 +212,13 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
     ("name", "words"),
     [
         ("divides", (r"queries \S+, \S+, \S+ and \d+ others: the function failed: Zero.*: division"
-                    r" by zero \(mine.py:LINE in divides\). Mend it.")),
+                    r" by zero \(mine.py:LINE in divides\). Correct it.")),
         ("leaves", r"query \S+: .* failed: SystemExit: enough \(mine.py:LINE in leaves\)"),
-        ("ends", r"query \S+: it ended its own process with exit status 7. Mend it."),
-        ("crashes", r"query \S+: it crashed with SIGSEGV \(mine.py:LINE in crashes\). Mend it."),
+        ("ends", r"query \S+: it ended its own process with exit status 7. Correct it."),
+        ("crashes", r"query \S+: it crashed with SIGSEGV \(mine.py:LINE in crashes\). Correct it."),
         ("flat", r"it returned float32 of shape \(10,\). Expected 64 x 10 numbers"),
         ("square", r"query \S+: it returned float32 of shape \(\d+, 10\). Expected \d+ numbers"),
-        ("within", r"failed: TypeError: alone\(\).*LINE in within\). Mend it."),
+        ("within", r"failed: TypeError: alone\(\).*LINE in within\). Correct it."),
         ("nothing", "it returned nothing. Return the scores."),
         ("words", "it returned texts of shape"),
         ("imaginary", "it returned complex numbers of shape"),
@@ -356,14 +356,14 @@ SIGNATURES = [
     ("lambda ranks, features, query, documents, texts: 0", "ranks features query documents texts"),
     ("lambda *, query, features: 0", "query features"),
     ("lambda ranks, mask, features, query=None: 0", "ranks mask features query"),
-    ("lambda x, r=None, scale=1: 0", "features ranks"),
-    ("lambda x, m, r: 0", "features mask ranks"),
-    ("lambda *given: 0", "features ranks"),
+    ("lambda x, r=None, scale=1: 0", "features"),
+    ("lambda ranking, feats: 0", "it needs ranking, feats; the known parameters are features"),
+    ("lambda *given: 0", "features"),
     ("min", "features ranks"),
     ("functools.partial(lambda scale, features: 0, 2.0)", "features"),
-    ("lambda features, rank: 0", "it needs rank, and a function is given features, ranks, query"),
-    ("lambda x, y, query: 0", "it needs x, y, and a function is given"),
-    ("lambda: 0", "it takes nothing, and a function"),
+    ("lambda features, rank: 0", "it needs rank; the known parameters are features, ranks, query"),
+    ("lambda x, y, query: 0", "it needs x, y; the known parameters are"),
+    ("lambda: 0", "it has no parameter; the known"),
 ]
 
 

@@ -83,7 +83,8 @@ def classifier():
 
 
 BOTH = {
-    "a function": lambda: of_two, "a lambda": lambda: lambda x, r: x @ WEIGHTS - r[:, 0],
+    "a function": lambda: of_two,
+    "a lambda": lambda: lambda features, ranks: features @ WEIGHTS - ranks[:, 0],
     "features, mask, ranks": lambda: of_three, "an object": WithScore, "house": OfThisProgram,
     "a network": network,
 }  # fmt: skip
@@ -121,8 +122,8 @@ def failing(features, ranks):
 
 
 @pytest.mark.parametrize(("function", "message"), [
-    (failing, r"failed: ZeroDivisionError: .*test_user_rankers.py:\d+ in failing\). Mend it"),
-    (lambda _, __: None, "it returned nothing. Return the scores"),
+    (failing, r"failed: ZeroDivisionError: .*test_user_rankers.py:\d+ in failing\). Correct it"),
+    (lambda _: None, "it returned nothing. Return the scores"),
     (lambda features: features, "it returned float32 of shape"),
     (lambda features: np.full(len(features), np.nan), "it returned nan for document 1"),
     (lambda features: ["a"] * len(features), "it returned texts of shape"),
@@ -155,7 +156,7 @@ def test_what_cannot_be_a_ranker_is_refused_with_a_remedy():
     for thing in (3, object(), object, None):
         with pytest.raises(UsageError, match="cannot be a ranker: give a function"):
             name_of(thing)
-    with pytest.raises(UsageError, match=r"it needs depth, .*; write score\(features"):
+    with pytest.raises(UsageError, match=r"it needs depth; .*; write score\(features"):
         name_of(lambda features, depth: features * depth)
     for name in ("mart", "DLCM", "file-order"):
         with pytest.raises(UsageError, match="choose another name"):

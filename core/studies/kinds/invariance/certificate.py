@@ -82,6 +82,7 @@ class Certificate:
         scorings: number of times that one process scored each list.
         lists_scored: total number of scored lists, in all orders and processes.
         fresh_processes: number of copies or processes that scored only one order.
+        unexamined: number of lists that a time limit left out.
         unseen: parts that were not examined, in words.
         notes: additions to the verdict: memory between calls that was not examined, places
             outside the process, a torch module in training mode.
@@ -91,7 +92,7 @@ class Certificate:
         deterministic: True if the same order always gave the same scores.
         witness: two input orders of one list that it ranks differently, if it is not invariant:
             `query`, `moved` (documents that passed another), and for `own` and `other` the first
-            documents of the `order` and of the `ranking`.
+            documents of the `order`, and of the `ranking` from the first `rank` that differs.
         noise_p: for other rankers, the p value that other orders change no more than the same
             order does (paired t over lists); else NaN.
     """
@@ -124,6 +125,7 @@ class Certificate:
     fresh_processes: int = 0
     deterministic: bool = True
     noise_p: float = float("nan")
+    unexamined: int = 0
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     precision: str = ""
@@ -151,7 +153,9 @@ class Certificate:
         """Verdict in words, with its evidence."""
         reads = f"It reads {self._reads_in_words()}." if self._reads_in_words() else ""
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
-        return " ".join([*self._verdict(), *notes, *([reads] * bool(reads))])
+        limit = f"{counted(self.unexamined, 'list')} not examined: the time limit was reached."
+        stopped = [limit] * bool(self.unexamined)
+        return " ".join([*self._verdict(), *stopped, *notes, *([reads] * bool(reads))])
 
     def _reads_in_words(self) -> str:
         """Inputs other than numbers, in words; empty for most rankers."""
@@ -190,7 +194,8 @@ class Certificate:
         orders = [" ".join(side["order"]) for side in sides]
         width = max(map(len, orders))
         return [f"Query {self.witness['query']}, shown in two orders:"] + [
-            f"  input {order:{width}} …  ranked {' '.join(side['ranking'])} …"
+            f"  input {order:{width}} …  from rank {self.witness['rank']} "
+            f"{' '.join(side['ranking'])} …"
             for order, side in zip(orders, sides, strict=True)
         ]
 

@@ -224,18 +224,27 @@ def _witness(
     """Two input orders of one list that the ranker ranks most differently; None: no such list.
 
     `query`, `moved` (documents that passed another), and for the list's `own` order and the
-    `other` one the first WITNESSED documents of the `order` and of the `ranking`.
+    `other` one the first WITNESSED documents of the `order`, and those of the `ranking` from the
+    first `rank` (1-based) that differs.
     """
     moved = np.array([block[MEASURES.index("documents-moved")] for block in values])
+    if not moved.any():  # changes within rounding may follow the position
+        moved = np.array([block[MEASURES.index("documents-in-doubt")] for block in values])
+    at, place = divmod(int(moved.argmax()), moved.shape[1]) if moved.size else (0, 0)
     if not moved.any():
         return None
-    at, place = divmod(int(moved.argmax()), moved.shape[1])
     lists, dataset = base.lists, base.dataset
     inside = slice(lists.offsets[place], lists.offsets[place + 1])
     rows = lists.rows[inside]
     start = dataset.offsets[lists.queries[place]]
 
-    def first(shown: np.ndarray) -> list[str]:
+    sides = {"own": (lists, before), "other": (orders[at].shown, orders[at].scores)}
+    rankings = [rows[np.lexsort((rows, -scores[inside]))] for _, scores in sides.values()]
+    differing = np.flatnonzero(rankings[0] != rankings[1])
+    if not len(differing):
+        return None
+
+    def named(shown: np.ndarray) -> list[str]:
         """Ids, or 1-based places in the query where the data set has none."""
         ids = dataset.doc_ids
         rows = shown[:WITNESSED].tolist()
@@ -244,16 +253,12 @@ def _witness(
     return {
         "query": dataset.query_ids[lists.queries[place]],
         "moved": int(moved[at, place]),
+        "rank": int(differing[0]) + 1,
         **{
-            side: {
-                "order": first(shown.rows[inside]),
-                "ranking": first(rows[np.lexsort((rows, -scores[inside]))]),
-            }
-            for side, shown, scores in (
-                ("own", lists, before), ("other", orders[at].shown, orders[at].scores),
-            )
+            side: {"order": named(shown.rows[inside]), "ranking": named(ranking[differing[0] :])}
+            for (side, (shown, _)), ranking in zip(sides.items(), rankings, strict=True)
         },
-    }  # fmt: skip
+    }
 
 
 def _rare(

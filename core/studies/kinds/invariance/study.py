@@ -115,6 +115,7 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
     study = plan_certificate(((label, ""),), permutations, seed)
     results, lengths = [], [np.zeros(0, dtype=np.int64)]
     unseen: tuple[str, ...] = ()
+    unexamined = 0
     examined = [
         (ending, part)
         for ending, lists in {"": base, **(more or {})}.items()
@@ -141,7 +142,7 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
     all_lengths = np.concatenate(lengths)
     joined.trials["middle_length"] = float(np.median(all_lengths)) if len(all_lengths) else 0.0
     card = certificates(joined)[0]
-    return replace(card, unseen=(*unseen, *card.unseen))
+    return replace(card, unseen=(*unseen, *card.unseen), unexamined=unexamined)
 
 
 def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:

@@ -114,9 +114,13 @@ def in_words(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in labels.items())
 
 
+FAILED = ("scoring failed", "training failed")
+"""Beginnings of reasons that are failures of a ranker."""
+
+
 def failure_reason(error: ShuffleproofError, *, trains: bool) -> str:
     """Reason of a family that failed for a ranker."""
-    verb = "cannot be trained on it" if trains else "cannot be scored"
+    verb = FAILED[trains]
     reason = error.finding if isinstance(error, DataError) else str(error).rstrip(".")
     return f"{verb}, {reason}"
 

@@ -17,9 +17,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derive_values
-from shuffleproof.core.studies.kinds.perturbations.applicability import (
-    in_words,
-)
+from shuffleproof.core.studies.kinds.perturbations.applicability import FAILED, in_words
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, trials_where
 from shuffleproof.core.studies.kinds.perturbations.system import OWN
 from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
@@ -131,12 +129,14 @@ def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
     >>> omission_text({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
     'threads does not apply to mart (no network).'
     """
-    left_out = facts.get("left_out", {}).items()
-    return " ".join(
-        f"{family} does not apply to {in_words(reasons)}."
-        for family, reasons in left_out
-        if family in families and reasons
-    )
+    sentences = []
+    for family, reasons in facts.get("left_out", {}).items():
+        failed = {label: why for label, why in reasons.items() if why.startswith(FAILED)}
+        others = {label: why for label, why in reasons.items() if label not in failed}
+        if family in families:
+            sentences += [f"{family} fails for {in_words(failed)}."] * bool(failed)
+            sentences += [f"{family} does not apply to {in_words(others)}."] * bool(others)
+    return " ".join(sentences)
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:

@@ -343,7 +343,7 @@ def test_rows_that_failed_are_tried_again_by_the_same_question(workbench, tmp_pa
         artefact = run_to_end(benchmark.run([workbench], asked, "sample"))
         found = StudyResult.open(artefact.path)
         assert (
-            "the service is down (flaky.py:4 in score). Mend it."
+            "the service is down (flaky.py:4 in score). Correct it."
             in found.facts["failed"]["flaky:score"]
         )
         assert key_of("study", artefact.recipe) == artefact.key

@@ -419,7 +419,7 @@ def test_a_family_that_cannot_run_stops_no_other(small):
     pairs = tuple(zip(families, levels, strict=True))
     artefact = run_to_end(Perturbations(("ranksvm", "feature:2"), pairs, draws=1).run(small))
     told, found = artefact.facts["left_out"], StudyResult.open(artefact.path)
-    assert told[flat]["ranksvm"].startswith("cannot be trained on it, every label of its ")
+    assert told[flat]["ranksvm"].startswith("training failed, every label of its ")
     assert told[flat]["feature:2"] == "learns from no label"
     assert (
         set(told["train-seed"]) == set(told["gradient-sign"]) == {INITIAL, "ranksvm", "feature:2"}
@@ -436,7 +436,7 @@ class Fading(CentredRanker):
 
     def score(self, dataset, lists):
         if len(lists.rows) < self.whole:
-            raise DataError("fading", "it ended its own process", "Mend it.")
+            raise DataError("fading", "it ended its own process", "Correct it.")
         return super().score(dataset, lists)
 
 
