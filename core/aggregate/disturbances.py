@@ -169,12 +169,12 @@ def _numbering(pairs: Pairs, _: float, draws: np.random.Generator, __: Order) ->
 
 _ENTRIES = (
     Disturbance(
-        "noise", "Noise", "share of pairs turned round", (0.05, 0.1, 0.2, 0.3),
-        "each pair is turned round with the probability of the level", _noise,
+        "noise", "Noise", "share of reversed pairs", (0.05, 0.1, 0.2, 0.3),
+        "each pair is reversed with this probability", _noise,
     ),
     Disturbance(
         "missing", "Missing pairs", "share of pairs left out", (0.2, 0.5, 0.8),
-        "each pair is left out with the probability of the level", _missing_pairs,
+        "each pair is left out with this probability", _missing_pairs,
     ),
     Disturbance(
         "cycles", "Planted cycles", "share of items in planted cycles", (0.3, 0.6, 1.0),
@@ -182,31 +182,30 @@ _ENTRIES = (
         _cycles,
     ),
     Disturbance(
-        "adversarial", "Adversarial", "share of pairs turned round", (0.02, 0.05, 0.1),
-        "the worst, for each query and aggregator, of three ways to turn so many pairs round: "
-        "those furthest apart in the best order, those of the largest margin, and those that "
-        "throw its first items down",
+        "adversarial", "Adversarial", "share of reversed pairs", (0.02, 0.05, 0.1),
+        "the worst of three ways to reverse this share of the pairs, for each query and "
+        "aggregator: pairs far apart in the best order, pairs with the largest margin, pairs "
+        "with its first items",
         _adversarial_pairs, drawn=False,
     ),
     Disturbance(
-        "direction", "One direction", "asked one way only", (1.0,),
-        "each pair is asked in one order of its two items, drawn at random, and that answer "
-        "tells both",
+        "direction", "One direction", "judged in one order", (1.0,),
+        "each pair is judged in one random order, and the answer is used for both orders",
         _one_direction,
     ),
     Disturbance(
         "order", "Presentation order", "items shown in random order", (1.0,),
-        "the items are numbered anew at random, which settles ties and pivots in other ways",
+        "the items are renumbered at random, which changes ties and pivots",
         _numbering,
     ),
     Disturbance(
-        "calls", "Calls allowed", "share of pairs that may be asked", (0.1, 0.2, 0.5, 1.0),
-        "so many pairs may be asked: an aggregator that reads all pairs has them drawn at random, "
-        "one that reads as it goes asks for those it wants",
+        "calls", "Calls allowed", "share of pairs that may be compared", (0.1, 0.2, 0.5, 1.0),
+        "a limited number of pairs: random ones for aggregators that read all pairs, chosen "
+        "ones for adaptive aggregators",
     ),
     Disturbance(
         "runs", "Runs", "runs of QuickSort", (1.0, 2.0, 5.0, 20.0),
-        "Multi-QuickSort takes the mean ranks of so many runs",
+        "mean ranks over this number of QuickSort runs (Multi-QuickSort)",
     ),
 )  # fmt: skip
 DISTURBANCES: Mapping[str, Disturbance] = {entry.name: entry for entry in _ENTRIES}

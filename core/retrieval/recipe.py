@@ -15,7 +15,7 @@ class CollectionFormat(CheckedParameters):
     """Options for reading the files of a collection."""
 
     format: str = parameter(
-        AUTO, "what the files are; auto: told by their names and first lines",
+        AUTO, "format of the files; auto: by their names and first lines",
         choices=(AUTO, *FORMATS),
     )  # fmt: skip
     numbers: str = parameter(

@@ -108,7 +108,7 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return ""
     ranked_by, *carried = (RankerName.of(name).display for name in lists["initial"])
     top = f"the top {lists['depth']}" if lists.get("depth") else "all"
-    top = "the top so many" if recipe["kind"] == "set-size" else top
+    top = "the top N1" if recipe["kind"] == "set-size" else top
     text = f"Candidate lists hold {top} documents by {ranked_by}"
     text += f" and carry the rankings by {', '.join(carried)} too" if carried else ""
     if lists.get("scores") == "cross-fitted":

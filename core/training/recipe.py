@@ -71,7 +71,10 @@ class TrainingRecipe(CheckedParameters):
     )
     decay: float = parameter(0.8, "factor of the stall schedule", low=0.01, high=1.0)
     stall_epochs: int = parameter(
-        3, "the loss stalls when it exceeds all of so many epochs before", low=1, unit="epochs"
+        3,
+        "the loss stalls when it exceeds that of this number of epochs before",
+        low=1,
+        unit="epochs",
     )
     warm_up: float = parameter(0.1, "share of the steps that the cosine warms up", low=0, high=1)
     batch_lists: int = parameter(32, "lists a batch, at most", low=1, unit="lists", search=(8, 64))
@@ -87,11 +90,17 @@ class TrainingRecipe(CheckedParameters):
         None, "batches an epoch; none: one pass over the lists", low=1, unit="steps"
     )
     least_steps: int = parameter(
-        1, "an epoch repeats its pass until it has so many steps (small sets)", low=1, unit="steps"
+        1,
+        "least number of steps of an epoch; small sets are passed several times",
+        low=1,
+        unit="steps",
     )
     epochs: int = parameter(100, "epochs at most", low=1, unit="epochs")
     patience: int | None = parameter(
-        15, "stop after so many epochs without a better one; none: never", low=1, unit="epochs"
+        15,
+        "stop after this number of epochs without a better one; none: never",
+        low=1,
+        unit="epochs",
     )
     clip: float | None = parameter(None, "largest norm of the gradient; none: no bound", low=1e-6)
     selection: Literal["valid-ndcg@10", "valid-loss"] = parameter(
