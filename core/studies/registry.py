@@ -82,18 +82,18 @@ def page_of(kind: str) -> str:
     return (EVERY[kind].page if kind in EVERY else "") or kind
 
 
+OLD_NAMES = {"ranking-degradation": "initial-ranking", "multi-ranking": "initial-rankings"}
+"""Kinds by the names that they had before 1.0."""
+
+
 def kind_of(word: str) -> str:
-    """Kind that a word means: also with underscores, or by its name in code.
+    """Kind that a word means: also with underscores, or by its old name.
 
     >>> kind_of("ranking-degradation"), kind_of("set_size"), kind_of("crad")
     ('initial-ranking', 'set-size', 'crad')
     """
-    rooms = {
-        question.__module__.split(".")[-2]: kind
-        for kind, question in EVERY.items()
-        if question.command_words() == (kind,)
-    }
-    resolved = rooms.get(word.replace("-", "_"), word.replace("_", "-"))
+    name = word.replace("_", "-")
+    resolved = OLD_NAMES.get(name, name)
     return resolved if resolved in EVERY else word
 
 

@@ -16,7 +16,7 @@ QUERIES = "Heat map of query against"
 
 PATHS = {
     "initial-ranking": (("against", 9), (QUERIES, 5)),
-    "set-size": (("against candidates in a list", 9), (QUERIES, 5)),
+    "set-size": (("against test list length", 9), (QUERIES, 5)),
     "initial-rankings": (("Dots of NDCG", 3), (QUERIES, 5)),
     "perturbations": (("Heat map of", 4), (QUERIES, 5)),
     "ablation": (("Dots of NDCG@10", 1), (QUERIES, 5)),
@@ -87,12 +87,12 @@ def test_weights_are_looked_at_and_shuffled(visitor):
     visitor.go(f"attention?data={SAMPLE}")
     page, chart = visitor.page, "documents (attending)"
     visitor.chart(chart).wait_for()
-    page.get_by_text("plays no part in SetRank MSAB").wait_for()
+    page.get_by_text("leaves SetRank MSAB's attention unchanged").wait_for()
     visitor.click_mark(chart, 77)
     page.get_by_role("heading", name="The cell").wait_for()
     visitor.press("Shuffle")
     page.get_by_text("with seed 2").first.wait_for()
-    page.get_by_text("plays no part in SetRank MSAB").wait_for()
+    page.get_by_text("leaves SetRank MSAB's attention unchanged").wait_for()
     weights = [float(row["weight"]) for row in rows_taken(visitor)]
     assert sum(weights) == pytest.approx(round(len(weights) ** 0.5), rel=1e-3)  # rows sum to 1
     page.get_by_text("draws on").first.wait_for()

@@ -223,7 +223,7 @@ def test_an_endpoint_that_goes_down_leaves_what_was_answered(target):
     with served(judge) as address, pytest.raises(DataError) as told:
         asked(target, address, Plan(calls=40, retries=1, wait=0.01, jobs=2))
     assert "no answer in 2 calls (HTTP status 500)" in str(told.value)
-    assert "the same command goes on" in str(told.value)
+    assert "the same command continues" in str(told.value)
     assert len(preference_store.find("mine", target.store).value) == 6
     with pytest.raises(DataError, match=r"no answer in 1 call .*refused"):
         asked(target, address, Plan(calls=40, retries=0))
