@@ -108,9 +108,11 @@ def _answered(stored: Preferences | None, material: Material, judge: str) -> dic
     columns = (table[name].tolist() for name in ("query", "a", "b", "value", "first"))
     for name, a, b, value, turned in zip(*columns, strict=True):
         query = queries.get(name)
+        # The set may hold answers on documents that these lists do not have
         if query is not None and {a, b} <= places[query].keys():
             one, other = places[query][a], places[query][b]
             shown = (query, other, one) if turned else (query, one, other)
+            # Stored values are for `a`; a question asks for the document that is shown first
             by_question[shown] = 1.0 - value if turned else value
     return by_question
 
@@ -159,6 +161,7 @@ def ask(
                 lambda questions: judge_questions.ask_judge(questions, judge, ledger, plan, total),
             )
         finally:
+            # Also after Ctrl-C or a failed call: paid answers are never lost
             result = _extended(old, ledger, judge.name, before)
             if result is not None:
                 artefact = target.keep(result)
@@ -215,6 +218,7 @@ def _extended(
         items = dict(zip(old.query_ids, old.items, strict=True))
         for name, names, labels in zip(old.query_ids, old.items, old.labels, strict=False):
             grades[name] = dict(zip(names, labels.tolist(), strict=True))
+        # The count of malformed answers is replaced, not added to
         notes = [note for note in old.notes if not note.endswith(left_out)]
     if ledger.malformed:
         notes.append(f"{counted(len(ledger.malformed), 'malformed answer')} {left_out}")

@@ -44,6 +44,7 @@ class PaidPairs:
         """Items without any paid pair."""
         return cls(
             np.full((items, items), np.nan),
+            # An item with itself needs no call
             np.eye(items, dtype=bool),
             np.zeros((items, items), dtype=bool),
             weigh=weigh,
@@ -82,6 +83,7 @@ class PaidPairs:
         """Note pairs as paid for, with their answers."""
         rows, columns = pairs.T
         self.weights[rows, columns], self.weights[columns, rows] = answers.T
+        # Also without an answer, so that the pair is not requested again
         self.paid[rows, columns] = self.paid[columns, rows] = True
 
 
@@ -107,5 +109,6 @@ class Oracle:
         """The weights of these pairs, both ways."""
         self.calls += len(couples)
         rows, columns = couples.T
+        # One call answers both directions: an aggregator must not pay twice for a pair
         weights = self.pairs.weights
         return np.stack([weights[rows, columns], weights[columns, rows]], axis=1)

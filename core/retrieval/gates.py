@@ -59,7 +59,9 @@ class Gates:
         searched: Any = retriever
         frequencies, terms = searched.frequencies, searched.document_terms
         read, size = searched.dimensions(query_texts), max(1, documents)
+        # All documents, so that every match counts
         ranked = searched.search(query_texts, size)
+        # Distinct dimensions: a repeated word is one nonzero of the query
         counts = np.array([len(np.unique(dimensions)) for dimensions in read])
         return cls(
             _mean(np.array([frequencies[one].sum(dtype=np.int64) for one in read])) / size,
@@ -90,6 +92,7 @@ class Gates:
         ('a query reads 3.0 postings a document',)
         """
         largest, empty = percent(self.largest_document_frequency), percent(self.empty_share, 1)
+        # A learnt index is sparse enough if it costs no more than the index of words
         reference = words or Gates(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         verdicts = {
             f"a query reads {self.postings_per_query_over_n:.1f} postings a document": (

@@ -41,6 +41,7 @@ class SparseIndex:
     @classmethod
     def of(cls, vectors: SparseVectors) -> "SparseIndex":
         """Index of documents."""
+        # A column of the matrix is the posting list of a dimension
         columns = vectors.matrix.tocsc()
         starts, documents = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
         return cls(vectors, Postings(starts, documents, columns.data, len(vectors)))
@@ -59,6 +60,7 @@ class SparseIndex:
         if queries.width != self.vectors.width:
             finding = f"{queries.width} dimensions, the index has {self.vectors.width}"
             raise DataError("the queries", finding, "Encode both with one network.")
+        # float64 sums: float32 rounding would decide near ties
         weights = queries.weights.astype(np.float64)
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)
 
@@ -72,6 +74,7 @@ class SparseIndex:
         query_weights, document_weights = query.text(0), self.vectors.text(document)
         shared = query_weights.keys() & document_weights.keys()
         added = [(one, query_weights[one] * document_weights[one]) for one in shared]
+        # Equal contributions by index, so that the answer is the same on every machine
         return sorted(added, key=lambda pair: (-pair[1], pair[0]))
 
     def save(self, path: Path) -> None:

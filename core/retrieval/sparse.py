@@ -43,7 +43,9 @@ class SparseVectors:
             DataError: an entry that is negative, infinite or NaN.
         """
         table: Any = csr_array(rows).astype(np.float32)
+        # SciPy allows an entry twice; a posting list must not
         table.sum_duplicates()
+        # Negated comparison: NaN fails both and is caught too
         wrong = np.flatnonzero(~((table.data >= 0) & (table.data < np.inf)))
         if len(wrong):
             text = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
@@ -66,6 +68,7 @@ class SparseVectors:
     @property
     def matrix(self) -> csr_array:
         """Matrix texts × dimensions."""
+        # SciPy sorts in place, and these arrays may be memory-mapped and read-only
         parts = (self.weights.copy(), self.dimensions.copy(), self.offsets.copy())
         return csr_array(parts, shape=(len(self), self.width))
 

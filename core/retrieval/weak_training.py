@@ -108,7 +108,9 @@ class WeakTrainer:
         """Embeddings of terms (length 1), and their idf (1 on average over words)."""
         tokens = self.tokens
         embeddings = torch.from_numpy(ppmi_embeddings(tokens, self.recipe.model.embedding))
+        # log(1 + N/df) stays positive for terms that every document has
         idf = np.log1p(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
+        # A mean of 1 over running words keeps the scale of summed embeddings
         idf /= np.average(idf, weights=np.maximum(tokens.collection_frequency, 1))
         return embeddings, torch.from_numpy(idf.astype(np.float32))
 
@@ -126,6 +128,7 @@ class WeakTrainer:
             # documents of the other queries are the negatives
             near = weak.lists.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
             any_ = weak.lists.documents[starts + draw.integers(0, lengths)]
+            # Each document once: a double would count twice as a negative
             documents = np.unique(np.concatenate([near, any_]))
         else:
             chosen, *both = weak.triples(step, training.batch_queries)
@@ -152,6 +155,7 @@ class WeakTrainer:
             labels: the labeller's table of queries and both.
         """
         training, batch = self.recipe.training, len(first_scores)
+        # Row i of the table is query i; its own two documents stand on the two diagonals
         differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
         cost = pairwise_hinge if training.loss == "hinge" else pointwise_hinge
         return cost(first_scores, second_scores, differences.sign(), training.margin).mean()
@@ -162,6 +166,7 @@ class WeakTrainer:
         Raises:
             DivergedError: the loss is not finite.
         """
+        # None instead of zeros: Adam then skips parameters without a gradient
         self.optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         self.optimiser.step()

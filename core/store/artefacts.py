@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError, closest
@@ -31,6 +32,15 @@ CALLED = {
     "ranker": "a ranker",
 }  # fmt: skip
 """What a kind of artefact is called in a sentence, where it is not its own word."""
+
+
+def _identity(directory: Path) -> tuple[int, ...]:
+    """Inode and time of the last change of a directory; empty if there is none."""
+    try:
+        facts = directory.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    return (facts.st_ino, facts.st_ctime_ns) if S_ISDIR(facts.st_mode) else ()
 
 
 @dataclass(frozen=True)
@@ -53,18 +63,18 @@ class Store:
         """
         for root in (self.root, *self.bundled):
             directory = root / "artefacts" / str(key)
-            if not directory.is_dir():
-                continue
-            try:
-                artefact = manifest.read_manifest(directory)
-                manifest.check(directory, manifest.CHECKED_ON_FIND)
-            except (ArtefactError, FileNotFoundError):
-                if directory.is_dir():
-                    raise
-                continue  # another process removed it meanwhile
-            if artefact.key != key:
-                raise ArtefactError(str(key), "another digest begins alike", f"See {directory}.")
-            return artefact
+            while identity := _identity(directory):
+                try:
+                    artefact = manifest.read_manifest(directory)
+                    manifest.check(directory, manifest.CHECKED_ON_FIND)
+                except (ArtefactError, FileNotFoundError):
+                    if _identity(directory) == identity:
+                        raise
+                    continue  # another process removed or replaced it meanwhile
+                if artefact.key != key:
+                    finding = "another digest begins alike"
+                    raise ArtefactError(str(key), finding, f"See {directory}.")
+                return artefact
         return None
 
     @contextmanager
