@@ -163,16 +163,15 @@ class Certificate:
 
     def _verdict(self) -> Iterator[str]:
         if self.verdict == NOT:
-            yield f"{self.ranker} is not invariant to the input order: {'; '.join(self.reasons)}."
+            yield f"{self.ranker} is not invariant: {'; '.join(self.reasons)}."
             return
         if self.verdict == INCONCLUSIVE:
             yield f"{self.ranker} is inconclusive: {'; '.join(self.reasons)}."
             return
         beyond = " by more than rounding" if self.max_score_deviation else ""
         orders = self.distinct_orders + self._other_orders()
-        proof = ", as its architecture implies" if self.theorem is not None else ""
         yield (
-            f"{self.ranker} is invariant to the input order{proof}: none of "
+            f"{self.ranker} is invariant: none of "
             f"{counted(orders, 'order')} of {counted(self.informative, 'list')} changed the "
             f"ranking{beyond}. At most {percent(self.failure_bound)} of random orders do (95 %)."
         )

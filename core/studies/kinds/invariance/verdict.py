@@ -32,7 +32,7 @@ SIGNIFICANT = 0.01
 BY_PLACE, PREVAILING = 1e-4, 2 / 3
 """Level of the sign test of scores against positions; least share of documents that agree."""
 
-NAMED = 5
+NAMED = 3
 """Number of queries that a reason names."""
 
 
