@@ -61,7 +61,8 @@ def main(arguments: Sequence[str]) -> int:
         warn(f"shuffleproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as stop:
-        rest = "" if chosen.command == "certify" else CONTINUED
+        # Certificates of user code are computed each time; only trainings can be continued
+        rest = " Finished trainings are stored." if chosen.command == "certify" else CONTINUED
         warn(f"shuffleproof: stopped.{rest}")
         return status_of(stop)
     except BrokenPipeError:

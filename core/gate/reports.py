@@ -63,7 +63,7 @@ def finding(gate: Gate) -> str:
     """Verdict with its numbers, in a sentence or two."""
     worst, count = verdict(gate), counted(len(gate.rows), "comparison")
     if worst == Tier.TIE:
-        loss = max(-row.comparison.difference for row in gate.rows)
+        loss = max(0.0, *(-row.comparison.difference for row in gate.rows))
         return f"No regression in {count}: largest loss {number(loss)} (limit {gate.least:g})."
     if not gate.rows:
         return "Not comparable: nothing was compared."
