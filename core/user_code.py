@@ -110,25 +110,6 @@ def names(kind: str) -> list[str]:
     return [name for of, name in _REGISTERED if of == kind]
 
 
-def full_family(family: str) -> str:
-    """A family of perturbations, or a chain of them, with the digits of those of user code.
-
-    Blanks and case of built-in names are ignored; the ranker that an attack is made on stays.
-
-    >>> full_family(" Transpositions : 5 + Shuffle shown"), full_family("gradient-sign@My:Score")
-    ('transpositions:5+shuffle-shown', 'gradient-sign@My:Score')
-    """
-
-    def full(link: str) -> str:
-        name, colon, level = (part.strip() for part in link.partition(":"))
-        known = registered_code("perturbation", name)
-        usual = name if MARK in name else name.casefold().replace(" ", "-")
-        return (known.full if known else usual) + colon + level
-
-    links, at, whom = family.partition("@")
-    return "+".join(map(full, links.split("+"))) + at + whom
-
-
 def missing_code(kind: str, name: str) -> UsageError:
     """The error for user code that is to be called and is not registered in this process."""
     bare = name.partition(MARK)[0]

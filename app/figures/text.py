@@ -33,8 +33,8 @@ SPECIAL = r"[&<>]|%\{"
 MOST_NAMED = 20
 """Most series that an alternative text names."""
 
-RANKERS = frozenset({"ranker", "label", "condition"})
-"""Columns of frames whose texts are labels of rankers, or contain them."""
+LABELS = frozenset({"ranker", "label", "condition", "family"})
+"""Columns of frames whose texts have display names, or contain such texts."""
 
 P = ParamSpec("P")
 _names: ContextVar[Mapping[str, str] | None] = ContextVar("names", default=None)
@@ -177,7 +177,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
     elif isinstance(value, pd.DataFrame):
         yield from map(str, value.columns)
-        for name in RANKERS & set(value.columns):
+        for name in LABELS & set(value.columns):
             if not pd.api.types.is_numeric_dtype(value[name].dtype):
                 yield from map(str, value[name].unique())
 
@@ -223,7 +223,7 @@ def _table(frame: pd.DataFrame) -> Any:
     for at, (name, kind) in enumerate(frame.dtypes.items()):
         if not pd.api.types.is_numeric_dtype(kind):
             column = _column(frame.iloc[:, at])
-            safe.isetitem(at, column.map(_shown) if name in RANKERS else column)
+            safe.isetitem(at, column.map(_shown) if name in LABELS else column)
     columns = _column(frame.columns)
     if not pd.api.types.is_numeric_dtype(columns.dtype):
         columns = columns.map(_shown)

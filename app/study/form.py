@@ -333,15 +333,17 @@ def family_choice(
     for at, (group, names) in enumerate(groups.items()):
         chosen += places[at % len(places)].multiselect(
             GROUPS[group], names, default=[name for name in before if name in names],
-            key=f"new.{group}", wrap=True, placeholder="none",
-            help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
+            key=f"new.{group}", wrap=True, placeholder="none", format_func=with_display_names,
+            help=with_display_names(
+                "  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names)
+            ),
         )  # fmt: skip
     if chains:
         known = [name for name in before if name not in PERTURBATIONS]
         chosen += places[len(groups) % len(places)].multiselect(
             "Chains, attacks on one network, matrices", known, default=known,
             accept_new_options=True, key="new.chains", wrap=True,
-            placeholder="type transpositions:5+shuffle-shown", help=CHAINS,
+            placeholder="type transpositions:5+shuffle-input", help=CHAINS,
         )  # fmt: skip
     return chosen
 

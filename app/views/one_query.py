@@ -11,7 +11,7 @@ from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.study import choice, parts, per_query, sample_result
 from shuffleproof.app.study.per_query import PerQuery
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
@@ -94,7 +94,9 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     st.subheader("List of a cell", anchor=False)
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]
-    chosen = parts.select("Perturbation", "family", families, families[0], place=left)
+    chosen = parts.select(
+        "Perturbation", "family", families, families[0], place=left, format_func=with_display_names
+    )
     levels = cells[cells["family"] == chosen].set_index("ranker")["level"]
     ranker = choice.ranker(
         "Ranker", [*map(str, levels.index)], "point", place=middle,

@@ -17,6 +17,7 @@ from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.paired_differences import loss_in
@@ -41,7 +42,9 @@ def one_family(shown: StudyView) -> str:
     known = list(rescoring.families(shown.artefact.recipe))
     st.subheader("One perturbation, level by level", anchor=False)
     left, right = st.columns(2)
-    family = parts.select("Perturbation", "family", known, known[0], place=left)
+    family = parts.select(
+        "Perturbation", "family", known, known[0], place=left, format_func=with_display_names
+    )
     measure = shown.measure
     what = parts.segments("Vertical axis", "axis", VIEWS, place=right)
     if entry := rescoring.entry(family):

@@ -28,6 +28,7 @@ from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
 from shuffleproof.core.parameters import Parameter, parameters, text_of, type_in_words
+from shuffleproof.core.perturb import names as families
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.progress import limit_seconds
 from shuffleproof.core.rankers import registry
@@ -65,7 +66,11 @@ def names(arguments: argparse.Namespace) -> Answer:
     }
     entries, fields = registries[arguments.kind]
     rows = [
-        {"name": name, "summary": _words(entry), "source": entry.source}
+        {
+            "name": families.with_display_names(name),
+            "summary": _words(entry),
+            "source": entry.source,
+        }
         | {field: list(_values(entry, field)) for field in fields}
         for name, entry in entries.items()
     ]

@@ -13,6 +13,7 @@ import pandas as pd
 from shuffleproof.command import answer, arguments_for_flags, takes_flags
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import OLD, parts_of
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.methods import paragraph, references
@@ -121,7 +122,8 @@ class Result(StudyResult):
     @property
     def tables(self) -> list[str]:
         """The titles of its tables, in the order of their numbers."""
-        return [table.title or study_kind(self.recipe).source for table in self._tables()]
+        source = study_kind(self.recipe).source
+        return [with_display_names(table.title) or source for table in self._tables()]
 
     def table(self, which: int | str = 1, measures: Measures = ()) -> pd.DataFrame:
         """A table as people read it: its columns by their labels, its numbers exact.
@@ -135,9 +137,8 @@ class Result(StudyResult):
         """
         tables, titles = list(self._tables(measures)), self.tables
         if isinstance(which, str):
-            fitting = [
-                at for at, title in enumerate(titles) if which.casefold() in title.casefold()
-            ]
+            words = with_display_names(which).casefold()
+            fitting = [at for at, title in enumerate(titles) if words in title.casefold()]
             if not fitting:
                 raise UnknownNameError("table", which, titles)
             return _shown(tables[fitting[0]])

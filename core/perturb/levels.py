@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.perturb.names import stored_family
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.user_code import full_family
 
 
 def levels_of(family: str, wanted: str | None = None) -> list[float]:
@@ -37,5 +37,5 @@ def pairs_of(families: Iterable[str], levels: str | None = None) -> tuple[tuple[
     >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
     (('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
-    full_names = map(full_family, families)
+    full_names = map(stored_family, families)
     return tuple((family, level) for family in full_names for level in levels_of(family, levels))

@@ -1,5 +1,10 @@
-"""The names of all families of perturbations, known before anything that perturbs is loaded."""
+"""Names of all families of perturbations, known before anything that perturbs is loaded.
 
+Some families are stored under older names than they are shown with: keys and seeds of stored
+results hold the older ones. Input may use both.
+"""
+
+import re
 from collections.abc import Iterable
 
 from shuffleproof.core import user_code
@@ -16,7 +21,53 @@ FAMILIES = (
     "label-censored", "clicks-position", "clicks-cascade", "train-seed", "train-order",
     "bfloat16", "batches", "threads",
 )  # fmt: skip
-"""In the order of the registry."""
+"""Stored names, in the order of the registry."""
+
+DISPLAY_NAMES = {
+    "reversed-pairs": "relevant-swaps",
+    "tie-storm": "score-ties",
+    "shuffle-shown": "shuffle-input",
+    "reverse-shown": "reverse-input",
+    "blocks-shown": "shuffle-blocks",
+    "rotate-shown": "rotate-input",
+    "label-shown": "sort-by-label",
+    "id-shown": "sort-by-id",
+    "remove-top": "drop-top",
+    "group-out": "group-mean",
+}
+"""Of families with another stored name."""
+
+STORED_NAMES = {display: stored for stored, display in DISPLAY_NAMES.items()}
+
+_STORED = re.compile(rf"(?<![\w-])(?:{'|'.join(DISPLAY_NAMES)})(?![\w-])")
+
+
+def with_display_names(text: str) -> str:
+    """Text with the display names of families.
+
+    >>> with_display_names("transpositions:5+shuffle-shown and tie-storm; my-tie-storm stays")
+    'transpositions:5+shuffle-input and score-ties; my-tie-storm stays'
+    """
+    return _STORED.sub(lambda match: DISPLAY_NAMES[match.group()], text)
+
+
+def stored_family(text: str) -> str:
+    """Stored name of a family or chain from user input, with the digits of user code.
+
+    Blanks and case of built-in names are ignored; the name of an attacked ranker is not changed.
+
+    >>> stored_family(" Transpositions : 5 + Score ties"), stored_family("gradient-sign@My:Score")
+    ('transpositions:5+tie-storm', 'gradient-sign@My:Score')
+    """
+
+    def stored(link: str) -> str:
+        name, colon, level = (part.strip() for part in link.partition(":"))
+        known = user_code.registered_code("perturbation", name)
+        usual = name if user_code.MARK in name else name.casefold().replace(" ", "-")
+        return (known.full if known else STORED_NAMES.get(usual, usual)) + colon + level
+
+    links, at, target = text.partition("@")
+    return "+".join(map(stored, links.split("+"))) + at + target
 
 
 def refuse_unknown(families: Iterable[str]) -> None:
@@ -31,8 +82,9 @@ def refuse_unknown(families: Iterable[str]) -> None:
     >>> refuse_unknown(["transpositions:5+cut", "gradient-sign@dlcm"])
     """
     for family in families:
-        for link in user_code.full_family(family).partition("@")[0].split("+"):
+        for link in stored_family(family).partition("@")[0].split("+"):
             name = link.partition(":")[0]
             known_names = [*FAMILIES, *user_code.names("perturbation")]
             if name not in known_names and user_code.MARK not in name:
-                raise UnknownNameError("perturbation", name, known_names)
+                shown = [DISPLAY_NAMES.get(known, known) for known in known_names]
+                raise UnknownNameError("perturbation", name, shown)

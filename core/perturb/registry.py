@@ -17,6 +17,7 @@ from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.labels import LabelPerturbation, flips_by, matrix_of
+from shuffleproof.core.perturb.names import DISPLAY_NAMES, STORED_NAMES
 from shuffleproof.core.perturb.user_families import user_entry
 
 __all__ = [
@@ -59,11 +60,13 @@ def entry_of(family: str) -> PerturbationEntry:
     if before:
         return _chain_entry([_link(text, family) for text in before.split("+")], entry_of(last))
     name, at, target = family.partition("@")
+    name = STORED_NAMES.get(name, name)
     user_family = None if at else user_entry(name)
     if user_family is not None:
         return user_family
     if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not target)):
-        known_names = [*PERTURBATIONS, *user_code.names("perturbation")]
+        shown = (DISPLAY_NAMES.get(known, known) for known in PERTURBATIONS)
+        known_names = [*shown, *user_code.names("perturbation")]
         raise UnknownNameError("perturbation", family, known_names)
     entry = PERTURBATIONS[name]
     if not at:

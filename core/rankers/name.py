@@ -15,6 +15,7 @@ from pathlib import PurePath
 
 from shuffleproof.core.errors import UsageError, quoted
 from shuffleproof.core.numerals import is_count
+from shuffleproof.core.perturb import names as families
 from shuffleproof.core.rankers.combining import (
     AGGREGATES,
     BEGINNINGS,
@@ -332,7 +333,7 @@ def number_names(names: Iterable[str]) -> list[str]:
 
 
 def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
-    """A sentence of ours with the names of rankers where it has their labels.
+    """A sentence with display names instead of labels of rankers and stored names of families.
 
     Args:
         sentence: to change.
@@ -356,7 +357,7 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
         name = names[match.group()]
         return match.group() if name in FILES else name
 
-    return _IN_SENTENCES.sub(shown, sentence)
+    return families.with_display_names(_IN_SENTENCES.sub(shown, sentence))
 
 
 def without_presets(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from shuffleproof.core.perturb.names import with_display_names
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
@@ -66,6 +67,15 @@ class Loss:
 
 Point = tuple[str, str]
 """Label of a ranker, and its perturbation in words."""
+
+
+def under(family: str, level: float) -> str:
+    """A perturbation in words.
+
+    >>> under("tie-storm", 0.4)
+    'under score-ties at 0.4'
+    """
+    return f"under {with_display_names(family)} at {level:g}"
 
 
 def losses(

@@ -11,7 +11,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, Kind, RankerName
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName, with_display_names
 from shuffleproof.core.rankers.preset_differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
@@ -72,7 +72,10 @@ def command_of(question: Question, facts: Facts) -> str:
     facts, preset = question.lists_said(facts), _preset(facts)
     words = ["shuffleproof", "study", *question.command_words()]
     for field in parameters(question):
-        words += syntax_of(field).words(field, getattr(question, field.name), preset)
+        flag = syntax_of(field).words(field, getattr(question, field.name), preset)
+        words += (
+            map(with_display_names, flag) if field.names in {"families", "perturbations"} else flag
+        )
     words += ["--with", MODULE] if user_code_in(question) else []
     words += [] if facts["data"] == SAMPLE else ["--data", facts["data"]]
     return shlex.join(words + list_flags(facts, question.initial))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from shuffleproof.core.perturb import names as families
 from shuffleproof.core.rankers.name import (
     FILES,
     Kind,
@@ -78,9 +79,12 @@ def bounds(
 
 
 def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
-    """Frame with display names instead of labels of rankers."""
+    """Frame with display names instead of labels of rankers and stored names of families."""
     labelled = [column.key for column in columns if column.format == NAME]
-    return frame.assign(**{key: _labels_as_names(frame[key]) for key in labelled})
+    named = {key: _labels_as_names(frame[key]) for key in labelled}
+    if "family" in frame:
+        named["family"] = frame["family"].astype(str).map(families.with_display_names)
+    return frame.assign(**named)
 
 
 def with_file_names(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:

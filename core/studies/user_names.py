@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
-from shuffleproof.core import user_code
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.experiment.ranker_sets import NAMED as SETS
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import choice_named
 from shuffleproof.core.perturb.names import refuse_unknown as refuse_families
+from shuffleproof.core.perturb.names import stored_family
 from shuffleproof.core.rankers.name import RankerName, parse_forgiving
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.rankers.registry import refuse_unknown as refuse_ranker
@@ -172,12 +172,12 @@ def _name_of_measure(measure: Any) -> str:
 
 
 def _pair(pair: tuple[str, float]) -> tuple[str, float]:
-    return user_code.full_family(pair[0]), pair[1]
+    return stored_family(pair[0]), pair[1]
 
 
 NAMED: Mapping[str, Callable[[Any], Any]] = {
     "rankers": _name_of_ranker,
     "measures": _name_of_measure,
-    "families": user_code.full_family,
+    "families": stored_family,
     "perturbations": _pair,
 }

@@ -32,7 +32,6 @@ ELSE = {
     "core/perturb/registry.py": "whom a perturbation attacks, which is a name as a whole",
     "core/rankers/name.py": "the names themselves",
     "core/retrieval/name.py": "the names of retrievers",
-    "core/user_code.py": "the digits of user code behind a name, and whom an attack is made on",
 }
 """Where such marks are something else, and what."""
 

@@ -112,7 +112,7 @@ def test_every_command_refuses_a_misspelt_name_at_once(case, tmp_path, capsys):
         ),
         (
             ("study", "perturbations", "--rankers", "mart", "--families", "shuffle:1+shufle-shown"),
-            "did you mean shuffle-shown?",
+            "did you mean shuffle-input?",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName, with_display_names
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
@@ -49,7 +49,7 @@ NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
 def _level_in_words(family: str, level: float) -> str:
     """Level of a family, worded as the end of a sentence."""
     words = f"{level:g} {family}" if entry_of(family).whole else f"{family} at {level:g}"
-    return f"under {words}"
+    return f"under {with_display_names(words)}"
 
 
 def _levels(result: StudyResult, family: str) -> list[float]:

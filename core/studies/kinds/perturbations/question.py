@@ -14,7 +14,7 @@ from shuffleproof.core.studies.question import (
 )
 
 FAMILIES = (
-    "perturbations, comma-separated; chains such as transpositions:5+shuffle-shown, "
+    "perturbations, comma-separated; chains such as transpositions:5+shuffle-input, "
     "gradient-sign@RANKER, or label-flips@0.9_0.1/0.2_0.8 (a row a grade)"
 )
 

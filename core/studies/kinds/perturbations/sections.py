@@ -13,7 +13,7 @@ from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import attack_target, entry_of
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derive_values
@@ -326,7 +326,7 @@ def levels_in_words(cells: pd.DataFrame) -> list[str]:
     ['cut 0.5']
     """
     levels = dict(zip(cells["family"], cells["level"], strict=True))
-    return [f"{family} {level:g}" for family, level in levels.items()]
+    return [with_display_names(f"{family} {level:g}") for family, level in levels.items()]
 
 
 def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
@@ -380,4 +380,4 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
 
 
 def _where(point: Any) -> str:
-    return f"under {point.family} at {point.level:g}"
+    return answers.under(point.family, point.level)
