@@ -225,7 +225,7 @@ class _Pickler(pickle.Pickler):
             if place is not None and (place[0] / manifest.MANIFEST).is_file():
                 key = manifest.read_manifest(place[0]).key
                 self.needed.add(key)
-                return ("part", key, place[1])
+                return ("part", key, place[1], thing.query_texts)
         if isinstance(thing, Path) and thing.is_relative_to(self.store.root):
             return ("path", str(thing.relative_to(self.store.root)))
         return None
@@ -253,7 +253,11 @@ class _Unpickler(pickle.Unpickler):
         if kind == "path":
             return self.store.root / rest[0]
         artefact = self.store.resolve(f"{rest[0].kind}-{rest[0].digest}")
-        return artefact if kind == "artefact" else getattr(_fold(artefact.path), rest[1])
+        if kind == "artefact":
+            return artefact
+        part = getattr(_fold(artefact.path), rest[1])
+        object.__setattr__(part, "query_texts", rest[2])
+        return part
 
 
 @lru_cache(maxsize=8)

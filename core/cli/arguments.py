@@ -30,6 +30,9 @@ LIBRARY = "Install this library of the system; OpenMP's, libgomp.so.1, is Debian
 
 CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
+ADDRESS = re.compile(r"(?<![\w:])https?://")
+"""Start of the address of an endpoint without its service."""
+
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 CONTINUED = " Finished work is stored; run the command again to continue."
 MOST_CHOICES = 30
@@ -50,6 +53,10 @@ def main(arguments: Sequence[str]) -> int:
     if words[:1] == ["study"]:
         words[1:] = with_kind(words[1:])
     chosen = parser().parse_args(words)
+    if service := getattr(chosen, "api", None):
+        for name in vars(chosen).keys() & {"ranker", "rankers"}:
+            named = ADDRESS.sub(rf"{service}:\g<0>", getattr(chosen, name) or "")
+            setattr(chosen, name, named or None)
     try:
         for module in getattr(chosen, "modules", None) or ():
             import_module_of_user(module)

@@ -44,7 +44,9 @@ TABLE = """
     --executor in WHERE : workers: processes:4, ray[:ADDRESS] or slurm[:PARTITION]
 
 &jobs
-    --jobs count : processes that call a module:function (default 1)
+    --jobs count : calls of a module:function or an endpoint at a time (default 1)
+    --calls count : largest number of calls to endpoints (default: no limit)
+    --api cohere|tei|voyage|mixedbread|chat : service of http://… rankers (default: by the path)
 
 &study
     --queries count : number of test queries per fold (default: all)
@@ -82,11 +84,12 @@ ingest data:ingest : store a data set from LETOR text or tables
 doctor data:doctor_ : problems of a data set or a ranker
     data? : name, key, LETOR file or folder, or `sample`
     --part all|train|valid|test =all : part of the data set (default all)
-    --ranker : ranker to examine: a name, KIND:FILE or module:function
+    --ranker : ranker to examine: a name, KIND:FILE, module:function or http://…
     --queries count : number of test queries for a ranker (default: all)
     --seed whole =0 : seed of the input orders for a ranker (default 0)
     --data as of : data set, the same as the first argument
     --all yes as verbose : print the notes too, part by part
+    &jobs
     &lists lambdamart
     $ doctor sample
     $ doctor clicks.txt --part train --json
@@ -201,7 +204,7 @@ tune tune:tune first=open:look_over : tune a ranker on validation and store a pr
     $ tune dlcm@tuned --data mq2008 --trials 20 --search learning_rate batch_lists=8..64
 
 certify rankers:certify first=open:look_over : test whether the input order changes the ranking
-    ranker : module:function, a ranker, or lightgbm:FILE
+    ranker : module:function, a ranker, lightgbm:FILE or http://…
     --permutations count =20 : input orders per query (default 20)
     --queries count : number of test queries, from the first (default: all)
     --seed whole =0 : seed of the input orders (default 0)
@@ -211,6 +214,7 @@ certify rankers:certify first=open:look_over : test whether the input order chan
     &workbench lambdamart
     $ certify setrank-imsab
     $ certify mymodule:score --data mq2008 --queries 50
+    $ certify http://127.0.0.1:8000/rerank --data mytexts --queries 20 --jobs 4
 
 bring outside_rankers:bring : store a ranker from a file
     kind scores|lightgbm|xgboost : kind of file

@@ -113,7 +113,9 @@ def use_device(arguments: argparse.Namespace) -> None:
 
 
 def use_jobs(arguments: argparse.Namespace) -> None:
-    """Let as many calls of a function be under way as --jobs says, if it says anything."""
+    """Set the calls of functions and endpoints: --jobs at a time, --calls in all."""
+    if arguments.calls is not None:
+        os.environ["SHUFFLEPROOF_CALLS"] = str(arguments.calls)
     if arguments.jobs is not None:
         from shuffleproof.core.rankers.outside.function_process import JOBS, jobs_allowed  # noqa: PLC0415 (which loads NumPy)
 
@@ -214,7 +216,7 @@ def check_workers(arguments: argparse.Namespace) -> None:
         executor(arguments.executor)
 
 
-NOT_TRAINED = {Kind.FUNCTION, Kind.FILE}
+NOT_TRAINED = {Kind.FUNCTION, Kind.FILE, Kind.ENDPOINT}
 
 
 def trains_retriever(arguments: argparse.Namespace) -> bool:

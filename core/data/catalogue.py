@@ -15,7 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.data import document_tables, document_texts, layout, mapped_file
+from shuffleproof.core.data import (
+    display_texts,
+    document_tables,
+    document_texts,
+    layout,
+    mapped_file,
+)
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.data.letor.stream import BROKEN, Limits, MissingCells
@@ -116,12 +122,19 @@ def find(text: str, store: Store) -> Artefact:
 
 
 def resolve(text: str, store: Store) -> Fold:
-    """The fold that a text names, memory-mapped; see `find`."""
+    """The fold that a text names, memory-mapped, with the texts of its queries; see `find`."""
     artefact = find(text, store)
     try:
-        return mapped_file.open_fold(artefact.path)
+        fold = mapped_file.open_fold(artefact.path)
     except DataError as error:
         raise ArtefactError(str(artefact.key), error.finding, error.remedy) from error
+    query_texts = display_texts.query_texts(str(artefact.facts["fingerprint"]), store)
+    if query_texts:
+        for part in (fold.train, fold.valid, fold.test):
+            texts = tuple(query_texts.get(query, "") for query in part.query_ids)
+            # In place: a copy would lose the place that workers open it from
+            object.__setattr__(part, "query_texts", texts)
+    return fold
 
 
 @contextmanager

@@ -58,6 +58,8 @@ class RankingDataset:
         source_rows: for every document its row of the source, counted from 0, where the rows of
             queries were scattered there; scores of files are in that order. None: the order is
             that of the source.
+        query_texts: text of every query, from `ingest --query-texts`; only functions and live
+            rerankers read it.
         fingerprint: digest of features, labels, offsets, ids, comments and absent cells; computed
             when it is first read, where none was given.
     """
@@ -74,6 +76,7 @@ class RankingDataset:
     absent: UInt8[np.ndarray, "docs bytes"] | None = None
     missing: bool = False
     source_rows: Int32[np.ndarray, " docs"] | Int64[np.ndarray, " docs"] | None = None
+    query_texts: tuple[str, ...] | None = None
     fingerprint: str = _ComputedWhenRead()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -177,6 +180,11 @@ class RankingDataset:
             feature_names=self.feature_names,
             absent=None if self.absent is None else self.absent[rows],
             missing=self.missing,
+            query_texts=(
+                None
+                if self.query_texts is None
+                else tuple(self.query_texts[query] for query in queries)
+            ),
         )
 
 

@@ -1,7 +1,8 @@
 """Display texts of documents and queries: side files of titles, addresses and texts.
 
-They belong to a data set by its fingerprint and to no key: no ranker reads them and no study
-changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, Parquet or Arrow.
+They belong to a data set by its fingerprint. Functions and live rerankers read the queries' texts;
+nothing else reads any of them. A file is CSV, tab-separated or JSON lines, plain or compressed,
+Parquet or Arrow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -169,6 +170,12 @@ def find(fingerprint: str, store: Store) -> DisplayTexts | None:
         return None
     notes = (note for sentences in stored[-1].facts["notes"].values() for note in sentences)
     return DisplayTexts(**_open_texts(stored[-1]), notes=tuple(notes))
+
+
+def query_texts(fingerprint: str, store: Store) -> dict[str, str]:
+    """Text of each query of the data set of a fingerprint; empty: none is known."""
+    stored = _all_of(fingerprint, store)
+    return dict(_open_texts(stored[-1])["queries"]["text"]) if stored else {}
 
 
 def forget(fingerprint: str, store: Store) -> None:

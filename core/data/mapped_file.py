@@ -87,7 +87,9 @@ def open_(path: Path) -> RankingDataset:
             missing="missing" in about,
             source_rows=arrays.get("source_rows"),
             fingerprint=about["fingerprint"],
-            **columns,
+            doc_ids=columns.get("doc_ids"),
+            comments=columns.get("comments"),
+            texts=columns.get("texts"),
         )
     except (KeyError, ValueError) as error:
         raise _damage_error(path, str(error)) from error

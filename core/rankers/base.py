@@ -16,8 +16,10 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.words import counted, listed
 
-Input = Literal["features", "order", "ranks", "neighbours", "query", "documents", "texts"]
-"""What a score may depend on; the last three, names and texts, are given to functions alone."""
+Input = Literal[
+    "features", "order", "ranks", "neighbours", "query", "query_text", "documents", "texts"
+]
+"""What a score may depend on; names and texts are given to functions and live rerankers alone."""
 
 DOCUMENTS_AT_ONCE = "documents_at_once"
 """In reports and facts of a training: documents that memory held at once, where it ran out."""

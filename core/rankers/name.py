@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePath
+from urllib.parse import urlsplit
 
 from shuffleproof.core.errors import UsageError, quoted
 from shuffleproof.core.numerals import is_count
@@ -40,6 +41,17 @@ FILES: Mapping[str, str] = {
     SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
 }  # fmt: skip
 """What a name of a file begins with, and what the file is."""
+
+SERVICES: Mapping[str, tuple[str, ...]] = {
+    "chat": ("/chat/completions",),
+    "voyage": ("voyageai.com",),
+    "mixedbread": ("/reranking",),
+    "tei": (),
+    "cohere": (),
+}
+"""What a name of a reranker behind HTTP begins with; ends of hosts and paths that mean it."""
+
+_WEB = ("http://", "https://")
 
 _FILE_NAMES: dict[str, str] = {}
 """What the files of stored rankers are called, by the digests of their keys, which hold that."""
@@ -100,6 +112,7 @@ class Kind(StrEnum):
     FILE = "file"
     FUNCTION = "function"
     OBJECT = "object"
+    ENDPOINT = "endpoint"
     INITIAL = "initial"
 
 
@@ -109,12 +122,12 @@ class RankerName:
 
     Attributes:
         kind: how it is named.
-        head: the registry's name; the kind of a file; `module:function`; `python:NAME` of user
-            code in this process; empty of a combination.
+        head: the registry's name; the kind of a file; the service of an endpoint;
+            `module:function`; `python:NAME` of user code in this process; empty of a combination.
         preset: of one that is registered; empty: none is named.
         revision: digits of the recipe that the preset had, where that was changed since.
         digits: of the key of a stored one.
-        path: of a file.
+        path: of a file; address and options of an endpoint.
         parts: members of a combination, or the source of an initial ranking.
         options: of a combination.
 
@@ -169,7 +182,7 @@ class RankerName:
         """The text that parses back to it."""
         if self.parts:
             return self._whole(str)
-        if self.kind is Kind.FILE:
+        if self.kind in {Kind.FILE, Kind.ENDPOINT}:
             return f"{self.head}:{self.path}"
         marks = (("@", self.preset), ("~", self.revision), ("#", self.digits))
         return self.head + "".join(mark + value for mark, value in marks if value)
@@ -200,8 +213,9 @@ class RankerName:
             return f"{method[:1].upper()}{method[1:]}({members})"
         if self.parts:
             return self._whole(attrgetter("display"))
-        if self.kind in {Kind.FILE, Kind.FUNCTION}:
-            return PurePath(self.path or self.head).name
+        if self.kind in {Kind.FILE, Kind.FUNCTION, Kind.ENDPOINT}:
+            path = PurePath(self.path or self.head)
+            return _endpoint_display(self.path) if self.kind is Kind.ENDPOINT else path.name
         if self.kind is Kind.STORED and self.head in FILES and (file := self._file_name()):
             return file
         terms = (SPOKEN.get(self.head, self.registered_name), self.preset, self.revision)
@@ -254,8 +268,9 @@ class RankerName:
 
     @property
     def is_from_outside(self) -> bool:
-        """True for a function, an object or a file, also when imported from its file."""
-        return self.kind in {Kind.FUNCTION, Kind.OBJECT} or self.head in FILES
+        """True for a function, object, endpoint or file, also when imported from its file."""
+        kinds = {Kind.FUNCTION, Kind.OBJECT, Kind.ENDPOINT}
+        return self.kind in kinds or self.head in FILES
 
     @property
     def is_scored_apart(self) -> bool:
@@ -287,6 +302,29 @@ def feature_of(head: str) -> int | None:
     """The id of the feature in a name of the registry, `feature:39`; None: another ranker."""
     prefix, _, number = head.partition(":")
     return int(number) if prefix == _FEATURE and is_count(number) else None
+
+
+def service_of(address: str) -> str:
+    """Service that an address without one means.
+
+    >>> [service_of(f"http://h{path}") for path in ("/rerank", "/v1/chat/completions")]
+    ['cohere', 'chat']
+    """
+    parts = urlsplit(address.partition(";")[0])
+    means = (name for name, ends in SERVICES.items() if ends
+             and (parts.path.endswith(ends) or (parts.hostname or "").endswith(ends)))  # fmt: skip
+    return next(means, "cohere")
+
+
+def _endpoint_display(path: str) -> str:
+    """Model of an endpoint, or its host and path.
+
+    >>> _endpoint_display("http://h:80/rerank;model=m"), _endpoint_display("http://h:80/rerank")
+    ('m', 'h:80/rerank')
+    """
+    address, *options = path.split(";")
+    models = [option.partition("=")[2] for option in options if option.startswith("model=")]
+    return models[0] if models else address.partition("://")[2]
 
 
 def remember_file_name(digest: str, file: str) -> None:
@@ -443,7 +481,8 @@ _SAID = re.compile(
 )
 _IN_SENTENCES = re.compile(
     r"(?<![\w@#:+./~-])(?:"
-    rf"(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
+    rf"(?:{'|'.join(SERVICES)}):https?://[^\s,()']*[^\s,;()'.:]"
+    rf"|(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
     rf"|(?:{'|'.join(sorted(SPOKEN, key=len, reverse=True))})(?:@\w+)?(?:~\w+)?(?:#[0-9a-f]+)?"
     rf"|(?:{'|'.join(FILES)})#[0-9a-f]+"
     r")(?![\w@#+/~-]|[:.]\S)"
@@ -460,15 +499,19 @@ _BY_LETTERS = {_letters(spelling): name for name in SPOKEN for spelling in (name
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> RankerName:
+    if text.startswith(_WEB):
+        text = f"{service_of(text)}:{text}"
     prefix, colon, remainder = text.partition(":")
+    is_endpoint = prefix in SERVICES and remainder.startswith(_WEB)
     if colon and not remainder and not prefix.startswith(BEGINNINGS):
         meant = f"{prefix}:FILE" if prefix in FILES else f"{prefix}:FUNCTION"
         raise UsageError(f"{quoted(text)} names nothing behind the colon: write {meant}")
     if text == INITIAL or text.startswith(_ALONE):
         source = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
         return RankerName(Kind.INITIAL, INITIAL, parts=source)
-    if colon and prefix in FILES:
-        return RankerName(Kind.FILE, prefix, path=remainder)
+    if is_endpoint or (colon and prefix in FILES):
+        kind = Kind.ENDPOINT if is_endpoint else Kind.FILE
+        return RankerName(kind, prefix, path=remainder)
     if colon and prefix.startswith(BEGINNINGS):
         return _combined(text)
     if colon and prefix == OBJECT and not _STORED.fullmatch(text):

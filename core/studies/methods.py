@@ -140,6 +140,8 @@ def _description(label: str) -> str:
         return " (user code)"
     if name.kind is Kind.FUNCTION:
         return " (a Python function in a separate process)"
+    if name.kind is Kind.ENDPOINT:
+        return " (a reranker behind HTTP)"
     if name.is_from_outside:
         return f" ({FILES[name.head]}, imported)"
     entry = RANKERS.get(name.base)

@@ -100,6 +100,10 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
         user_rankers.registered_ranker(name.head)
     elif names.from_outside and name.kind is Kind.FUNCTION:
         _check_module(name)
+    elif names.from_outside and name.kind is Kind.ENDPOINT:
+        from shuffleproof.core.rankers.outside.apis import Target  # noqa: PLC0415 (likewise)
+
+        Target.parse(name.head, name.path)
     else:
         is_set = names.changes.keys() - {"seed"} and name.kind is Kind.REGISTERED
         if is_set and not registry.entry(name.base).learns:

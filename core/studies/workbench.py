@@ -30,6 +30,7 @@ from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_di
 from shuffleproof.core.rankers.name import INITIAL, OBJECT, Kind, RankerName
 from shuffleproof.core.rankers.outside import file_ranker, user_rankers
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker, digest_of_texts
+from shuffleproof.core.rankers.outside.endpoint import EndpointRanker
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -250,6 +251,12 @@ class Workbench:
             return self._identified_by_answers(
                 user_ranker, {"object": OBJECT}, user_ranker.known_by
             )
+        if name.kind is Kind.ENDPOINT:
+            endpoint, test = EndpointRanker.from_name(name), self.prepared.test
+            version = endpoint.version(test.dataset, test.lists)
+            texts = digest_of_texts(endpoint.reads, test.dataset)
+            key = key_of("ranker", {"endpoint": str(name)}, (version, *texts))
+            return IdentifiedRanker(endpoint, key.digest)
         if name.kind is not Kind.FUNCTION:
             model = yield from with_words(self.train(name), f"of {name}")
             return IdentifiedRanker(model, model.artefact.key.digest)

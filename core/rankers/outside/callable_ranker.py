@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,6 +34,7 @@ PADDED = 3
 """Slots of padding behind the longest list of a call, where padding is looked at."""
 
 LACKING = {
+    "query_text": "Bring them (`ingest … --query-texts FILE`), or give `query_text` a default.",
     "documents": "Name documents in the LETOR text (# docid = …), or give `documents` a default.",
     "texts": "Bring them (`ingest … --texts FILE`), or give `texts` a default.",
 }
@@ -89,13 +91,17 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
                 # Zeros, so that padding says nothing about the document at index 0
                 available[array] = np.where(mask[:, :, None], available[array], 0)
             available["mask"] = mask
-        for extra, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
+        if dataset.query_texts is not None:
+            available["query_text"] = [dataset.query_texts[at] for at in lists.queries[indexes]]
+        columns = {"documents": dataset.doc_ids, "texts": dataset.texts}
+        for extra in columns.keys() | {"query_text"}:
+            column = columns.get(extra)
             if column is not None and extra in signature.inputs:
                 available[extra] = [
                     [column[row] if real else "" for row, real in zip(*pair, strict=True)]
                     for pair in zip(rows.tolist(), mask.tolist(), strict=True)
                 ]
-            elif extra in signature.inputs and extra not in signature.optional:
+            elif extra in set(signature.inputs) - signature.optional - available.keys():
                 finding = f"it takes {extra}, and this data set has none"
                 raise DataError(name, finding, LACKING[extra])
         inputs = {"features", "mask", *signature.inputs}
@@ -244,10 +250,12 @@ def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[s
         reads: of the ranker.
         dataset: whose texts they are.
     """
-    if "texts" not in reads or dataset.texts is None:
+    columns = {"texts": dataset.texts, "query_text": dataset.query_texts}
+    read = [column for name, column in columns.items() if name in reads and column is not None]
+    if not read:
         return ()
     digest = hashlib.sha256()
-    for text in dataset.texts:
+    for text in chain.from_iterable(read):
         # Lengths in front: ("ab", "c") and ("a", "bc") must differ
         digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
     return (digest.hexdigest(),)

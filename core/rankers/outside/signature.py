@@ -12,6 +12,7 @@ INPUTS: Mapping[str, str] = {
     "features": "float32[documents, features]",
     "ranks": "int64[documents, rankings], from 0, best first; documents that tie share one",
     "query": "its id, a text",
+    "query_text": "what it says, a text: `ingest --query-texts` brings it",
     "documents": "their ids, a list of texts",
     "texts": "what they say, a list of texts: `ingest --texts` brings them",
     "mask": "bool[lists, documents]: several lists are then given at once, all else with an axis "
@@ -19,7 +20,12 @@ INPUTS: Mapping[str, str] = {
 }
 """What a function may take, by the name of its parameter."""
 
-EXTRA: tuple[Literal["query", "documents", "texts"], ...] = ("query", "documents", "texts")
+EXTRA: tuple[Literal["query", "query_text", "documents", "texts"], ...] = (
+    "query",
+    "query_text",
+    "documents",
+    "texts",
+)
 """Inputs that name documents and queries; what numbers say of them is not all that is read then."""
 
 SIGNATURE = (
@@ -29,9 +35,10 @@ SIGNATURE = (
 """What a function usually is; `ranks` count from 0, best first."""
 
 MORE = (
-    "Inputs are passed by parameter name: features, ranks, query (its id), documents (their ids), "
-    "texts (from `ingest --texts`), mask (several lists at once). A function has those that it "
-    "needs. Tied documents of an initial ranking share a rank. A score of −inf means last."
+    "Inputs are passed by parameter name: features, ranks, query (its id), query_text (from "
+    "`ingest --query-texts`), documents (their ids), texts (from `ingest --texts`), mask (several "
+    "lists at once). A function has those that it needs. Tied documents of an initial ranking "
+    "share a rank. A score of −inf means last."
 )
 """What else a function may take, in a sentence."""
 

@@ -246,7 +246,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
         FixedScoresError: scores in a file.
     """
     named = RankerName.parse(ranker)
-    of_user = named.kind in {Kind.FUNCTION, Kind.OBJECT}
+    of_user = named.kind in {Kind.FUNCTION, Kind.OBJECT, Kind.ENDPOINT}
     if queries is None and not lists and not of_user and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certificates(StudyResult.open(stored.path))[0]

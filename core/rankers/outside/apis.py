@@ -1,0 +1,372 @@
+"""Services that rerank texts over HTTP, as one table of their differences.
+
+A request holds the query and the texts in the order shown. An answer names documents by their place
+in that order, with scores or as an order. Answers are never repaired: what is missing, repeated or
+unknown is counted.
+"""
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.execution.http_client import check_address
+from shuffleproof.core.numerals import is_count
+
+GENERAL_KEY = "SHUFFLEPROOF_API_KEY"
+"""Environment variable with the key of any service; a service's own is only sent to its hosts."""
+
+LETTERS = "ABCDEFGHIJKLMNOPQRST"
+"""Identifiers of documents where the answer is one letter: top log-probabilities cover 20."""
+
+
+@dataclass(frozen=True)
+class Rating:
+    """Answer of a reranker to one list.
+
+    Attributes:
+        order: places of the documents, in the order answered; each place at most once.
+        scores: of `order`; empty if the answer is only an order.
+        dropped: documents without an answer.
+        repeated: documents that were named again.
+        unknown: names of documents that were not shown.
+        malformed: text of an answer without any usable part; empty for others.
+        tokens: that the service counted; None: it does not say.
+    """
+
+    order: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
+    dropped: int = 0
+    repeated: int = 0
+    unknown: int = 0
+    malformed: str = ""
+    tokens: int | None = None
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """Faults by name, without those that did not occur."""
+        counts = {
+            "malformed": int(bool(self.malformed)), "dropped": self.dropped,
+            "repeated": self.repeated, "unknown": self.unknown,
+        }  # fmt: skip
+        return {name: count for name, count in counts.items() if count}
+
+    def values(self, documents: int) -> list[float]:
+        """Scores by place; without scores minus the rank; −∞ for a document without an answer."""
+        values = [-math.inf] * documents
+        scores = self.scores or tuple(-float(rank) for rank in range(len(self.order)))
+        for place, score in zip(self.order, scores, strict=True):
+            values[place] = score
+        return values
+
+
+@dataclass(frozen=True)
+class Api:
+    """A service.
+
+    Attributes:
+        name: before the address in names of rankers.
+        documents: field of the texts; empty for chat.
+        limit: field of the number of wanted results; empty: there is none.
+        results: field of the results; empty: the answer is their list.
+        score: field of a result's score.
+        more: fields of every request.
+        key: environment variable of its key, sent to `hosts` only.
+        hosts: ends of its own hosts' names.
+    """
+
+    name: str
+    documents: str = "documents"
+    limit: str = ""
+    results: str = "results"
+    score: str = "relevance_score"
+    more: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    hosts: tuple[str, ...] = ()
+
+
+APIS: Mapping[str, Api] = {
+    api.name: api
+    for api in (
+        Api("chat", "", key="OPENAI_API_KEY", hosts=("openai.com",)),
+        Api("voyage", limit="top_k", results="data", key="VOYAGE_API_KEY", hosts=("voyageai.com",)),
+        Api("mixedbread", "input", "top_k", "data", "score", {"return_input": False},
+            "MXBAI_API_KEY", ("mixedbread.com", "mixedbread.ai")),
+        Api("tei", "texts", results="", score="score"),
+        # Also Jina, vLLM, llama.cpp and LiteLLM
+        Api("cohere", limit="top_n", key="COHERE_API_KEY", hosts=("cohere.com", "cohere.ai")),
+    )
+}  # fmt: skip
+"""By name."""
+
+JINA = ("JINA_API_KEY", ("jina.ai",))
+
+OPTIONS: Mapping[str, str] = {
+    "model": "name of the model, as the service calls it",
+    "window": "documents shown in one call (chat; default 20)",
+    "stride": "documents between the starts of two windows (chat; default half a window)",
+    "read": "order (a permutation) or logprobs (of the first token) (chat; default order)",
+    "timeout": "seconds for an answer (default 60)",
+}
+"""Options behind an address: `http://…;model=…;window=10`."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Address of a service, with its options.
+
+    Attributes:
+        api: the service.
+        address: http or https.
+        model: empty: the service's only one.
+        window: documents of a call (chat).
+        stride: from one window to the next (chat).
+        logprobs: read the first token's log-probabilities instead of an order (chat).
+        timeout: seconds for an answer.
+    """
+
+    api: Api
+    address: str
+    model: str = ""
+    window: int = 20
+    stride: int = 10
+    logprobs: bool = False
+    timeout: float = 60.0
+
+    @classmethod
+    def parse(cls, api: str, path: str) -> "Target":
+        """Target of a ranker's name: `http://HOST/PATH;model=…;window=…`.
+
+        Raises:
+            UsageError: an address that cannot be used, or an unknown option.
+            ParameterError: an option with an impossible value.
+
+        >>> Target.parse("chat", "http://127.0.0.1:1/v1/chat/completions;window=4").stride
+        2
+        """
+        address, *texts = path.split(";")
+        check_address(address, "reranker")
+        options = dict(text.partition("=")[::2] for text in texts)
+        if unknown := sorted(options.keys() - OPTIONS.keys()):
+            known = ", ".join(OPTIONS)
+            raise UsageError(f"{', '.join(unknown)}: no option of a reranker; known: {known}")
+        window = _count("window", options.get("window", "20"), 2, 100)
+        stride = _count("stride", options.get("stride", str(max(window // 2, 1))), 1, window)
+        read = options.get("read", "order")
+        if read not in {"order", "logprobs"}:
+            raise ParameterError("read", read, "order or logprobs")
+        if read == "logprobs" and window > len(LETTERS):
+            raise ParameterError("window", window, f"at most {len(LETTERS)} with read=logprobs")
+        timeout = _count("timeout", options.get("timeout", "60"), 1, 3600)
+        return cls(
+            APIS[api], address, options.get("model", ""), window, stride, read == "logprobs",
+            float(timeout),
+        )  # fmt: skip
+
+    def starts(self, documents: int) -> list[int]:
+        """Start of each window over a list, the last window first.
+
+        >>> Target.parse("chat", "http://h/;window=4;stride=2").starts(9)
+        [5, 3, 1, 0]
+        """
+        last = max(documents - self.window, 0)
+        return [*range(last, 0, -self.stride), 0]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Header with the key from the environment, if there is one for this host."""
+        host = urlsplit(self.address).hostname
+        own = (self.api.key, self.api.hosts), JINA
+        names = [GENERAL_KEY, *(key for key, hosts in own if _is_host(host, hosts))]
+        key = next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def request(self, query: str, texts: Sequence[str]) -> dict[str, Any]:
+        """Payload of a call of one list, or of one window of a chat."""
+        named = {"model": self.model} if self.model else {}
+        if not self.api.documents:
+            return named | _chat(query, texts, logprobs=self.logprobs)
+        limit = {self.api.limit: len(texts)} if self.api.limit else {}
+        return {
+            **named, "query": query, self.api.documents: list(texts), **limit, **self.api.more,
+        }  # fmt: skip
+
+    def rating(self, answer: Any, documents: int) -> Rating:
+        """Answer of such a call, read.
+
+        Args:
+            answer: JSON.
+            documents: that were shown.
+        """
+        read = _of_chat if not self.api.documents else _of_results
+        return read(self, answer, documents)
+
+
+def _is_host(host: str | None, ends: tuple[str, ...]) -> bool:
+    return any(host == end or (host or "").endswith(f".{end}") for end in ends)
+
+
+def _count(name: str, text: str, low: int, high: int) -> int:
+    if is_count(text) and low <= int(text) <= high:
+        return int(text)
+    raise ParameterError(name, text, f"a whole number from {low} to {high}")
+
+
+def _of_results(target: Target, answer: Any, documents: int) -> Rating:
+    """Answer with a result for each document: place and score."""
+    api, results = target.api, answer
+    if isinstance(answer, Mapping) and api.results:
+        results = answer.get(api.results)
+    if not isinstance(results, list):
+        return Rating(dropped=0, malformed=_shown(answer), tokens=_tokens(answer))
+    pairs: list[tuple[Any, Any]] = [
+        (result.get("index"), result.get(api.score)) if isinstance(result, Mapping) else (None, 0)
+        for result in results
+    ]
+    known: dict[int, float] = {}
+    counts: Counter[str] = Counter()
+    for place, score in pairs:
+        if not _is_whole(place) or not 0 <= place < documents:
+            counts["unknown"] += 1
+        elif place in known:
+            counts["repeated"] += 1
+        elif not _is_number(score):
+            return Rating(malformed=_shown(answer), tokens=_tokens(answer))
+        else:
+            known[place] = float(score)
+    if not known and documents:
+        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
+    return Rating(
+        tuple(known), tuple(known.values()), documents - len(known), counts["repeated"],
+        counts["unknown"], tokens=_tokens(answer),
+    )  # fmt: skip
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _tokens(answer: Any) -> int | None:
+    """Tokens that a service says it counted."""
+    usage = answer.get("usage") if isinstance(answer, Mapping) else None
+    total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
+    return total if _is_whole(total) else None
+
+
+def _shown(answer: Any) -> str:
+    return " ".join(str(answer).split())[:200] or "an empty answer"
+
+
+ORDER_ONLY = (
+    "Answer with the numbers only, the most relevant passage first, like this: [2] > [1] > [3]. "
+    "Name every passage once and explain nothing."
+)
+FIRST_LETTER = "Answer with the letter of the most relevant passage, and with nothing else."
+
+
+def _chat(query: str, texts: Sequence[str], *, logprobs: bool) -> dict[str, Any]:
+    """Messages that ask for an order of passages, or for the letter of the best one."""
+    marks = LETTERS if logprobs else range(1, len(texts) + 1)
+    passages = "\n".join(
+        f"[{mark}] {' '.join(text.split())}" for mark, text in zip(marks, texts, strict=False)
+    )
+    task = FIRST_LETTER if logprobs else ORDER_ONLY
+    text = (
+        f"Here are {len(texts)} passages, each behind its mark in brackets.\n\n{passages}\n\n"
+        f"Search query: {query}\n\nHow relevant is each passage to the search query? {task}"
+    )
+    settings: dict[str, Any] = {"temperature": 0.0, "max_tokens": 8 * len(texts) + 16}
+    if logprobs:
+        settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
+    return {"messages": [{"role": "user", "content": text}], **settings}
+
+
+def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
+    """Answer of a chat."""
+    try:
+        choice = answer["choices"][0]
+        if target.logprobs:
+            return _of_logprobs(choice["logprobs"]["content"][0]["top_logprobs"], documents, answer)
+        text = choice["message"]["content"]
+    except (LookupError, TypeError):
+        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
+    return permutation(text if isinstance(text, str) else "", documents, tokens=_tokens(answer))
+
+
+def permutation(text: str, documents: int, tokens: int | None = None) -> Rating:
+    """Order that a text states with numbers from 1 in brackets: `[2] > [1]`.
+
+    >>> permutation("[2] > [9] > [2] > [1]", 3)
+    Rating(order=(1, 0), scores=(), dropped=1, repeated=1, unknown=1, malformed='', tokens=None)
+    """
+    numbers = [int(number) - 1 for number in re.findall(r"\[(\d{1,6})\]", text)]
+    known = [place for place in numbers if 0 <= place < documents]
+    order = tuple(dict.fromkeys(known))
+    if not order and documents:
+        return Rating(malformed=_shown(text), tokens=tokens)
+    return Rating(
+        order, (), documents - len(order), len(known) - len(order), len(numbers) - len(known),
+        tokens=tokens,
+    )  # fmt: skip
+
+
+def _of_logprobs(entries: Any, documents: int, answer: Any) -> Rating:
+    """Scores from the log-probabilities of the first token: the best of each letter's tokens."""
+    scores: dict[int, float] = {}
+    for entry in entries:
+        letter = str(entry["token"]).strip(" [").upper()
+        place = LETTERS.find(letter) if len(letter) == 1 else -1
+        if 0 <= place < documents and _is_number(entry["logprob"]):
+            scores[place] = max(scores.get(place, -math.inf), float(entry["logprob"]))
+    if not scores and documents:
+        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
+    order = sorted(scores, key=lambda place: -scores[place])
+    return Rating(
+        tuple(order), tuple(scores[place] for place in order), documents - len(order),
+        tokens=_tokens(answer),
+    )  # fmt: skip
+
+
+Ask = Callable[[str, Sequence[str]], Rating]
+"""Query and texts in the order shown → rating."""
+
+
+def slide(target: Target, query: str, texts: Sequence[str], ask: Ask) -> Rating:
+    """Rating of a list by windows that slide from its end to its start, with all their faults.
+
+    A window's documents take the order that was answered for them; those without an answer stay
+    behind them, in the order shown (RankGPT, Sun et al. 2023, section 3.2).
+
+    Args:
+        target: of a chat.
+        query: its text.
+        texts: of all documents, in the order shown.
+        ask: makes one call.
+    """
+    starts = target.starts(len(texts))
+    if len(starts) == 1:
+        return ask(query, texts)
+    order, ratings = list(range(len(texts))), []
+    for start in starts:
+        shown = order[start : start + target.window]
+        rating = ask(query, [texts[place] for place in shown])
+        answered = [shown[place] for place in rating.order]
+        others = [place for place in shown if place not in answered]
+        order[start : start + target.window] = answered + others
+        ratings.append(rating)
+    tokens = [rating.tokens for rating in ratings if rating.tokens is not None]
+    return Rating(
+        tuple(order), (), sum(rating.dropped for rating in ratings),
+        sum(rating.repeated for rating in ratings), sum(rating.unknown for rating in ratings),
+        next((rating.malformed for rating in ratings if rating.malformed), ""),
+        sum(tokens) if tokens else None,
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""Rerankers behind HTTP: one call a list, or a call a window of a chat."""
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import AnswerError, DataError, ParameterError
+from shuffleproof.core.execution.http_client import post, with_retries
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rankers.base import Input, one_line
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.outside.apis import Rating, Target, slide
+from shuffleproof.core.rankers.outside.callable_ranker import LACKING
+from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
+from shuffleproof.core.rankers.outside.function_process import jobs_allowed
+from shuffleproof.core.store.keys import key_of
+
+CALLS = "SHUFFLEPROOF_CALLS"
+"""Environment variable with the number of calls that this process may make."""
+
+RETRIES, WAIT = 3, 0.5
+"""Repetitions of a failed call, and the seconds before the first of them."""
+
+PROBES = 3
+"""Lists whose answers tell one version of a reranker from another."""
+
+FAULTS = {
+    "malformed": "had no usable answer",
+    "dropped": "left documents out",
+    "repeated": "named documents twice",
+    "unknown": "named documents that were not shown",
+}
+"""Faults of answers, as the end of a sentence about lists."""
+
+
+class Budget:
+    """Calls that were made by this process, and the limit of the environment."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self._lock = threading.Lock()
+
+    def spend(self) -> None:
+        """Count a call.
+
+        Raises:
+            DataError: the limit is reached.
+            ParameterError: the limit is no whole number from 1 on.
+        """
+        text = os.environ.get(CALLS, "").strip()
+        if text and not (is_count(text) and int(text) >= 1):
+            raise ParameterError(CALLS, text, "a whole number from 1 on")
+        with self._lock:
+            if text and self.made >= int(text):
+                remedy = "Allow more (--calls), or take fewer queries, draws or rankers."
+                raise DataError("the reranker", f"all {int(text):,} calls are made", remedy)
+            self.made += 1
+
+
+BUDGET = Budget()
+
+
+@dataclass(frozen=True)
+class EndpointRanker:
+    """A reranker behind HTTP, which reads the texts of the query and of the documents.
+
+    Attributes:
+        name: service, address and options: `cohere:http://127.0.0.1:8000/rerank;model=…`.
+        target: the same, parsed.
+        faults: number of lists with each fault so far.
+    """
+
+    name: str
+    target: Target
+    faults: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
+    rankings: ClassVar[int] = 0
+    reads: ClassVar[frozenset[Input]] = frozenset({"order", "neighbours", "query_text", "texts"})
+
+    __repr__ = one_line
+
+    @classmethod
+    def from_name(cls, name: RankerName) -> "EndpointRanker":
+        """Ranker of a name.
+
+        Raises:
+            UsageError: an address or option that cannot be used.
+        """
+        return cls(str(name), Target.parse(name.head, name.path))
+
+    def ask(self, query: str, texts: Sequence[str]) -> Rating:
+        """Rating of one call: a list, or a window of a chat.
+
+        Raises:
+            DataError: no answer, or no calls are left.
+        """
+
+        def call() -> Rating:
+            BUDGET.spend()
+            answer = post(
+                self.target.address, self.target.request(query, texts), self.target.timeout,
+                self.target.headers,
+            )  # fmt: skip
+            return self.target.rating(answer, len(texts))
+
+        return with_retries(call, self.name, RETRIES, WAIT, "See that it runs.")
+
+    def rate(self, query: str, texts: Sequence[str]) -> Rating:
+        """Rating of a list, by windows if it is longer than one.
+
+        Raises:
+            DataError: no answer, or no calls are left.
+        """
+        if self.target.api.documents:
+            return self.ask(query, texts)
+        return slide(self.target, query, texts, self.ask)
+
+    def calls(self, lengths: Sequence[int]) -> int:
+        """Number of calls for lists of these lengths."""
+        if self.target.api.documents:
+            return len(lengths)
+        return sum(len(self.target.starts(length)) for length in lengths)
+
+    def inputs(self, dataset: RankingDataset, lists: CandidateLists) -> list[tuple[str, list[str]]]:
+        """Query text and document texts of each list, in the order shown.
+
+        Raises:
+            DataError: the data set has no texts.
+        """
+        queries, documents = dataset.query_texts, dataset.texts
+        for what, column in (("query_text", queries), ("texts", documents)):
+            if column is None:
+                finding = f"it takes {what}, and this data set has none"
+                raise DataError(self.name, finding, LACKING[what].partition(", or")[0] + ".")
+        assert queries is not None and documents is not None  # noqa: S101, PT018 (checked above)
+        rows = np.split(lists.rows, lists.offsets[1:-1])
+        return [
+            (queries[query], [documents[row] for row in of_list.tolist()])
+            for query, of_list in zip(lists.queries.tolist(), rows, strict=True)
+        ]
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Scores by one call a list; without scores in the answer minus the answered rank.
+
+        A document without an answer gets −∞, which means last; `faults` counts such lists.
+
+        Raises:
+            DataError: no answer, no texts, or no calls are left.
+            AnswerError: an answer without any usable part.
+        """
+        inputs = self.inputs(dataset, lists)
+        ratings = in_parallel(lambda item: self.rate(*item), inputs)
+        for query, rating in zip(lists.queries.tolist(), ratings, strict=True):
+            self.faults.update(rating.faults.keys())
+            if rating.malformed and not rating.order:
+                raise AnswerError(
+                    f"{self.name}, query {dataset.query_ids[query]}",
+                    f"it answered {rating.malformed}",
+                    f"Expected an answer of the {self.target.api.name} service; name another with "
+                    "--api.",
+                    "no-scores",
+                )
+        values = [
+            rating.values(len(texts)) for rating, (_, texts) in zip(ratings, inputs, strict=True)
+        ]
+        scores = np.array([value for of_list in values for value in of_list], np.float64)
+        return in_single_precision(lists.offsets, scores)
+
+    def version(self, dataset: RankingDataset, lists: CandidateLists) -> str:
+        """Digest of its orders of the first lists: another model behind the address changes it."""
+        inputs = self.inputs(dataset, lists)[:PROBES]
+        ratings = in_parallel(lambda item: self.rate(*item), inputs)
+        return key_of("reranker", {"orders": [list(rating.order) for rating in ratings]}).digest
+
+    def save(self, directory: Path) -> None:
+        """An endpoint cannot be stored; it is named again each time.
+
+        Raises:
+            DataError: always.
+        """
+        remedy = "Name it again each time: endpoints are not stored."
+        raise DataError(str(directory), f"{self.name} is an endpoint", remedy)
+
+
+def in_parallel(call: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Results in order, with as many calls at a time as `--jobs` allows; stops at an error."""
+    with ThreadPoolExecutor(jobs_allowed()) as pool:
+        try:
+            return list(pool.map(call, items))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
