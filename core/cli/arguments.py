@@ -53,10 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     if words[:1] == ["study"]:
         words[1:] = with_kind(words[1:])
     chosen = parser().parse_args(words)
-    if service := getattr(chosen, "api", None):
-        for name in vars(chosen).keys() & {"ranker", "rankers"}:
-            named = ADDRESS.sub(rf"{service}:\g<0>", getattr(chosen, name) or "")
-            setattr(chosen, name, named or None)
+    _name_service(chosen)
     try:
         for module in getattr(chosen, "modules", None) or ():
             import_module_of_user(module)
@@ -85,6 +82,14 @@ def main(arguments: Sequence[str]) -> int:
         _tell_unexpected(error)
         return 1
     return answer.exit_code
+
+
+def _name_service(chosen: argparse.Namespace) -> None:
+    """Write the service of --api before the addresses of rankers."""
+    if service := getattr(chosen, "api", None):
+        for name in vars(chosen).keys() & {"ranker", "rankers"}:
+            named = ADDRESS.sub(rf"{service}:\g<0>", getattr(chosen, name) or "")
+            setattr(chosen, name, named or None)
 
 
 def _tell_unexpected(error: Exception) -> None:
