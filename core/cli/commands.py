@@ -94,6 +94,14 @@ doctor data:doctor_ : problems of a data set or a ranker
     $ doctor sample
     $ doctor clicks.txt --part train --json
 
+ingest-reranks rerankers:ingest : store recorded answers of rerankers
+    path+ path : run files, windows, logs or JSON lines, or folders of them
+    --name! : name of the answers
+    --qrels path : relevance judgments
+    --groups in FIELD=VALUE,… : first_stage, reranker, depth, repeat: a value, or a part of the name
+    $ ingest-reranks first_stage reranked --name dl19 --qrels qrels.txt
+    $ ingest-reranks answers.jsonl --name mine --groups reranker=my-model
+
 ingest-preferences preferences:ingest : store preferences from pairs, matrices, rankings or runs
     path+ path : files: CSV, TSV, JSON lines, Parquet …
     --name! : name of the preferences
@@ -252,6 +260,10 @@ study card check:card
     --measures : measures in --out: NDCG at 1, 3, 5 or 10 (default NDCG@10)
     $ study card --rankers dlcm
     $ study card --rankers dlcm --out card.json
+
+study rerankers studies:study
+    $ study rerankers --data dl19
+    $ study rerankers --data mytexts --rankers http://127.0.0.1:8000/rerank --calls 2000 --jobs 8
 
 study retrieval studies:listless
     --vary documents|queries|sparsity : variation; see `--vary queries --help` for its flags

@@ -91,13 +91,12 @@ class Call:
             KeyError, TypeError: a field is missing.
         """
         known = {field.name for field in fields(cls)}
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values.items()
-                if name in known
-            }
-        )
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+            if name in known
+        }
+        return cls(**given)
 
 
 @dataclass(frozen=True)

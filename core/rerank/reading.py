@@ -39,6 +39,9 @@ QUERY = re.compile(r"[Ss]earch [Qq]uery: (.+?)\.?\s*\n")
 WINDOW, STRIDE = 20, 10
 """RankLLM's defaults, where the file does not show others."""
 
+SAME, MOST_DIFFERING = 40, 0.05
+"""Letters in which two prompts of a document agree, and the share of documents that may not."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -90,7 +93,7 @@ def groups_of(files: Sequence[Path], given: Mapping[str, str]) -> list[Group]:
     """Groups of files, from their names and from what the user gave.
 
     Args:
-        files: `bm25.rank-vicuna.depth100.repeat2.dl19.txt.gz`: first stage, reranker, depth, repeat.
+        files: such as `bm25.rank-vicuna.depth100.repeat2.dl19.txt.gz`.
         given: by field a value for all files, or the number of the part of their names.
 
     Raises:
@@ -145,8 +148,8 @@ def _group(path: Path, names: list[str], common: set[str], given: Mapping[str, s
 
 def read(
     files: Sequence[Path], qrels: Path | None = None, given: Mapping[str, str] | None = None
-) -> tuple[Reranks, list[Group]]:
-    """Calls of recorded files, and the group of each file.
+) -> Reranks:
+    """Calls of recorded files.
 
     Args:
         files: see `files_in`.
@@ -175,7 +178,7 @@ def read(
     if grades and not any(call.query in grades for call in calls):
         finding = f"no query of the rerankings is judged (their first is {calls[0].query})"
         raise DataError(str(qrels), finding, "Use the judgments of these queries.")
-    return Reranks(tuple(calls), stages, grades, tuple(_notes(calls, grades))), groups
+    return Reranks(tuple(calls), stages, grades, tuple(_notes(calls, grades)))
 
 
 def _notes(calls: Iterable[Call], grades: Mapping[str, Any]) -> Iterator[str]:
@@ -289,7 +292,8 @@ def _of_rankllm(
         ids = tuple(_named(passage, named) for passage in passages)
         window = max(len(ranked) - WINDOW - at * STRIDE, 0)
         tokens = sum(int(call.get(f"{way}_token_count") or 0) for way in ("input", "output"))
-        yield _window(group, query, ids, str(call["response"]), window, tokens or None)
+        made = _window(group, query, ids, str(call["response"]), window)
+        yield replace(made, tokens=tokens or None)
 
 
 def _named(passage: str, named: Mapping[str, str]) -> str:
@@ -308,16 +312,14 @@ def _digest(text: str) -> str:
     return f"text-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _window(
-    group: Group, query: str, ids: Ranking, response: str, window: int, tokens: int | None
-) -> Call:
+def _window(group: Group, query: str, ids: Ranking, response: str, window: int) -> Call:
     """Call of one window from the text of its answer: `[2] > [1]`."""
     numbers = [int(number) - 1 for number in re.findall(r"\d{1,6}", response)]
-    known = [place for place in numbers if place < len(ids) and place >= 0]
+    known = [place for place in numbers if 0 <= place < len(ids)]
     order = tuple(ids[place] for place in dict.fromkeys(known))
     return Call(
         group.reranker, query, ids, order, (), group.first_stage, group.depth, group.repeat,
-        window, len(known) - len(order), len(numbers) - len(known), not order, None, tokens,
+        window, len(known) - len(order), len(numbers) - len(known), not order,
     )  # fmt: skip
 
 
@@ -342,6 +344,8 @@ def _of_windows(
     texts.update(ids)
     names: dict[str, list[str]] = {}
     seen = Counter[str]()
+    known_starts: dict[str, str] = {}
+    differing = 0
     for text, (passages, response) in zip(said, prompts, strict=True):
         query = texts.get(text, text)
         if query not in names:
@@ -352,7 +356,13 @@ def _of_windows(
         shown = listed[start : start + len(passages)]
         if len(shown) < len(passages):
             shown, start = [_digest(passage) for passage in passages], 0
-        call = _window(group, query, tuple(shown), response, start, None)
+        for name, passage in zip(shown, passages, strict=True):
+            known = known_starts.setdefault(name, passage[:SAME])
+            differing += not (known.startswith(passage[:SAME]) or passage.startswith(known))
+        if differing > MOST_DIFFERING * len(known_starts):
+            finding = f"its passages are not the first {group.depth} of {group.first_stage}"
+            raise DataError(str(group.path), finding, "Correct first_stage and depth (--groups).")
+        call = _window(group, query, tuple(shown), response, start)
         if listed:
             rest = [name for name in shown if name not in set(call.answered)]
             listed[start : start + len(shown)] = [*call.answered, *rest]

@@ -419,6 +419,8 @@ def dry_run(question: Question, scope: Scope, *, timed: bool = False) -> DryRun:
         from shuffleproof.core.studies.listless.dry_run import listless_dry_run  # noqa: PLC0415 (loads numba)
 
         return listless_dry_run(question, scope)
+    if question.is_recorded(scope):
+        return DryRun()
     dry = DryScope.of(scope, timed=timed)
     run_to_end(question.study(dry))
     return dry.dry

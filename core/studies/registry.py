@@ -13,6 +13,7 @@ from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRan
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
+from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.kinds.retrieval.question import (
     CollectionQuestion,
     Growth,
@@ -38,6 +39,7 @@ STUDIES: Mapping[str, type[Question]] = {
         WorstCase,
         GroupShuffles,
         Card,
+        Rerankers,
     )
 }
 """Studies of rankers, on a data set's candidate lists."""

@@ -252,11 +252,8 @@ class Workbench:
                 user_ranker, {"object": OBJECT}, user_ranker.known_by
             )
         if name.kind is Kind.ENDPOINT:
-            endpoint, test = EndpointRanker.from_name(name), self.prepared.test
-            version = endpoint.version(test.dataset, test.lists)
-            texts = digest_of_texts(endpoint.reads, test.dataset)
-            key = key_of("ranker", {"endpoint": str(name)}, (version, *texts))
-            return IdentifiedRanker(endpoint, key.digest)
+            endpoint = EndpointRanker.from_name(name)
+            return self._identified_by_answers(endpoint, {"callable": str(name)}, str(name))
         if name.kind is not Kind.FUNCTION:
             model = yield from with_words(self.train(name), f"of {name}")
             return IdentifiedRanker(model, model.artefact.key.digest)
@@ -270,10 +267,13 @@ class Workbench:
         test = self.prepared.test
 
         def digest() -> str:
+            texts = digest_of_texts(ranker.reads, test.dataset)
+            if isinstance(ranker, EndpointRanker):  # calls are paid: a few lists must do
+                answers = ranker.version(test.dataset, test.lists)
+                return key_of("ranker", recipe, (source, answers, *texts)).digest
             scores = ranker.score(test.dataset, test.lists)
             answers = hashlib.sha256(scores.tobytes()).hexdigest()
-            texts_digest = digest_of_texts(ranker.reads, test.dataset)
-            return key_of("ranker", recipe, (source, answers, *texts_digest)).digest
+            return key_of("ranker", recipe, (source, answers, *texts)).digest
 
         return IdentifiedRanker(ranker, digest)
 

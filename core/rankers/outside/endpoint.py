@@ -43,6 +43,18 @@ FAULTS = {
 """Faults of answers, as the end of a sentence about lists."""
 
 
+def calls_allowed() -> int | None:
+    """Number of calls that the environment allows this process; None: no limit.
+
+    Raises:
+        ParameterError: it is no whole number from 1 on.
+    """
+    text = os.environ.get(CALLS, "").strip()
+    if text and not (is_count(text) and int(text) >= 1):
+        raise ParameterError(CALLS, text, "a whole number from 1 on")
+    return int(text) if text else None
+
+
 class Budget:
     """Calls that were made by this process, and the limit of the environment."""
 
@@ -57,13 +69,11 @@ class Budget:
             DataError: the limit is reached.
             ParameterError: the limit is no whole number from 1 on.
         """
-        text = os.environ.get(CALLS, "").strip()
-        if text and not (is_count(text) and int(text) >= 1):
-            raise ParameterError(CALLS, text, "a whole number from 1 on")
+        allowed = calls_allowed()
         with self._lock:
-            if text and self.made >= int(text):
+            if allowed is not None and self.made >= allowed:
                 remedy = "Allow more (--calls), or take fewer queries, draws or rankers."
-                raise DataError("the reranker", f"all {int(text):,} calls are made", remedy)
+                raise DataError("the reranker", f"all {allowed:,} calls are made", remedy)
             self.made += 1
 
 

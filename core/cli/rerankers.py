@@ -1,0 +1,26 @@
+"""Command that stores recorded answers of rerankers."""
+
+import argparse
+
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.open import store_of
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.rerank.store import ingest as ingest_files
+
+
+def ingest(arguments: argparse.Namespace) -> Answer:
+    """`ingest-reranks`: read files, store their calls, and print the groups that were guessed."""
+    given = dict(part.partition("=")[::2] for part in parts_of(arguments.groups or ""))
+    if not all(given.values()):
+        raise UsageError("--groups: write FIELD=VALUE, as in reranker=my-model")
+    artefact, groups = ingest_files(
+        arguments.path, arguments.name, store_of(arguments), arguments.qrels, given
+    )
+    facts = dict(artefact.facts)
+    rows = [group.plain() for group in groups]
+    answer = {"name": arguments.name, "key": str(artefact.key), **facts, "groups": rows}
+    sizes = f"{facts['lists']:,} lists, {facts['windows']:,} windows, {facts['queries']:,} queries"
+    lines = [table(rows), f"{arguments.name}: {sizes}. {' '.join(facts['notes'])}".rstrip()]
+    lines.append(f"Next: shuffleproof study rerankers --data {arguments.name}")
+    return Answer(answer, "\n".join(lines))

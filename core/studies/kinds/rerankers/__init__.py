@@ -1,0 +1,1 @@
+"""Examination of rerankers: order, company and noise."""

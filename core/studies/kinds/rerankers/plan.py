@@ -1,0 +1,74 @@
+"""Plan of a study of rerankers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shuffleproof.core.rerank.design import Design
+from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import CellResult, DescribedPlan
+
+
+@dataclass(frozen=True)
+class Plan(DescribedPlan):
+    """Full description of the study.
+
+    Attributes:
+        rankers: (label, digest).
+        data: digest of the lists, or of the recorded answers.
+        recorded: True if nothing is asked.
+        measures: as text.
+        orders: random orders.
+        repeats: calls with the same input.
+        sets: pairs of sets.
+        seed: of the design.
+        queries: number of queries; None: all.
+        call_price: of a call.
+        token_price: of a million tokens.
+    """
+
+    kind: str = field(default=Rerankers.kind, init=False)
+    rankers: tuple[tuple[str, str], ...]
+    data: str
+    recorded: bool
+    measures: tuple[str, ...]
+    orders: int
+    repeats: int
+    sets: int
+    seed: int
+    queries: int | None
+    call_price: float
+    token_price: float
+
+    @classmethod
+    def for_question(
+        cls, question: Rerankers, rankers: Sequence[tuple[str, str]], data: str, *, recorded: bool
+    ) -> "Plan":
+        """Plan of a question."""
+        return cls(
+            tuple(rankers), data, recorded, question.measures, question.orders, question.repeats,
+            question.sets, question.seed, question.queries, question.call_price,
+            question.token_price,
+        )  # fmt: skip
+
+    @property
+    def design(self) -> Design:
+        """Inputs of every query."""
+        return Design(self.orders, self.repeats, self.sets, seed=self.seed)
+
+    @property
+    def orders_per_list(self) -> int:
+        """Number of calls for a long list."""
+        return len(self.design.inputs(1 << 10))
+
+    def digests(self, _lists: int, /) -> list[str]:
+        """No records: answers are stored call by call."""
+        return []
+
+    def assemble(
+        self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """No partial result."""
+        del finished, query_ids, facts
+        return None

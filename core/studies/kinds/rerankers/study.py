@@ -1,0 +1,287 @@
+"""Study of rerankers: calls, recorded or made now, and what they say.
+
+Live calls follow `core.rerank.design`. An answer of an endpoint is stored at once under the content
+of its call, so that no call is paid twice. Recorded answers are looked up in the same design; the
+study writes the calls that are missing.
+"""
+
+import json
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.data.trec import document_names
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.experiment.ranker_sets import expand
+from shuffleproof.core.perturb.sets import assemble
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import INITIAL, Kind
+from shuffleproof.core.rankers.outside.apis import Rating
+from shuffleproof.core.rankers.outside.endpoint import EndpointRanker, calls_allowed
+from shuffleproof.core.rankers.outside.function_process import jobs_allowed
+from shuffleproof.core.rerank import calls as reranks
+from shuffleproof.core.rerank.calls import Call, Ranking
+from shuffleproof.core.rerank.design import Design, Input
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.records import Records
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.kinds.rerankers.examine import Lists, examine
+from shuffleproof.core.studies.kinds.rerankers.plan import Plan
+from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench
+
+MISSING = "missing.jsonl"
+"""File of the calls that a design wants and no answer was recorded for."""
+
+
+def run_recorded(question: Rerankers, scope: Scope) -> Generator[Progress, None, Artefact]:
+    """Examine recorded answers.
+
+    Raises:
+        DataError: they have no judgments.
+    """
+    artefact = scope.store.resolve(scope.pinned or scope.data, reranks.KIND)
+    recorded = reranks.open_(artefact.path)
+    if not recorded.grades:
+        remedy = "Ingest them with --qrels."
+        raise DataError(scope.data, "recorded answers without judgments", remedy)
+    queries = recorded.queries[: question.queries]
+    digest = artefact.key.digest
+    rankers = [(name, digest) for name in recorded.rerankers]
+    plan = Plan.for_question(question, rankers, digest, recorded=True)
+    lists = Lists(recorded.first_stages, {name: recorded.grades[name] for name in queries})
+    made = [call for call in recorded.calls if call.query in lists.grades]
+    facts = {"data": scope.data, "queries": len(queries), "notes": list(recorded.notes)}
+
+    def work(known: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
+        yield Progress(0, 1, "reranker")
+        return examine(plan, made, lists, known)
+
+    return (
+        yield from engine.run(
+            scope.store, plan, sorted(lists.grades), lambda: facts, work, save=_save
+        )
+    )
+
+
+def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, Artefact]:
+    """Ask rerankers about the test lists of a data set, and examine their answers."""
+    base = workbench.test_lists(question.queries)
+    rankers: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for label, name in expand(question.rankers).items():
+        identified = yield from workbench.identified(name)
+        rankers[label] = identified.ranker
+        # Answers of endpoints are found again by address and options, however noisy they are
+        is_endpoint = name.kind is Kind.ENDPOINT
+        by_name = key_of("reranker", {"name": label}).digest
+        digests[label] = by_name if is_endpoint else identified.digest
+    plan = Plan.for_question(
+        question, list(digests.items()), workbench.lists_digest, recorded=False
+    )
+    base = _within_calls(base, rankers, plan)
+    if len(base.lists) < len(workbench.test_lists(None).lists):
+        plan = replace(plan, queries=len(base.lists))
+    lists = _lists_of(base)
+    facts = workbench.facts(base)
+    work = partial(_live, plan, rankers, base, lists, workbench.store.records)
+    return (yield from workbench.run(plan, sorted(lists.grades), lambda: facts, work, save=_save))
+
+
+def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> JudgedLists:
+    """Lists of the first queries, as many as the allowed calls are enough for.
+
+    Raises:
+        DataError: they are not enough for three queries.
+    """
+    allowed = calls_allowed()
+    endpoints = [ranker for ranker in rankers.values() if isinstance(ranker, EndpointRanker)]
+    if allowed is None or not endpoints:
+        return base
+    needed = np.cumsum(
+        [sum(calls_of(ranker, plan.design, length) for ranker in endpoints)
+         for length in base.lists.lengths.tolist()]
+    )  # fmt: skip
+    count = int((needed <= allowed).sum())
+    if count < min(3, len(base.lists)):
+        remedy = "Allow more, or take fewer --orders, --sets or --depth."
+        finding = f"{allowed:,} calls are not enough: three queries take {needed[:3][-1]:,}"
+        raise DataError("the reranker", finding, remedy)
+    return JudgedLists(base.dataset, base.lists.select(np.arange(count)))
+
+
+def calls_of(ranker: EndpointRanker, design: Design, documents: int) -> int:
+    """Number of calls for one query."""
+    names = [str(place) for place in range(documents)]
+    lengths = [len(design.shown(one, "", names, {})) for one in design.inputs(documents)]
+    return ranker.calls(lengths)
+
+
+def _lists_of(base: JudgedLists) -> Lists:
+    """First stage and judgments of candidate lists; all judged documents of a query count."""
+    dataset, lists = base.dataset, base.lists
+    names = document_names(dataset)
+    stage, grades = {}, {}
+    for query, start, end in zip(lists.queries, lists.offsets, lists.offsets[1:], strict=False):
+        query_id = dataset.query_ids[query]
+        stage[query_id] = tuple(names[row] for row in lists.rows[start:end])
+        rows = range(int(dataset.offsets[query]), int(dataset.offsets[query + 1]))
+        grades[query_id] = {names[row]: int(dataset.labels[row]) for row in rows}
+    return Lists({INITIAL: stage}, grades)
+
+
+def _live(  # noqa: PLR0913, PLR0917 (a study's plan, rankers, data and places)
+    plan: Plan,
+    rankers: Mapping[str, Any],
+    base: JudgedLists,
+    lists: Lists,
+    records: Records,
+    facts: dict[str, Any],
+) -> Generator[Progress, None, StudyResult]:
+    """Make all calls of the design, then examine them."""
+    made: list[Call] = []
+    for label, ranker in rankers.items():
+        trials = list(_trials(plan.design, lists.stages[INITIAL], lists.grades))
+        ask = _ask_endpoint if isinstance(ranker, EndpointRanker) else _ask_ranker
+        made += yield from ask(label, ranker, trials, base, records)
+    return examine(plan, made, lists, facts)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One list to show: its input, its query and its documents."""
+
+    given: Input
+    query: str
+    shown: Ranking
+
+
+def _trials(
+    design: Design, stage: Mapping[str, Ranking], grades: Mapping[str, Mapping[str, int]]
+) -> Iterator[Trial]:
+    for query, ranking in stage.items():
+        for given in design.inputs(len(ranking)):
+            shown = design.shown(given, query, ranking, grades.get(query, {}))
+            yield Trial(given, query, shown)
+
+
+def _ask_endpoint(
+    label: str, ranker: EndpointRanker, trials: Sequence[Trial], base: JudgedLists, records: Records
+) -> Generator[Progress, None, list[Call]]:
+    """Calls of an endpoint, as many at a time as allowed; each answer is stored when it comes."""
+    dataset, lists = base.dataset, base.lists
+    names = document_names(dataset)
+    asked = {
+        dataset.query_ids[query]: text
+        for query, (text, _) in zip(
+            lists.queries.tolist(), ranker.inputs(dataset, lists), strict=True
+        )
+    }
+    texts = {
+        (dataset.query_ids[query], names[row]): str(dataset.texts[row])  # type: ignore[index]
+        for query, start, end in zip(lists.queries, lists.offsets, lists.offsets[1:], strict=False)
+        for row in lists.rows[start:end]
+    }
+
+    def answer(trial: Trial) -> Call:
+        shown_texts = [texts[trial.query, name] for name in trial.shown]
+        rating, seconds = stored_rating(
+            ranker, asked[trial.query], shown_texts, trial.given.repeat, records
+        )
+        return _call(label, trial, rating, seconds)
+
+    made: dict[Any, Call] = {}
+    with ThreadPoolExecutor(jobs_allowed()) as pool:
+        futures = {pool.submit(answer, trial): trial for trial in trials}
+        try:
+            for done, future in enumerate(as_completed(futures)):
+                made[futures[future]] = future.result()
+                yield Progress(done + 1, len(trials), f"calls of {label}")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [made[trial] for trial in trials]
+
+
+def stored_rating(
+    ranker: EndpointRanker, query: str, texts: Sequence[str], repeat: int, records: Records
+) -> tuple[Rating, float]:
+    """Rating of a list and its seconds, from the store or by a call that is stored at once."""
+    content = {"reranker": ranker.name, "query": query, "texts": list(texts), "repeat": repeat}
+    digest = key_of("call", content).digest
+    stored = records.get(digest)
+    if stored is None:
+        start = time.perf_counter()
+        rating = ranker.rate(query, texts)
+        stored = {**asdict(rating), "seconds": time.perf_counter() - start}, {}
+        records.put(digest, *stored)
+    values = dict(stored[0])
+    seconds = float(values.pop("seconds"))
+    listed = {name: tuple(values[name]) for name in ("order", "scores")}
+    return Rating(**{**values, **listed}), seconds
+
+
+def _call(label: str, trial: Trial, rating: Rating, seconds: float) -> Call:
+    answered = tuple(trial.shown[place] for place in rating.order)
+    return Call(
+        label, trial.query, trial.shown, answered, rating.scores, trial.given.name,
+        len(trial.shown), trial.given.repeat, -1, rating.repeated, rating.unknown,
+        bool(rating.malformed), seconds, rating.tokens,
+    )  # fmt: skip
+
+
+def _ask_ranker(
+    label: str, ranker: Any, trials: Sequence[Trial], base: JudgedLists, _records: Records
+) -> Generator[Progress, None, list[Call]]:
+    """Calls of a ranker of this program, a function or a model: one scoring for each input."""
+    dataset, lists = base.dataset, base.lists
+    names = document_names(dataset)
+    places = {
+        (dataset.query_ids[lists.queries[at]], names[lists.rows[place]]): place
+        for at in range(len(lists))
+        for place in range(int(lists.offsets[at]), int(lists.offsets[at + 1]))
+    }
+    index = {dataset.query_ids[query]: query for query in lists.queries.tolist()}
+    made: list[Call] = []
+    inputs = list(dict.fromkeys(trial.given for trial in trials))
+    for done, given in enumerate(inputs):
+        chosen = [trial for trial in trials if trial.given == given]
+        order = np.array([places[t.query, name] for t in chosen for name in t.shown], np.int64)
+        changed = assemble(
+            np.array([index[trial.query] for trial in chosen]),
+            np.array([len(trial.shown) for trial in chosen]), lists.rows[order], lists.prior[order],
+        )  # fmt: skip
+        start = time.perf_counter()
+        scores = np.asarray(ranker.score(dataset, changed), np.float64)
+        seconds = (time.perf_counter() - start) / len(chosen)
+        parts = np.split(scores, changed.offsets[1:-1])
+        made += [_of_scores(label, t, part, seconds) for t, part in zip(chosen, parts, strict=True)]
+        yield Progress(done + 1, len(inputs), f"inputs of {label}")
+    return made
+
+
+def _of_scores(label: str, trial: Trial, scores: np.ndarray, seconds: float) -> Call:
+    """Call of scores; documents with −∞ were not answered, and ties keep the order shown."""
+    order = [int(at) for at in np.argsort(-scores, kind="stable") if scores[at] > -np.inf]
+    rating = Rating(tuple(order), tuple(float(scores[at]) for at in order))
+    return _call(label, trial, rating, seconds)
+
+
+def _save(result: StudyResult, directory: Path) -> None:
+    """Write a result and the calls that were missing."""
+    missing = result.facts["missing"]
+    lines = missing.pop("lines", [])
+    result.save(directory)
+    if lines:
+        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+        (directory / MISSING).write_text(text, encoding="utf-8")
