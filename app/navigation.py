@@ -19,6 +19,7 @@ from shuffleproof.app.views import (
     perturbations,
     preferences,
     presentation,
+    rerankers,
     retrieval,
     set_size,
     tour,
@@ -113,6 +114,11 @@ SECTIONS = {
         Page(
             "Attention", "attention", attention.page, "which documents a ranker looks at",
             ("query", "lists", "ranker", "change"), "papers",
+        ),
+        Page(
+            "Rerankers", "rerankers", rerankers.page,
+            "order, company and noise in the answers of rerankers",
+            (*STUDY, "answers"), "your-ranker",
         ),
         Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
         Page(

@@ -21,6 +21,7 @@ from shuffleproof.app.figures import (
     initial_rankings,
     perturbations,
     preferences,
+    rerankers,
     retrieval,
     set_size,
     worst_case,
@@ -49,6 +50,7 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "calls": preferences.calls,
     "sparsity": retrieval.sparsity_curves,
     "cards": card.cards,
+    "places": rerankers.places,
 }
 """Functions from a picture's facts to its figure, by name."""
 

@@ -102,9 +102,14 @@ class StudyPage:
     more: Callable[[StudyView], str] = nothing
     sort_key: choice.SortKey = services.arrival_order
 
-    def draw(self, asked: Form) -> None:
-        """Draw a stored study of the data set in use, the running job, and the form."""
-        data = state.data()
+    def draw(self, asked: Form, data: str = "") -> None:
+        """Draw a stored study of some data, the running job, and the form.
+
+        Args:
+            asked: declaration of the form.
+            data: name of the data; empty: the data set in use.
+        """
+        data = data or state.data()
         parts.header(self.title, asked.question.title)
         stored = study_access.stored_studies(asked.kind, data)
         at_work = job_panel.progress(asked.panel, (data,))

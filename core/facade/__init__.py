@@ -20,8 +20,10 @@ if TYPE_CHECKING:  # for editors and type checkers: everything below is loaded o
     from shuffleproof.judging import judge as judge
     from shuffleproof.labs import ingest_collection as ingest_collection
     from shuffleproof.labs import ingest_preferences as ingest_preferences
+    from shuffleproof.labs import ingest_reranks as ingest_reranks
     from shuffleproof.labs import open_collection as open_collection
     from shuffleproof.labs import open_preferences as open_preferences
+    from shuffleproof.labs import reranker as reranker
     from shuffleproof.result import Result as Result
     from shuffleproof.studies import Studies as Studies
     from shuffleproof.studies import ask as ask
@@ -38,6 +40,8 @@ PLACES = {
     "ingest_collection": "shuffleproof.labs",
     "open_preferences": "shuffleproof.labs",
     "ingest_preferences": "shuffleproof.labs",
+    "ingest_reranks": "shuffleproof.labs",
+    "reranker": "shuffleproof.labs",
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",

@@ -10,7 +10,11 @@ import pandas as pd
 from shuffleproof.command import answer, takes_flags
 from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.rankers.name import SERVICES, Kind, RankerName
+from shuffleproof.core.rankers.outside.apis import Target
 from shuffleproof.core.retrieval import ingest as collections
+from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
@@ -139,6 +143,51 @@ class PreferenceStudies(OpenData):
         return pd.DataFrame(self._command("aggregate", self.scope.data, **flags)["rows"])
 
 
+class RerankStudies(OpenData):
+    """Recorded answers of rerankers that are open: what `shuffleproof.ingest_reranks` returns."""
+
+    def __repr__(self) -> str:
+        """Summary of the open object, with its methods."""
+        name = self.scope.data
+        return "\n".join([f"RerankStudies of {name}", "studies: rerankers", *self.notes])
+
+
+def reranker(address: str, api: str = "", **options: Any) -> str:
+    """Name of a reranker behind HTTP, which every study accepts.
+
+    Args:
+        address: http or https.
+        api: service: cohere (also Jina, vLLM, llama.cpp, LiteLLM), tei, voyage, mixedbread or
+            chat; by default what the path means.
+        options: `model`, `window`, `stride`, `read`, `timeout`.
+
+    Raises:
+        UsageError: an unknown service or option, or an address that cannot be used.
+
+    >>> reranker("http://127.0.0.1:8000/rerank", api="tei", timeout=10)
+    'tei:http://127.0.0.1:8000/rerank;timeout=10'
+    """
+    if api and api not in SERVICES:
+        raise UnknownNameError("service", api, SERVICES)
+    given = "".join(f";{name}={value}" for name, value in options.items())
+    name = RankerName.parse(f"{api}:{address}{given}" if api else f"{address}{given}")
+    if name.kind is not Kind.ENDPOINT:
+        raise UsageError(f"{address} is no address: write http://HOST[:PORT]/PATH")
+    Target.parse(name.head, name.path)
+    return str(name)
+
+
+def open_reranks(name: Place, *, store: StorePlace = None, progress: bool = True) -> RerankStudies:
+    """Open stored answers of rerankers for their study.
+
+    Args:
+        name: a stored name or a key.
+        store: of all results; by default the user's own.
+        progress: show progress bars.
+    """
+    return RerankStudies(_scope(name, store), progress)
+
+
 def open_collection(
     name: Place = SAMPLE, *, store: StorePlace = None, progress: bool = True
 ) -> CollectionStudies:
@@ -239,8 +288,24 @@ ingest_preferences = _read_in(
     1
     """,
 )
+ingest_reranks = _read_in(
+    "ingest-reranks",
+    open_reranks,
+    """
+    >>> import json, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> call = {"query": "1", "shown": ["a", "b"], "answered": ["b", "a"]}
+    >>> _ = (folder / "mine.jsonl").write_text(json.dumps(call))
+    >>> _ = (folder / "qrels").write_text("1 0 b 1")
+    >>> answers = ingest_reranks(
+    ...     folder / "mine.jsonl", "mine", qrels=folder / "qrels", progress=False)
+    >>> answers.rerankers().frame["mean"].tolist()
+    [1.0]
+    """,
+)
 for _lab, _kinds in (
-    (CollectionStudies, COLLECTION_STUDIES), (PreferenceStudies, PREFERENCE_STUDIES)
+    (CollectionStudies, COLLECTION_STUDIES), (PreferenceStudies, PREFERENCE_STUDIES),
+    (RerankStudies, {Rerankers.kind: Rerankers}),
 ):  # fmt: skip
     for _kind in _kinds.values():
         _name = _kind.kind.replace("-", "_")

@@ -23,6 +23,7 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor.stream import Limits, text_lines
 from shuffleproof.core.errors import DataError, UsageError, quoted
 from shuffleproof.core.rerank.calls import Call, Ranking, Reranks
+from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, SET_A, SET_B, TOP, Input
 from shuffleproof.core.words import counted
 
 FORMS = (
@@ -32,6 +33,9 @@ FORMS = (
 LIMITS = Limits(line_bytes=1 << 28)
 FIRST_STAGE = "first_stage"
 """Folder of the files that are first stages."""
+
+OTHER_INPUTS = {REVERSED, IDEAL, RANDOM, SET_A, SET_B, TOP}
+"""Inputs of a design that are not the order of a first stage."""
 
 GROUPS = ("first_stage", "reranker", "depth", "repeat")
 PASSAGE = re.compile(r"^\[(\d+)\]\s?(.*)$", re.MULTILINE)
@@ -172,6 +176,10 @@ def read(
     for group in groups:
         if group.reranker:
             calls += _calls(group, stages.get(group.first_stage, {}), texts)
+    calls = [call if call.first_stage else replace(call, first_stage=FIRST) for call in calls]
+    for call in calls:  # lists without a file of their first stage are known from what was shown
+        if call.is_list and call.shown and Input(call.first_stage).kind not in OTHER_INPUTS:
+            stages.setdefault(call.first_stage, {}).setdefault(call.query, call.shown)
     if not calls:
         remedy = "Add files of rerankings, or name their groups (--groups)."
         raise DataError(", ".join(path.name for path in files), "only first stages", remedy)

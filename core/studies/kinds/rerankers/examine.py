@@ -422,7 +422,7 @@ def _ceilings(plan: Plan, conditions: Iterable[Condition], lists: Lists) -> list
                 query: _by_rank(_ideal(of_stage.get(query, ()), depth, grades))
                 for query, grades in lists.grades.items()
             })  # fmt: skip
-    values = _values(plan, rankings, lists.grades)
+    values = _values(plan, rankings, lists.grades) if rankings else []
     return [
         {"first_stage": stage, "depth": depth, "ceiling": float(np.nanmean(value[0]))}
         for (stage, depth), value in zip(places, values, strict=True)

@@ -1,0 +1,38 @@
+"""The page of rerankers: effects of order, company and noise, live or from recorded answers."""
+
+from shuffleproof.app import services, state
+from shuffleproof.app.study import parts
+from shuffleproof.app.study.form import Form
+from shuffleproof.app.study.page import StudyPage
+from shuffleproof.core.rerank.calls import KIND
+from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
+
+FORM = Form(
+    Rerankers.kind,
+    rows=(("rankers",), ("orders", "repeats", "sets")),
+    note="Rerankers behind HTTP are examined on the command line.",
+)
+PAGE = StudyPage(
+    "Rerankers",
+    measured=False,
+    caption="Documents shown at a position (rows) and the position answered (columns). Without an "
+    "effect of order all rows are alike.",
+)
+
+
+def recorded_names() -> list[str]:
+    """Names of stored recorded answers."""
+    return [name for name, key in services.store().names().items() if key.kind == KIND]
+
+
+def page() -> None:
+    """Draw the studies of recorded answers, or of the data set in use."""
+    names = recorded_names()
+    data = state.data()
+    chosen = data
+    if names:
+        label = {data: f"{data} (live)"} | {name: f"{name} (recorded)" for name in names}
+        chosen = parts.select(
+            "Data", "answers", [data, *names], data, format_func=lambda name: label[name]
+        )
+    PAGE.draw(FORM, chosen)
