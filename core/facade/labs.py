@@ -299,8 +299,8 @@ ingest_reranks = _read_in(
     >>> _ = (folder / "qrels").write_text("1 0 b 1")
     >>> answers = ingest_reranks(
     ...     folder / "mine.jsonl", "mine", qrels=folder / "qrels", progress=False)
-    >>> answers.rerankers().frame["mean"].tolist()
-    [1.0]
+    >>> answers.rerankers().table("Quality")["Mean"].round(2).tolist()
+    [0.63, 1.0]
     """,
 )
 for _lab, _kinds in (
