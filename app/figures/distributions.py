@@ -153,7 +153,3 @@ def _bars(part: str, x: object, y: object, **more: object) -> go.Bar:
 
 def _pairs(binned: pd.Series, ends: pd.Index) -> list[tuple[int, int]]:
     return list(zip(binned.index, ends, strict=True))
-
-
-def _pairs_of(rows: pd.DataFrame) -> list[tuple[float, int]]:
-    return list(zip(rows.label, rows.documents, strict=True))

@@ -15,7 +15,6 @@ class Benchmark:
         documents: likewise.
         features: columns.
         top_label: grades run from 0 to this.
-        folds: how many cross-validation folds are published; 1 for a fixed split.
         source: where the figures come from.
     """
 
@@ -24,7 +23,6 @@ class Benchmark:
     documents: int
     features: int
     top_label: int
-    folds: int
     source: str
 
 
@@ -35,16 +33,16 @@ _ISTELLA = "Dato et al. 2016, TOIS 35(2)"
 _ISTELLA_S = "Lucchese et al. 2016, SIGIR"
 
 BENCHMARKS: tuple[Benchmark, ...] = (
-    Benchmark("MSLR-WEB30K", 31_531, 3_771_125, 136, 4, 5, _MSLR),
-    Benchmark("MSLR-WEB10K", 10_000, 1_200_192, 136, 4, 5, _MSLR),
-    Benchmark("Yahoo! set 1", 29_921, 709_877, 519, 4, 1, _YAHOO),
-    Benchmark("Yahoo! set 2", 6_330, 172_870, 596, 4, 1, _YAHOO),
-    Benchmark("Istella", 33_018, 10_454_629, 220, 4, 1, _ISTELLA),
-    Benchmark("Istella-S", 33_018, 3_408_630, 220, 4, 1, _ISTELLA_S),
-    Benchmark("MQ2007", 1_692, 69_623, 46, 2, 5, _LETOR4),
-    Benchmark("MQ2008", 784, 15_211, 46, 2, 5, _LETOR4),
-    Benchmark("MQ2007-agg", 1_692, 69_623, 21, 2, 5, _LETOR4),
-    Benchmark("MQ2008-agg", 784, 15_211, 25, 2, 5, _LETOR4),
+    Benchmark("MSLR-WEB30K", 31_531, 3_771_125, 136, 4, _MSLR),
+    Benchmark("MSLR-WEB10K", 10_000, 1_200_192, 136, 4, _MSLR),
+    Benchmark("Yahoo! set 1", 29_921, 709_877, 519, 4, _YAHOO),
+    Benchmark("Yahoo! set 2", 6_330, 172_870, 596, 4, _YAHOO),
+    Benchmark("Istella", 33_018, 10_454_629, 220, 4, _ISTELLA),
+    Benchmark("Istella-S", 33_018, 3_408_630, 220, 4, _ISTELLA_S),
+    Benchmark("MQ2007", 1_692, 69_623, 46, 2, _LETOR4),
+    Benchmark("MQ2008", 784, 15_211, 46, 2, _LETOR4),
+    Benchmark("MQ2007-agg", 1_692, 69_623, 21, 2, _LETOR4),
+    Benchmark("MQ2008-agg", 784, 15_211, 25, 2, _LETOR4),
 )
 
 
