@@ -186,8 +186,8 @@ def name(job: Job) -> str:
         return f"Train {recipe(job)} on {given['data']}"
     if job.kind == "ingest":
         return f"Import {given['name']}"
-    if kind := {"library-import": "Import", "library-export": "Export"}.get(job.kind):
-        return f"{kind} {given.get('name', 'from the library')}"
+    if job.kind == "library-import":
+        return f"Import {given.get('name', 'from the library')}"
     if job.kind == "runs":
         return f"Compare runs by {given['name']}"
     if job.kind == "bring":

@@ -25,7 +25,7 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
 
 AT_ONCE = 100_000_000
-"""Bytes of the largest archive that is written while the browser waits, not by a job."""
+"""Bytes of the largest archive that the page writes; the command line writes larger ones."""
 
 LEAST_DIGITS = 6
 """Least length of a word to search in keys; shorter ones would match almost every key."""

@@ -124,6 +124,7 @@ FORM = Form(
 )
 PAGE = StudyPage(
     "Robustness card",
+    FORM,
     families=lambda result: list(rescoring.families(result.recipe)),
     clicks={"point": str},
     per_query=PerQuery(unchanged_level, rescoring.perturbed_scores),
@@ -131,8 +132,4 @@ PAGE = StudyPage(
     "level.",
     more=printed_card,
 )
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+page = PAGE.draw

@@ -32,7 +32,7 @@ VIEWS = {LOSS: "Loss", MEAN: "Mean"}
 
 def page() -> None:
     """Draw a stored study of the data set in use, and the catalogue of perturbations."""
-    PAGE.draw(FORM)
+    PAGE.draw()
     catalogue()
 
 
@@ -111,6 +111,7 @@ FORM = Form(
 )
 PAGE = StudyPage(
     "Perturbations",
+    FORM,
     clicks={"point": str, "family": str},
     per_query=PerQuery(unchanged_lists, rescoring.perturbed_scores),
     more=one_family,

@@ -2,14 +2,12 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import (
-    address,
     captions,
     data_sets,
     jobs,
@@ -36,7 +34,7 @@ from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted
 
 QUESTION = "What does this data set contain, and which problems does it have?"
-TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")
+TABS = ("Facts", "Queries", "Features", "Add data", "Manage")
 
 
 def page() -> None:
@@ -53,8 +51,6 @@ def _tab(title: str) -> None:
     name = state.data()
     if title == "Add data":
         data_upload.section()
-    elif title == "Side by side":
-        side_by_side(state.data_sets(), name)
     else:
         drawn = {
             "Facts": _facts,
@@ -154,59 +150,6 @@ def _advice(merged: Advice) -> None:
                     args=(finding,),
                     help="Show the queries behind this finding",
                 )
-
-
-DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
-
-
-def side_by_side(names: Sequence[str], used: str) -> None:
-    """Draw the facts of several data sets; only differing facts are marked."""
-    came = sorted(names, key=lambda name: services.arrival_order(services.data_set(name)))
-    others = [name for name in came if name != used]
-    chosen = st.multiselect(
-        "Data sets",
-        **address.multiselect("sets", address.option_texts(*names), [used, *others[:1]], of=used),
-    )
-    if len(chosen) < 2:
-        st.info("Choose two or more data sets; more of them come in under Add data.")
-        return
-    sets = {name: services.data_set(name) for name in chosen}
-    table = pd.DataFrame(
-        {name: data_sets.facts(each, data_sets.examination_of(each)) for name, each in sets.items()}
-    ).fillna("–")
-    table = table.loc[_ordered(list(table.index))]
-    unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)
-    only = st.toggle("Differences only", key="only", bind="query-params")
-    table.insert(0, "fact", table.index)
-    table.insert(1, "differs", ["≠" if each else "" for each in unlike])
-    shown = table[unlike] if only else table
-    styled = shown.style.apply(
-        lambda line: [DIFFERS if line["differs"] else ""] * len(line), axis="columns"
-    )
-    st.dataframe(
-        styled,
-        hide_index=True,
-        height="content",
-        column_config={
-            "fact": st.column_config.TextColumn("", width="medium"),
-            "differs": st.column_config.TextColumn("", width=30),
-        },
-    )
-    count = f"{unlike.sum()} of {len(table)} facts differ (marked ≠)."
-    st.markdown(f"**{count}**" if unlike.any() else "**These sets do not differ in any fact.**")
-
-
-def _ordered(facts: Sequence[str]) -> list[str]:
-    """Facts in input order, with all label facts sorted at the place of the first one.
-
-    >>> _ordered(["queries", "label 0", "label 2", "size", "label 1"])
-    ['queries', 'label 0', 'label 1', 'label 2', 'size']
-    """
-    labels = [fact for fact in facts if fact.startswith("label ")]
-    rest = [fact for fact in facts if fact not in labels]
-    at = facts.index(labels[0]) if labels else 0
-    labels.sort(key=lambda fact: float(fact.removeprefix("label ")))
-    return [*rest[:at], *labels, *rest[at:]]
 
 
 def _manage(name: str, artefact: Artefact) -> None:

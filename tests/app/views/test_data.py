@@ -120,7 +120,7 @@ def test_documents_are_found_by_id_and_label(store, tmp_path):
     assert all("D8" in name for name in test.dataframe[0].value["document"])
 
 
-@pytest.mark.parametrize("view", ["Facts", "Queries", "Features", "Side by side", "Manage"])
+@pytest.mark.parametrize("view", ["Facts", "Queries", "Features", "Manage"])
 def test_names_ids_and_comments_stay_text(store, tmp_path, view):
     ingested(store, tmp_path)
     ingested(store, tmp_path, "a_b_ ok@e.org")
@@ -197,16 +197,6 @@ def test_features_are_drawn_and_marked(store, tmp_path):
         assert re.search(rf"{value:.3f},? {way} first", plain(test).replace(", high", " high"))
     bins = data_sets.grade_bins(dataset, 1)
     assert bins.groupby("part").share.sum().round(9).tolist() == [1.0] * 3
-
-
-def test_side_by_side_marks_only_what_differs(store, tmp_path):
-    ingested(store, tmp_path)
-    test = page("Side by side", "mine")
-    table = test.dataframe[0].value
-    unlike = table["mine"] != table["sample"]
-    assert (table["differs"] == "≠").tolist() == unlike.tolist()
-    test.toggle[0].set_value(True).run()
-    assert len(test.dataframe[0].value) == unlike.sum()
 
 
 def chosen(test, files):
