@@ -68,21 +68,10 @@ def size() -> int:
     return _size(services.folder_changes())
 
 
-def measured_again() -> None:
-    """Clear the cached size."""
-    _size.clear()
-
-
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
 def _size(now: services.StoreState) -> int:
     del now  # only part of the cache's key
     return cleaning.size(services.store())
-
-
-def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
-    """Unneeded files, one row per kind: number and size (MB)."""
-    frame = pd.DataFrame([{"what": item.what, "files": 1, "MB": item.size / 1e6} for item in waste])
-    return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
 def entry_name(entry: Entry) -> str:

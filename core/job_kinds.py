@@ -180,14 +180,6 @@ def _files_of(store: Store, upload: str, *, once: bool = False) -> Iterator[Path
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def examine(store: Store, *, artefact: str) -> Reports:
-    """Examine a stored data set, or find what was found before."""
-    from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
-
-    found = yield from examination.examine(store.resolve(artefact, "data"), store)
-    return {"artefact": text_of(examination.key_for(found.fingerprint))}
-
-
 def train(scope: Scope, *, ranker: str, changes: Mapping[str, str] | None = None) -> Reports:
     """Train a ranker; `changes` are fields of its recipe that differ from the preset, as text."""
     from shuffleproof.core.studies.workbench import train_ranker  # noqa: PLC0415 (only who works pays for it)
@@ -315,7 +307,6 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
 
 KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
-    "examine": examine,
     "train": DataJob(train),
     "tune": DataJob(tune),
     "bring": DataJob(bring, ("preset", "pinned")),
@@ -328,5 +319,5 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
 """Every kind of job; nothing else can be handed in or run."""
 
 
-SHORT = frozenset({"ingest", "examine", "bring", "runs", "library-import", "invariance"})
+SHORT = frozenset({"ingest", "bring", "runs", "library-import", "invariance"})
 """Kinds that people wait for: they have a place of their own beside long trainings and studies."""

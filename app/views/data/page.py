@@ -10,7 +10,6 @@ import streamlit as st
 from shuffleproof.app import (
     captions,
     data_sets,
-    jobs,
     received_files,
     services,
     state,
@@ -87,33 +86,18 @@ def _features(_name: str, artefact: Artefact) -> None:
 
 
 def _examined(artefact: Artefact) -> Examination | None:
-    return data_sets.examination_of(artefact) or _examine(artefact)
-
-
-def _examine(artefact: Artefact) -> Examination | None:
-    """Examine a data set without an examination: at once, or in a job if it is large."""
-    if artefact.size <= data_sets.AT_ONCE:
+    """The examination of a data set; a small set is examined now."""
+    examined = data_sets.examination_of(artefact)
+    if examined is None and artefact.size <= data_sets.AT_ONCE:
         with st.spinner("Examining the data …", show_time=True):
             return run_to_end(examination.examine(artefact, services.store()))
-    st.info(
-        f"This data set has {artefact.size / 1e6:,.0f} MB and has not been examined: "
-        "labels, list lengths, features and findings are counted in the background."
-    )
-    key = f"{artefact.key.kind}-{artefact.key.digest}"
-    if any(
-        (job.kind, job.parameters.get("artefact")) == ("examine", key) for job in jobs.under_way()
-    ):
-        st.fragment(_wait, run_every=jobs.FAST)(artefact)
-    elif st.button("Examine it", type="primary"):
-        jobs.submit("examine", {"artefact": key})
-        st.rerun()
-    return None
-
-
-def _wait(artefact: Artefact) -> None:
-    if data_sets.examination_of(artefact) is not None:
-        state.draw_again()
-    st.progress(0.0, text="Examining …")
+    if examined is None:
+        parts.not_yet(
+            f"This data set has {artefact.size / 1e6:,.0f} MB and has not been examined.",
+            "Labels, list lengths, features and findings are counted on the command line:",
+            f"shuffleproof doctor '{state.data()}'",
+        )
+    return examined
 
 
 def _findings(examined: Examination, notes: list[str]) -> None:

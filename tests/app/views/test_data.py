@@ -317,17 +317,13 @@ def test_a_table_that_names_its_parts_is_taken_as_it_says(store, name):
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [3, 1, 2]
 
 
-def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
+def test_a_large_set_without_an_examination_names_the_command(store, tmp_path, monkeypatch):
     monkeypatch.setattr(data_sets, "AT_ONCE", 10)
     data_sets._examined.clear()
     ingested(store, tmp_path)
     test = page("Facts", "mine")
     assert not test.get("plotly_chart")
-    next(button for button in test.button if button.label == "Examine it").click().run()
-    assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["examine"]
-    app_jobs.worked(store)
-    test.run()
-    assert "mine holds 15 queries" in plain(test)
+    assert "shuffleproof doctor 'mine'" in " ".join(code.value for code in test.code)
 
 
 def test_a_broken_store_is_a_sentence(store, tmp_path):
