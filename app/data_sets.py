@@ -21,7 +21,7 @@ from shuffleproof.core.words import counted, percent
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
-LOOKED_AT, GRADES = 1000, 5
+LOOKED_AT = 1000
 """Most queries that features rank for the page; most labels with a panel."""
 
 AT_ONCE = 100_000_000
@@ -115,19 +115,6 @@ def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(means, index=list(chosen.feature_ids), columns=["high", "low"])
     return frame.assign(best=frame.max(axis=1))
-
-
-def grade_bins(dataset: RankingDataset, feature: int) -> pd.DataFrame:
-    """Bins of a feature by grade of the documents, in the format of `feature_bins`."""
-    values = dataset.feature(feature).astype(np.float64)
-    edges = np.linspace(values.min(), values.max(), examination.BINS + 1)
-    rows = []
-    for grade in np.unique(dataset.labels)[:GRADES]:
-        counts, _ = np.histogram(values[dataset.labels == grade], edges)
-        shares = counts / max(counts.sum(), 1)
-        bins = zip(edges[:-1], edges[1:], shares, strict=True)
-        rows += [(f"label {grade:g}", *each) for each in bins]
-    return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
 
 
 def _bins(facts: FeatureFacts) -> list[tuple[float, float, float]]:

@@ -10,7 +10,6 @@ import streamlit as st
 from shuffleproof.app import (
     captions,
     data_sets,
-    received_files,
     services,
     state,
 )
@@ -20,14 +19,13 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
-from shuffleproof.core.data import advice, display_texts, examination, trec
+from shuffleproof.core.data import advice, examination, trec
 from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.examination import Examination
 from shuffleproof.core.data.letor import write as letor_write
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted
@@ -145,7 +143,7 @@ def _manage(name: str, artefact: Artefact) -> None:
     else:
         chosen = {"chosen": str(artefact.key)}
         parts.link("library", "Rename or delete it in the library", query=chosen)
-    _side_files(name, artefact)
+    _texts(name)
 
 
 def _export(name: str, artefact: Artefact) -> None:
@@ -191,17 +189,10 @@ def _file(
     return made
 
 
-SIDE_DRAFT = "side files"
-SIDE_LABELS = {
-    "documents": "Documents: docid, and title, url or snippet",
-    "queries": "Queries: qid, text and tag",
-}
-
-
-def _side_files(name: str, artefact: Artefact) -> None:
-    """Draw the stored texts of documents and queries, and their import."""
+def _texts(name: str) -> None:
+    """Draw the number of stored texts of documents and queries, and the command that adds some."""
     st.subheader("Texts of documents and queries", anchor=False)
-    texts, fingerprint = captions.of(name), str(artefact.facts["fingerprint"])
+    texts = captions.of(name)
     if texts is None:
         st.caption("None yet: pages show the ids of documents and queries.")
     else:
@@ -209,46 +200,5 @@ def _side_files(name: str, artefact: Artefact) -> None:
         st.markdown(f"Pages show texts of {' and '.join(sizes)}.")
         for note in texts.notes:
             st.caption(escaped(note))
-    if services.fold(str(artefact.key)).train.doc_ids is None:
-        st.info(
-            "The documents of this data have no ids, so that only queries can be given texts. "
-            "LETOR text names a document at the end of its line: # docid = …"
-        )
-    st.caption(
-        "CSV, JSON lines or Parquet. Texts are only shown: no ranker reads them and no "
-        "result changes."
-    )
-    for kind in SHAPES:
-        received_files.uploader(SIDE_DRAFT, kind, SIDE_LABELS[kind], "last")
-    received_files.errors(SIDE_DRAFT)
-    for error in st.session_state.pop(f"{SIDE_DRAFT} refused", []):
-        parts.long_error(error)
-    keep, remove = st.columns(2)
-    keep.button(
-        "Keep these texts", type="primary", width="stretch", on_click=_attach, args=(artefact,),
-        disabled=not received_files.files_of_parts(SIDE_DRAFT, *SHAPES),
-    )  # fmt: skip
-    remove.button(
-        "Remove texts", width="stretch", disabled=texts is None, on_click=display_texts.forget,
-        args=(fingerprint, services.store()),
-    )  # fmt: skip
-
-
-def _attach(artefact: Artefact) -> None:
-    """Read the chosen side files and store their texts; a callback."""
-    draft = received_files.draft(SIDE_DRAFT)
-    if draft is None:
-        return
-    try:
-        files = [
-            display_texts.read_side_file(draft.path(file), file.part)
-            for file in draft.files(*SHAPES)
-        ]
-        display_texts.attach(artefact, services.store(), files)
-    except ShuffleproofError as error:  # users should not see the temporary path
-        words = str(error)
-        for kind in SHAPES:
-            words = words.replace(f"{draft.folder / kind}/", "")
-        st.session_state[f"{SIDE_DRAFT} refused"] = [words]
-    else:
-        received_files.clear(SIDE_DRAFT)
+    files = "--documents docs.csv --query-texts queries.csv"
+    parts.shell(f"shuffleproof ingest --name '{name}' {files}")
