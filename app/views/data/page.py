@@ -1,10 +1,5 @@
 """The page Data: facts, findings, queries and features of a data set, and its import."""
 
-import json
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
-
 import streamlit as st
 
 from shuffleproof.app import (
@@ -19,13 +14,11 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
-from shuffleproof.core.data import advice, examination, trec
+from shuffleproof.core.data import advice, examination
 from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.examination import Examination
-from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted
@@ -72,9 +65,7 @@ def _facts(name: str, artefact: Artefact) -> None:
         st.markdown("**Documents of a query**")
         chart(distributions.lengths(lengths), "lengths", config=parts.PLAIN)
     _findings(examined, list(artefact.facts["notes"]))
-    with st.expander("Every fact"):
-        words = data_sets.facts(artefact, examined)
-        st.dataframe({"fact": list(words), "value": list(words.values())}, hide_index=True)
+    parts.link("library", "Recipe and facts", query={"chosen": str(artefact.key)})
 
 
 def _features(_name: str, artefact: Artefact) -> None:
@@ -137,7 +128,7 @@ def _advice(merged: Advice) -> None:
 def _manage(name: str, artefact: Artefact) -> None:
     """Draw export and texts of the data set in use."""
     st.subheader(escaped(f"Export {name}"), anchor=False)
-    _export(name, artefact)
+    _export(name)
     if name == SAMPLE:
         st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
     else:
@@ -146,47 +137,12 @@ def _manage(name: str, artefact: Artefact) -> None:
     _texts(name)
 
 
-def _export(name: str, artefact: Artefact) -> None:
+def _export(name: str) -> None:
+    """Draw the commands that write a part."""
     part = data_sets.PART_OF[data_browser.chosen_part()]
-    with st.container(horizontal=True):
-        for ending, label, write in (
-            ("txt.gz", "LETOR text", letor_write.write),
-            ("qrels", "Judgments (TREC qrels)", lambda data, path: trec.write_qrels(path, data)),
-        ):
-            st.download_button(
-                label,
-                _file(artefact, part, ending, write),
-                file_name=f"{name}-{part}.{ending}",
-                mime="application/octet-stream",
-                on_click="ignore",
-                disabled=artefact.size > data_sets.AT_ONCE,
-                key=f"download {ending}",
-            )
-        facts = data_sets.facts(artefact, data_sets.examination_of(artefact))
-        st.download_button(
-            "Facts (JSON)",
-            json.dumps({"name": name, "key": str(artefact.key), **facts}, indent=1),
-            file_name=f"{name}.json",
-            mime="application/json",
-            on_click="ignore",
-        )
-    st.caption("On the command line, for sets of any size:")
-    parts.shell(f"shuffleproof export '{name}' {part}.txt.gz --part {part}")
-
-
-def _file(
-    artefact: Artefact, part: str, ending: str, write: Callable[[RankingDataset, Path], None]
-) -> Callable[[], bytes]:
-    """Function that writes an export and returns its bytes, for a download on demand."""
-
-    def made() -> bytes:
-        dataset = getattr(services.fold(str(artefact.key)), part)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"{part}.{ending}"
-            write(dataset, path)
-            return path.read_bytes()
-
-    return made
+    st.caption("LETOR text, or judgments (TREC qrels):")
+    export = f"shuffleproof export '{name}' {part}"
+    parts.shell(f"{export}.txt.gz --part {part}\n{export}.qrels --part {part}")
 
 
 def _texts(name: str) -> None:
