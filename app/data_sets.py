@@ -20,7 +20,7 @@ from shuffleproof.core.words import counted, percent
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
 LOOKED_AT = 1000
-"""Most queries that features rank for the page; most labels with a panel."""
+"""Most queries that features rank for the page."""
 
 AT_ONCE = 100_000_000
 """Bytes of the largest data set that is examined while the page waits."""

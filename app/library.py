@@ -42,13 +42,11 @@ class Filter:
         kind: kind of artefacts; empty: all.
         data: name of a data set; empty: all.
         text: words that all occur in the entry's names or summary, or long ones in its key.
-        parts: show parts of cross-fittings.
     """
 
     kind: str = ""
     data: str = ""
     text: str = ""
-    parts: bool = False
 
 
 @services.until_stored(st.cache_resource, show_spinner="Reading the library …")
@@ -91,13 +89,13 @@ def data_of(every: Sequence[Entry]) -> dict[str, str]:
 
 
 def filter_entries(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
-    """Entries that match a filter, in input order."""
+    """Entries that match a filter, in input order, without parts of cross-fittings."""
     data, words = data_of(every), wanted.text.casefold().split()
     return [
         entry
         for entry in every
         if wanted.kind in {"", entry.key.kind}
-        and (wanted.parts or not entry.part)
+        and not entry.part
         and wanted.data in {"", data[str(entry.key)]}
         and all(_has(entry, word) for word in words)
     ]

@@ -108,10 +108,6 @@ def _query(name: str) -> None:
     frame = _ranked(pairs, order, items, labels)
     st.markdown(f"**{escaped(sections.label(aggregator))} with {counted(budget, 'call')}**")
     data_frame(Table(frame, ORDER, "Order"), "order")
-    st.download_button(
-        "Order (CSV)", lambda: frame.to_csv(index=False).encode(),
-        file_name=f"{name}-{query}.csv", mime="text/csv", key="order file", on_click="ignore",
-    )  # fmt: skip
 
 
 def _cycle(worst: list[Cycle]) -> tuple[str, ...]:

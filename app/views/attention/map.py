@@ -159,6 +159,9 @@ AXES = {
     "heads": "hidden units of φ",
 }  # fmt: skip
 ITEMS = {"points": "induced point", "units": "unit", "heads": "hidden unit"}
+FLAT = 1 / 3
+"""A map is coloured from its smallest value if that exceeds this share of the largest value."""
+
 LEAST_SPAN = 0.01
 """Least span of a difference's colours, as a share of the largest weight: rounding is pale."""
 
@@ -207,13 +210,19 @@ def lay_out(
         values=values,
         rows=_side(seen, rows, kind.rows, attending, view),
         columns=_side(seen, columns, kind.columns, attended, view),
-        limits=(-span if signed else 0.0, span),
+        limits=(-span if signed else _foot(drawn), span),
         signed=signed,
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
         chosen=None if view.cell is None else _ring(rows, columns, view.cell),
         after=drawn[1] if view.look == "both" else None,
     )
     return MapLayout(cells, rows, columns, max(len(down) - len(rows), len(across) - len(columns)))
+
+
+def _foot(drawn: list[np.ndarray]) -> float:
+    """Lower end of the colours: 0, or the smallest value if all values are far above 0."""
+    low = min(float(np.fmin.reduce(weights, axis=None, initial=np.inf)) for weights in drawn)
+    return low if FLAT * max(map(_largest, drawn)) < low < np.inf else 0.0
 
 
 def _largest(values: np.ndarray) -> float:

@@ -64,13 +64,7 @@ def _filter(every: Sequence[Entry]) -> Filter:
     text = right.text_input(
         "Search", key="find", bind="query-params", placeholder="words of name, recipe, key"
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        hidden = sum(entry.part for entry in every)
-        whole = bool(hidden) and st.toggle(
-            f"Show parts of cross-fittings ({hidden})", key="parts", bind="query-params",
-            help="Rankers fitted only for the initial rankings of others.",
-        )  # fmt: skip
-    return Filter(kind or "", data or "", text.strip(), whole)
+    return Filter(kind or "", data or "", text.strip())
 
 
 def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
