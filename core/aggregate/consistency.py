@@ -254,7 +254,6 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-Weights = Float64[np.ndarray, "items items"]
 Order = Int64[np.ndarray, " items"]
 
 
