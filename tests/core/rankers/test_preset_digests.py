@@ -98,7 +98,7 @@ def finished_lists(fold, recipe, store):
 
 
 def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
-    monkeypatch.setattr(training, "usual_preset", lambda _data: "small")
+    monkeypatch.setattr(training, "preset_of", lambda _data: "small")
     plain = training.usual_lists("mine").initial
     assert plain == ("lambdamart@small",)
     monkeypatch.setitem(trees.LambdaMARTSpec.presets, "small", OTHER)
