@@ -89,16 +89,10 @@ def documents(ids: list[str], data: str | None = None) -> dict[str, list[str]]:
     return {str(name): rows[name].astype(str).tolist() for name in rows}
 
 
-def text_of(query: str) -> str:
-    """Text of a query; empty if no side file has it."""
-    texts = of()
-    if texts is None or query not in texts.queries.index:
-        return ""
-    return str(texts.queries.loc[query, "text"] or "")
-
-
 def draw_query_text(query: str, place: Any = st) -> None:
-    """Draw the text of a query, if there is one."""
-    text = text_of(query)
-    if text:
-        place.markdown(f":material/search: {escaped(text)}")
+    """Draw the text of a query, if a side file has one."""
+    texts = of()
+    if texts is not None and query in texts.queries.index:
+        text = str(texts.queries.loc[query, "text"] or "")
+        if text:
+            place.markdown(f":material/search: {escaped(text)}")

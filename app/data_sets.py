@@ -1,8 +1,6 @@
 """Facts and findings of stored data sets, as frames for the page Data."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,8 +19,8 @@ from shuffleproof.core.words import counted, percent
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
-LOOKED_AT, GRADES = 1000, 5
-"""Most queries that features rank for the page; most labels with a panel."""
+LOOKED_AT = 1000
+"""Most queries that features rank for the page."""
 
 AT_ONCE = 100_000_000
 """Bytes of the largest data set that is examined while the page waits."""
@@ -117,19 +115,6 @@ def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:
     return frame.assign(best=frame.max(axis=1))
 
 
-def grade_bins(dataset: RankingDataset, feature: int) -> pd.DataFrame:
-    """Bins of a feature by grade of the documents, in the format of `feature_bins`."""
-    values = dataset.feature(feature).astype(np.float64)
-    edges = np.linspace(values.min(), values.max(), examination.BINS + 1)
-    rows = []
-    for grade in np.unique(dataset.labels)[:GRADES]:
-        counts, _ = np.histogram(values[dataset.labels == grade], edges)
-        shares = counts / max(counts.sum(), 1)
-        bins = zip(edges[:-1], edges[1:], shares, strict=True)
-        rows += [(f"label {grade:g}", *each) for each in bins]
-    return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
-
-
 def _bins(facts: FeatureFacts) -> list[tuple[float, float, float]]:
     total, number = max(sum(facts.counts), 1), len(facts.counts)
     step = facts.high / number - facts.low / number  # the difference may exceed the largest float
@@ -178,62 +163,3 @@ def headline(name: str, examined: Examination) -> str:
         f"{counted(len(examined.parts['train'].features), 'feature')}, labels {shown}; the "
         f"longest list has {counted(longest, 'document')}, and {judged}."
     )
-
-
-def facts(artefact: Artefact, examined: Examination | None) -> dict[str, str]:
-    """Facts of a data set by name, in words, for comparison with others."""
-    recipe = artefact.recipe
-    words = {
-        "queries": f"{artefact.facts['queries']:,}",
-        "documents": f"{artefact.facts['documents']:,}",
-        "features": f"{artefact.facts['features']:,}",
-    }
-    for part in PARTS:
-        size = artefact.facts["parts"][part]
-        words[f"{WORDS[part]}: queries"] = f"{size['queries']:,}"
-        words[f"{WORDS[part]}: documents"] = f"{size['documents']:,}"
-    if examined is not None:
-        words |= _examined_facts(examined)
-    for part, names in recipe["files"].items():
-        words[f"{WORDS.get(part, part)}: files"] = ", ".join(names) or "(split off)"
-    words["missing cells"] = str(recipe["missing"])
-    words["split"] = _split(artefact)
-    words["stored"] = datetime.fromisoformat(artefact.created).strftime("%Y-%m-%d %H:%M UTC")
-    words["size on disk"] = f"{artefact.size / 1e6:,.1f} MB"
-    words["fingerprint"] = str(artefact.facts["fingerprint"])[:16]
-    return words
-
-
-def _marks(examined: Examination) -> Iterator[str]:
-    """Marks of features over all parts: "huge" marks in any part, "constant" marks in all parts."""
-    parts = [part.features for part in examined.parts.values() if part.features]
-    for of_feature in zip(*parts, strict=True):
-        marks = [set(facts.marks) for facts in of_feature]
-        yield from set.union(*marks) & {"huge", "largest float32"}
-        yield from set.intersection(*marks) & {"constant", "same within each query"}
-
-
-def _examined_facts(examined: Examination) -> dict[str, str]:
-    counts = label_counts(examined).groupby("label").documents.sum()
-    lengths = length_counts(examined)
-    marks = Counter(_marks(examined))
-    severities = [finding.severity for finding in examined.findings]
-    words = {
-        f"label {label:g}": percent(share, 1) for label, share in (counts / counts.sum()).items()
-    }
-    words["documents of a query"] = f"{lengths.documents.min():,} to {lengths.documents.max():,}"
-    relevant = sum(part.relevant for part in examined.parts.values())
-    queries = sum(part.queries for part in examined.parts.values())
-    words["queries with a relevant document"] = percent(relevant / max(queries, 1), 1)
-    for mark in ("constant", "same within each query", "huge", "largest float32"):
-        words[f"features {mark}"] = str(marks[mark])
-    for severity in ("problem", "warning"):
-        words[f"{severity}s found"] = str(severities.count(severity))
-    return words
-
-
-def _split(artefact: Artefact) -> str:
-    if "whole" not in artefact.recipe["files"]:
-        return "by file"
-    shares = " / ".join(percent(share) for share in artefact.recipe["fractions"])
-    return f"{shares}, seed {artefact.recipe['seed']}"

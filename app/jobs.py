@@ -102,8 +102,8 @@ def remembered_job(own: str) -> Job | None:
         return None
 
 
-def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
-    """Draw the state of a job that the session stores; True if it has not ended.
+def follow(own: str, done: Callable[[Job], None], hint: str = "") -> None:
+    """Draw the state of a job that the session stores.
 
     Args:
         own: session key of the job.
@@ -112,7 +112,7 @@ def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
     """
     job = remembered_job(own)
     if job is None:
-        return False
+        return
     if not job.ended:
         watch(job, name(job))
     elif job.state == "done":
@@ -122,7 +122,6 @@ def follow(own: str, done: Callable[[Job], None], hint: str = "") -> bool:
         st.caption(hint)
     else:
         st.info(escaped_sentence(f"{name(job)}: cancelled."))
-    return not job.ended
 
 
 def watch(job: Job, words: str) -> None:
@@ -186,8 +185,8 @@ def name(job: Job) -> str:
         return f"Train {recipe(job)} on {given['data']}"
     if job.kind == "ingest":
         return f"Import {given['name']}"
-    if kind := {"library-import": "Import", "library-export": "Export"}.get(job.kind):
-        return f"{kind} {given.get('name', 'from the library')}"
+    if job.kind == "library-import":
+        return f"Import {given.get('name', 'from the library')}"
     if job.kind == "runs":
         return f"Compare runs by {given['name']}"
     if job.kind == "bring":

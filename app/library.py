@@ -25,7 +25,7 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
 
 AT_ONCE = 100_000_000
-"""Bytes of the largest archive that is written while the browser waits, not by a job."""
+"""Bytes of the largest archive that the page writes; the command line writes larger ones."""
 
 LEAST_DIGITS = 6
 """Least length of a word to search in keys; shorter ones would match almost every key."""
@@ -42,13 +42,11 @@ class Filter:
         kind: kind of artefacts; empty: all.
         data: name of a data set; empty: all.
         text: words that all occur in the entry's names or summary, or long ones in its key.
-        parts: show parts of cross-fittings.
     """
 
     kind: str = ""
     data: str = ""
     text: str = ""
-    parts: bool = False
 
 
 @services.until_stored(st.cache_resource, show_spinner="Reading the library …")
@@ -68,21 +66,10 @@ def size() -> int:
     return _size(services.folder_changes())
 
 
-def measured_again() -> None:
-    """Clear the cached size."""
-    _size.clear()
-
-
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
 def _size(now: services.StoreState) -> int:
     del now  # only part of the cache's key
     return cleaning.size(services.store())
-
-
-def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
-    """Unneeded files, one row per kind: number and size (MB)."""
-    frame = pd.DataFrame([{"what": item.what, "files": 1, "MB": item.size / 1e6} for item in waste])
-    return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
 def entry_name(entry: Entry) -> str:
@@ -102,13 +89,13 @@ def data_of(every: Sequence[Entry]) -> dict[str, str]:
 
 
 def filter_entries(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
-    """Entries that match a filter, in input order."""
+    """Entries that match a filter, in input order, without parts of cross-fittings."""
     data, words = data_of(every), wanted.text.casefold().split()
     return [
         entry
         for entry in every
         if wanted.kind in {"", entry.key.kind}
-        and (wanted.parts or not entry.part)
+        and not entry.part
         and wanted.data in {"", data[str(entry.key)]}
         and all(_has(entry, word) for word in words)
     ]

@@ -1,9 +1,8 @@
 """The pages: titles, paths, drawing functions and pinned address names."""
 
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
 
+from shuffleproof.app.sidebar import Page
 from shuffleproof.app.views import (
     ablation,
     card,
@@ -33,27 +32,6 @@ from shuffleproof.app.views.library import page as library
 from shuffleproof.app.views.train import page as train
 
 STUDY = ("study", "show")
-
-
-@dataclass(frozen=True)
-class Page:
-    """One page.
-
-    Attributes:
-        title: title in the navigation.
-        path: path in the address; empty: the first page.
-        draw: function that draws the page.
-        about: purpose, in words that a user would search for.
-        pins: names that its address and link always hold, besides the data set.
-        docs: page of the documentation, without its ending.
-    """
-
-    title: str
-    path: str
-    draw: Callable[[], None]
-    about: str
-    pins: tuple[str, ...] = ()
-    docs: str = "studies"
 
 
 SECTIONS = {

@@ -88,23 +88,6 @@ html[data-page=present] .stApp:is(:has(.st-key-presented), :not(:has(h1)))
 .stApp .st-key-presented :is(h1, h1 *) { font-size: 24px; line-height: 1.4; padding: 0; }
 .st-key-presenting { opacity: .8; }
 
-/* A card of one ranker is printed alone, on white, in dark letters. */
-@media print {
-  .stApp:has(.st-key-printed_card) :is([data-testid=stSidebar], [data-testid=stHeader],
-    [data-testid=stExpandSidebarButton], [data-testid=stToolbar]),
-  .stApp:has(.st-key-printed_card) .stMainBlockContainer
-    :not(.st-key-printed_card, .st-key-printed_card *, :has(.st-key-printed_card)) {
-    display: none !important; }
-  :is(html, body, #root, .stApp, .stApp *):has(.st-key-printed_card) {
-    display: block; position: static; overflow: visible; height: auto; min-height: 0;
-    margin: 0; padding: 0; background: white; }
-  .st-key-printed_card { border: 0; padding: 0; gap: .5rem; color: #222; background: white; }
-  .st-key-printed_card :is(h3, p, li, td, th, span) {
-    color: #222 !important; background: none !important; }
-  .st-key-printed_card svg text { fill: #222 !important; }
-  .st-key-printed_card button { display: none; }
-}
-
 @media (max-width: 640px) {
   .stApp .st-key-top_row [data-testid=stColumn]:first-child:not(:has(.main-svg,
     [data-testid=stAlert], .st-key-cards_place)) ~ * {

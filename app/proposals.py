@@ -26,6 +26,7 @@ from shuffleproof.core.rankers.name import (
 )
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import preset_of
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """A ranker that depends on the input order, and one that does not."""
@@ -159,7 +160,7 @@ def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Prop
         if label == INITIAL:
             continue
         name = RankerName.of(label)
-        if preset and preset != training.usual_preset(data) and name.base in registry.RANKERS:
+        if preset and preset != preset_of(data) and name.base in registry.RANKERS:
             name = registry.at(name, preset)
         names.append(as_asked(of[digest]) if digest in of else str(name))
     lists = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})

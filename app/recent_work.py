@@ -4,18 +4,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from shuffleproof.app import proposals, services, state
+from shuffleproof.app.study import sample_result
 from shuffleproof.app.study_access import compute, place
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import named_presets, registry
-from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.initial_rankings import sections as initial_rankings
-from shuffleproof.core.studies.kinds.invariance.certificate import certificates
-from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE
-from shuffleproof.core.studies.kinds.set_size import sections as set_size
-from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import counted, signed
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ def _is_whole(ranker: Artefact) -> bool:
 def _study(artefact: Artefact) -> RecentWork:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
-    number = _number(key, kind)
+    number = _headline(key)
     path, address = place(artefact)
     title = "" if path == kind else kind.replace("-", " ").capitalize()
     return RecentWork(path, title, data, _age(artefact), number, address)
@@ -95,47 +89,9 @@ def _trained_on(key: str) -> str:
     return ""
 
 
-@services.until_stored()  # a study may be removed and made again
-def _number(key: str, kind: str) -> str:
-    """Main result of a study in words; empty for kinds without one."""
+def _headline(key: str) -> str:
     try:
-        if kind == "invariance":
-            return _steadfast(key)
-        if kind in {"set-size", "initial-rankings"}:
-            return _verdict(key, kind)
-        return _fall(key) if kind == "initial-ranking" else ""
+        result = compute(key, sample_result.headline)
     except ShuffleproofError:
         return ""
-
-
-def _steadfast(key: str) -> str:
-    cards = compute(key, certificates)
-    words = f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
-    untold = sum(card.verdict == INCONCLUSIVE for card in cards)
-    return words + (f", {untold} inconclusive" if untold else "")
-
-
-def _verdict(key: str, kind: str) -> str:
-    """Verdict on the claim of the paper's table; empty if the study gives none."""
-    measure = str(services.store().resolve(key, "study").recipe["measures"][0])
-    if kind == "set-size":
-        word = compute(key, set_size.claim, measure).get("verdict", "")
-        return f"the claim of Table 3: {word}" if word else ""
-    claim = compute(key, initial_rankings.claim, measure)
-    return f"the claim of Table 4: {claim.word}" if claim else ""
-
-
-def _fall(key: str) -> str:
-    """Ranker with the largest loss at the last level of the first family, with the loss."""
-    measure = str(services.store().resolve(key, "study").recipe["measures"][0])
-    summary = compute(key, StudyResult.summary, [measure])
-    family = summary.family.iloc[0]
-    of_family = summary[summary.family == family]
-    means = of_family[of_family.ranker != INITIAL].pivot_table(
-        index="ranker", columns="level", values="mean"
-    )
-    levels = list(dict.fromkeys(of_family.level))
-    if means.empty or len(levels) < 2:
-        return ""
-    change = means[levels[-1]] - means[levels[0]]  # input order of levels: unchanged first
-    return f"{change.idxmin()} {signed(change.min())} {measure} at {levels[-1]:g} {family}"
+    return result.text

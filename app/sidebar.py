@@ -5,7 +5,8 @@ is drawn again, with a toast.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -29,24 +30,25 @@ ICONS = {
 }
 
 
-class NavigationPage(Protocol):
-    """Page of the navigation."""
+@dataclass(frozen=True)
+class Page:
+    """One page.
 
-    @property
-    def title(self) -> str:
-        """Label of the page."""
+    Attributes:
+        title: title in the navigation.
+        path: path in the address; empty: the first page.
+        draw: function that draws the page.
+        about: purpose, in words that a user would search for.
+        pins: names that its address and link always hold, besides the data set.
+        docs: page of the documentation, without its ending.
+    """
 
-    @property
-    def path(self) -> str:
-        """Path of the page."""
-
-    @property
-    def about(self) -> str:
-        """Purpose of the page."""
-
-    @property
-    def draw(self) -> Callable[[], None]:
-        """Function that draws the page."""
+    title: str
+    path: str
+    draw: Callable[[], None]
+    about: str
+    pins: tuple[str, ...] = ()
+    docs: str = "studies"
 
 
 def draw(path: str = "") -> None:
@@ -76,9 +78,7 @@ def place() -> Literal["sidebar", "hidden"]:
     return "sidebar" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "hidden"
 
 
-def sections(
-    areas: Mapping[str, Sequence[NavigationPage]], path: str
-) -> dict[str, list[StreamlitPage]]:
+def sections(areas: Mapping[str, Sequence[Page]], path: str) -> dict[str, list[StreamlitPage]]:
     """Pages by area, for `st.navigation`.
 
     On phones Streamlit draws the links: all pages of the current area, the first of other areas.
@@ -103,7 +103,7 @@ def sections(
     return {"": [page for pages in drawn.values() for page in pages]} if small else drawn
 
 
-def shown_path(areas: Mapping[str, Sequence[NavigationPage]]) -> str:
+def shown_path(areas: Mapping[str, Sequence[Page]]) -> str:
     """Path of the current page; empty: the first page, also behind a proxy."""
     last = urlsplit(str(st.context.url or "")).path.rstrip("/").rpartition("/")[2]
     return last if any(page.path == last for pages in areas.values() for page in pages) else ""
@@ -145,7 +145,7 @@ def buttons(topic: str) -> None:
             )
 
 
-def search(pages: Mapping[str, NavigationPage]) -> None:
+def search(pages: Mapping[str, Page]) -> None:
     """Draw the search for pages, data sets, rankers and studies, and open the chosen result.
 
     Args:

@@ -67,12 +67,7 @@ def groups() -> dict[str, list[str]]:
 def usual_lists(data: str) -> ListRecipe:
     """Default recipe of the lists of a data set."""
     (usual,) = ListRecipe().rankers
-    return ListRecipe((str(replace(usual, preset=usual_preset(data))),)).of_today()
-
-
-def usual_preset(data: str) -> str:
-    """Preset of rankers that are named without one."""
-    return preset_of(data)
+    return ListRecipe((str(replace(usual, preset=preset_of(data))),)).of_today()
 
 
 def fit_size(data: str) -> FitSize:
@@ -147,7 +142,7 @@ def _recorded() -> dict[str, float]:
 
 def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[str, Any]:
     """Parameters of a training job, without defaults."""
-    name = plan.name if plan.preset == usual_preset(data.data) else f"{plan.name}@{plan.preset}"
+    name = plan.name if plan.preset == preset_of(data.data) else f"{plan.name}@{plan.preset}"
     return {
         "data": data.data,
         "ranker": name,

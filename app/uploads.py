@@ -18,7 +18,6 @@ from typing import Any
 
 from shuffleproof.core import jobs
 from shuffleproof.core.data import document_tables
-from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.frames import columns_named
 from shuffleproof.core.data.layout import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.data.letor import read as letor
@@ -128,7 +127,7 @@ class Draft:
         """Files of these parts (all by default), by part and name."""
         return [
             DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
-            for part in parts or (*PARTS, FOLDER, UNSORTED, *SHAPES)
+            for part in parts or (*PARTS, FOLDER, UNSORTED)
             for path in sorted((self.folder / part).rglob("*"))
             if path.is_file()
         ]

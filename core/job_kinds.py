@@ -22,9 +22,8 @@ from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import EVERY, STUDIES
@@ -37,9 +36,6 @@ Reports = Generator[Progress, None, Any]
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 QRELS, RUNS, FILE = "qrels", "runs", "file"
 """Folders of an upload."""
-
-FOLDER = "exports"
-"""Of the store, where archives lie."""
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 SCOPE = ("lists", "preset", "pinned")
@@ -184,14 +180,6 @@ def _files_of(store: Store, upload: str, *, once: bool = False) -> Iterator[Path
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def examine(store: Store, *, artefact: str) -> Reports:
-    """Examine a stored data set, or find what was found before."""
-    from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
-
-    found = yield from examination.examine(store.resolve(artefact, "data"), store)
-    return {"artefact": text_of(examination.key_for(found.fingerprint))}
-
-
 def train(scope: Scope, *, ranker: str, changes: Mapping[str, str] | None = None) -> Reports:
     """Train a ranker; `changes` are fields of its recipe that differ from the preset, as text."""
     from shuffleproof.core.studies.workbench import train_ranker  # noqa: PLC0415 (only who works pays for it)
@@ -298,29 +286,6 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = ()) 
     return answer(artefact)
 
 
-def export(store: Store, *, keys: Sequence[str]) -> Reports:
-    """Write artefacts by their keys, and all that they need, into one archive.
-
-    Raises:
-        ArtefactError: one of them is not in the store (any more).
-    """
-    from shuffleproof.core.library import entries as library  # noqa: PLC0415 (only who works pays for it)
-
-    every = library.entries(store)
-    wanted = [store.resolve(text).key for text in keys]
-    chosen = [entry.artefact for entry in library.with_dependencies(every, wanted)]
-    out = exported(store, keys)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    yield from archive.write(store, chosen, out)
-    return {"artefact": text_of(wanted[0]), "file": out.name, "bytes": out.stat().st_size}
-
-
-def exported(store: Store, keys: Sequence[str]) -> Path:
-    """The path of the archive of these artefacts, written or not."""
-    digest = key_of("export", {"keys": sorted(keys)}).digest
-    return store.root / FOLDER / f"shuffleproof-{digest[:12]}.zip"
-
-
 def import_archive(store: Store, *, upload: str, name: str) -> Reports:
     """Take the artefacts of an uploaded archive into the store; `name` is that of the file.
 
@@ -342,21 +307,17 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
 
 KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
-    "examine": examine,
     "train": DataJob(train),
     "tune": DataJob(tune),
     "bring": DataJob(bring, ("preset", "pinned")),
     "doctor": DataJob(doctor),
     "judge": DataJob(judge, ("preset", "pinned")),
     "runs": runs,
-    "library-export": export,
     "library-import": import_archive,
     **{kind: StudyJob(question) for kind, question in EVERY.items()},
 }
 """Every kind of job; nothing else can be handed in or run."""
 
 
-SHORT = frozenset(
-    {"ingest", "examine", "bring", "runs", "library-export", "library-import", "invariance"}
-)
+SHORT = frozenset({"ingest", "bring", "runs", "library-import", "invariance"})
 """Kinds that people wait for: they have a place of their own beside long trainings and studies."""

@@ -1,7 +1,5 @@
 """Bump chart of a list: each document's place in the input order and in the rankings."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -19,7 +17,7 @@ from shuffleproof.core.words import counted
 
 BEHIND = "rgba(127,127,127,0.4)"
 STAYED = "rgba(127,127,127,0.75)"
-HEADS = ("shown", "answer", "answer\nbefore")
+HEADS = ("shown", "answer", "answer<br>before")
 ROW = 13
 SMALLEST, LARGEST = 260, 900
 MOST = 500
@@ -32,8 +30,6 @@ def bump(
     ranker: str,
     *,
     chosen: int | None = None,
-    height: int | None = None,
-    heads: Sequence[str] = HEADS,
 ) -> go.Figure:
     """Lines from the input order to the ranking, and on to the ranking before.
 
@@ -45,8 +41,6 @@ def bump(
         moves: document, label, shown, answered, shown_before, answered_before, moved.
         ranker: label of the ranker, which sets the colour.
         chosen: row of a document to mark.
-        height: pixels; by default it follows from the number of documents.
-        heads: headings of the three columns, with line breaks.
     """
     color, count, of_all = stroke(ranker).color, _places(moves), len(moves)
     size = 7 if count <= 60 else 4
@@ -64,12 +58,12 @@ def bump(
     for at, column in enumerate(path):
         figure.add_trace(_marks(moves, at, column, color, size))
     xaxes(figure,
-        tickvals=[0, 1, 2], ticktext=[head.replace("\n", "<br>") for head in heads],
+        tickvals=[0, 1, 2], ticktext=HEADS,
         side="top", range=[-0.15, 2.2], showgrid=False, fixedrange=True,
     )  # fmt: skip
     yaxes(figure, range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True)
-    usual = min(max(count * ROW + 80, SMALLEST), LARGEST)
-    laid_out(figure, height=height or usual, showlegend=False, hovermode="closest", dragmode=False)
+    height = min(max(count * ROW + 80, SMALLEST), LARGEST)
+    laid_out(figure, height=height, showlegend=False, hovermode="closest", dragmode=False)
     set_properties(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
     if of_all > MOST:
         text = f"The {MOST} of {counted(of_all, 'document')} that moved furthest"

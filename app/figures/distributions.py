@@ -1,7 +1,5 @@
 """Distributions of a data set by part: labels, list lengths and values of a feature."""
 
-from itertools import accumulate
-
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -125,27 +123,14 @@ def bin_width(longest: int) -> int:
         power *= 10
 
 
-def median(counts: pd.DataFrame) -> int:
-    """Lower median of list lengths, from rows of a length and its number of queries.
-
-    >>> median(pd.DataFrame({"documents": [1, 5, 9], "queries": [2, 1, 1]}))
-    1
-    """
-    ordered = counts.sort_values("documents")
-    half = ordered.queries.sum() / 2
-    below = list(accumulate(ordered.queries))
-    at = next((place for place, total in enumerate(below) if total >= half), 0)
-    return int(ordered.documents.iloc[at])
-
-
 def _bars(part: str, x: object, y: object, **more: object) -> go.Bar:
     return go.Bar(
         x=x,
         y=y,
         name=part,
         marker={
-            "color": PART_COLORS.get(part, PALETTE[5]),
-            "pattern": {"shape": PATTERNS.get(part, ""), "fillmode": "overlay", "fgcolor": "white"},
+            "color": PART_COLORS.get(part),
+            "pattern": {"shape": PATTERNS.get(part), "fillmode": "overlay", "fgcolor": "white"},
         },
         **more,
     )
@@ -153,7 +138,3 @@ def _bars(part: str, x: object, y: object, **more: object) -> go.Bar:
 
 def _pairs(binned: pd.Series, ends: pd.Index) -> list[tuple[int, int]]:
     return list(zip(binned.index, ends, strict=True))
-
-
-def _pairs_of(rows: pd.DataFrame) -> list[tuple[float, int]]:
-    return list(zip(rows.label, rows.documents, strict=True))

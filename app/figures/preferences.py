@@ -1,5 +1,6 @@
 """Aggregators of preferences: curves by level of disturbance, bounds, calls, a matrix."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
@@ -99,7 +100,7 @@ def bounds(frame: pd.DataFrame) -> go.Figure:
     """
     figure = go.Figure()
     for name, points in frame.groupby("bound", sort=False):
-        words = _in_lines(str(name))
+        words = "<br>".join(textwrap.wrap(str(name), 34))
         figure.add_trace(
             go.Scatter(
                 x=points["measured"], y=[words] * len(points), mode="markers", name="measured",
@@ -184,14 +185,3 @@ def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) 
     xaxes(figure, range=[-0.5, count - 0.5], side="top", **few)
     set_properties(figure.layout, margin={"t": 60, "l": 80})
     return figure
-
-
-def _in_lines(text: str, width: int = 34) -> str:
-    """Text broken into lines of about `width` letters."""
-    lines_, line = [], ""
-    for word in text.split():
-        if line and len(line) + len(word) >= width:
-            lines_.append(line)
-            line = ""
-        line = f"{line} {word}".strip()
-    return "<br>".join([*lines_, line])

@@ -27,7 +27,7 @@ from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, families_by_group
-from shuffleproof.core.studies.question import Question, Scope, syntax_of
+from shuffleproof.core.studies.question import Question, Scope, preset_of, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
 
@@ -62,7 +62,7 @@ class FormState:
         """Scope of the question, as a job states it."""
         lists = training.lists_asked(self.data, self.lists)
         lists["initial"] = list(self.lists.initial)
-        usual = training.usual_preset(self.data)
+        usual = preset_of(self.data)
         preset = None if self.preset == usual else self.preset
         return Scope(services.store(), self.data, lists, preset)
 
@@ -197,7 +197,7 @@ class _Page:
             chosen = tuple(filter(form.offered, selection.selected_rankers()))
             self.first["rankers"] = chosen or tuple(proposal.rankers)
         self.lists, self.initial = proposal.lists, proposal.lists.initial
-        self.preset = proposals.for_training()[0] if form.trains else training.usual_preset(data)
+        self.preset = proposals.for_training()[0] if form.trains else preset_of(data)
         self.values: dict[str, Any] = {}
         everything = [*self.fields, *([PRESET] if form.trains else []), INITIAL]
         in_rows = set(chain.from_iterable(form.rows))

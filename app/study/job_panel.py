@@ -23,10 +23,6 @@ EVERY_SECONDS = 1.0
 """Seconds between two drawings of a running job."""
 
 
-JobFilter = Callable[[Job], bool]
-"""Predicate: True for a job to show."""
-
-
 def first_picture(study: RunningStudy) -> None:
     """Draw the first picture of a running study's results so far."""
     result = study.result(services.store())
@@ -60,18 +56,17 @@ class Panel:
         return f"{self.kind} handed in"
 
 
-def progress(panel: Panel, names: Collection[str], mine: JobFilter = lambda _job: True) -> bool:
+def progress(panel: Panel, names: Collection[str]) -> bool:
     """Draw the waiting, running or just failed job; True if there is one.
 
     Args:
         panel: panel of the page.
         names: names of the data set in use in jobs (itself, or its folds).
-        mine: predicate of jobs to show.
     """
-    jobs = _jobs(panel, names, mine)
+    jobs = _jobs(panel, names)
     _show_what_ended(panel, jobs)
     if any(not job.ended for job in jobs):
-        st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names), mine)
+        st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names))
         return True
     if jobs and jobs[0].state == "failed":
         _failure(jobs[0])
@@ -81,17 +76,11 @@ def progress(panel: Panel, names: Collection[str], mine: JobFilter = lambda _job
 
 def has_first_results(panel: Panel, names: Collection[str]) -> bool:
     """True if a running study of the page's kind, of this data, shows first results."""
-    mine = {job.id for job in _jobs(panel, names, lambda job: not job.ended)}
+    mine = {job.id for job in _jobs(panel, names) if not job.ended}
     return any(study.job in mine for study in running_studies(services.store(), panel.kind))
 
 
-def offer(
-    panel: Panel,
-    label: str,
-    help_: str,
-    parameters: dict[str, Any],
-    mine: JobFilter = lambda _job: True,
-) -> None:
+def offer(panel: Panel, label: str, help_: str, parameters: dict[str, Any]) -> None:
     """Draw the running or failed job; without one, a button that starts it.
 
     Args:
@@ -99,9 +88,8 @@ def offer(
         label: label of the button.
         help_: cost of the job.
         parameters: parameters of the job.
-        mine: predicate of jobs to show.
     """
-    if progress(panel, (parameters["data"],), mine):
+    if progress(panel, (parameters["data"],)):
         return
     if st.button(label, icon=":material/playlist_add_check:", help=help_):
         with parts.errors_shown():
@@ -116,17 +104,17 @@ def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
         st.rerun()
 
 
-def _jobs(panel: Panel, names: Collection[str], mine: JobFilter) -> list[Job]:
+def _jobs(panel: Panel, names: Collection[str]) -> list[Job]:
     try:
         of_kind = [job for job in table().list() if job.kind == panel.kind]
     except ShuffleproofError:
         return []  # the form reports the error on submission
-    shown = [job for job in of_kind if job.parameters["data"] in names and mine(job)]
+    shown = [job for job in of_kind if job.parameters["data"] in names]
     return sorted(shown, key=lambda job: (job.ended, -job.created))
 
 
-def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
-    job = next((job for job in _jobs(panel, names, mine) if not job.ended), None)
+def _under_way(panel: Panel, names: tuple[str, ...]) -> None:
+    job = next((job for job in _jobs(panel, names) if not job.ended), None)
     if job is None:
         state.draw_again()  # it has ended: the page shows its result
         return

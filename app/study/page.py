@@ -6,7 +6,7 @@ tables with their tests, export, form. Their content comes from the kind's `sect
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
@@ -78,6 +78,7 @@ class StudyPage:
 
     Attributes:
         title: title of the page.
+        form: form of another study; None: a page of data without candidate lists.
         rankers: rankers that can be shown; none: the study compares no rankers.
         families: families, one shown at a time; none: all are shown.
         family: label of that choice, and name of each family.
@@ -91,6 +92,7 @@ class StudyPage:
     """
 
     title: str
+    form: Form | None = None
     rankers: Callable[[StudyResult], Sequence[str]] = _all_rankers
     families: Callable[[StudyResult], Sequence[str]] = lambda _result: ()
     family: tuple[str, Callable[[str], str]] = ("Perturbation", str)
@@ -102,14 +104,13 @@ class StudyPage:
     more: Callable[[StudyView], str] = nothing
     sort_key: choice.SortKey = services.arrival_order
 
-    def draw(self, asked: Form, data: str = "") -> None:
-        """Draw a stored study of some data, the running job, and the form.
+    def draw(self, data: str = "") -> None:
+        """Draw a stored study, the running job, and the form.
 
         Args:
-            asked: declaration of the form.
             data: name of the data; empty: the data set in use.
         """
-        data = data or state.data()
+        data, asked = data or state.data(), cast("Form", self.form)
         parts.header(self.title, asked.question.title)
         stored = study_access.stored_studies(asked.kind, data)
         at_work = job_panel.progress(asked.panel, (data,))

@@ -122,8 +122,8 @@ def convention(words: str, *more: str) -> None:
 Name = TypeVar("Name", bound=str)
 
 
-def select(  # noqa: PLR0913 (what Streamlit takes, named)
-    label: str, key: str, options: Iterable[str], usual: str, *, of: str = "", place: Any = st,
+def select(
+    label: str, key: str, options: Iterable[str], usual: str, *, place: Any = st,
     **more: Any,
 ) -> str:  # fmt: skip
     """Draw a choice of one option, which the address always holds.
@@ -133,11 +133,10 @@ def select(  # noqa: PLR0913 (what Streamlit takes, named)
         key: key of the address and of the widget.
         options: options, as in the address.
         usual: default of an address without the key.
-        of: owner of the choice; a new owner resets it.
         place: container of the widget.
         more: further arguments of `st.selectbox`.
     """
-    settled = address.selectbox(key, address.option_texts(*options), usual, of)
+    settled = address.selectbox(key, address.option_texts(*options), usual)
     return str(place.selectbox(label, **settled, **more))
 
 

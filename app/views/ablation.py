@@ -115,7 +115,7 @@ FORM = Form(
     widgets={"ranker": ranker, "sizes": sizes, "towards": towards},
 )
 PAGE = StudyPage(
-    "Ablation",
+    "Ablation", FORM,
     rankers=lambda _result: (),
     clicks={"point": str},
     per_query=PerQuery(
@@ -125,8 +125,4 @@ PAGE = StudyPage(
     caption="Diamonds: whole recipes; dots: single differences from the paper's. Full: "
     "significant (p ≤ .05, Holm); arrows: beyond the axis.",
 )  # fmt: skip
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+page = PAGE.draw

@@ -32,12 +32,5 @@ FORM = Form(
     offered=lambda name: name == GSF,
     note="Only GSFs of groups of two documents or more.",
 )
-PAGE = StudyPage(
-    "Group shuffles",
-    measured=False,
-)
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+PAGE = StudyPage("Group shuffles", FORM, measured=False)
+page = PAGE.draw

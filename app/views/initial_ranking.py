@@ -31,13 +31,10 @@ FORM = Form(
 )
 PAGE = StudyPage(
     "Initial ranking",
+    FORM,
     families=lambda result: list(rescoring.families(result.recipe)),
     clicks={"point": str, "at": float},
     per_query=PerQuery(unchanged_level, rescoring.perturbed_scores),
     tested=True,
 )
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+page = PAGE.draw

@@ -93,7 +93,7 @@ FORM = Form(
     list_fields=("depth", "scores", "folds", "seed"),
 )
 PAGE = StudyPage(
-    "Several rankings",
+    "Several rankings", FORM,
     rankers=readers,
     clicks={"point": str, "family": str},
     per_query=PerQuery(
@@ -102,8 +102,4 @@ PAGE = StudyPage(
     ),
     caption="Filled dots under a ranker: the change is significant (p ≤ .05, Holm).",
 )  # fmt: skip
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+page = PAGE.draw

@@ -55,11 +55,10 @@ OFFERED = (
     "NDCG@10", "AP", "P@10", "RR", "NDCG@1", "NDCG@3", "NDCG@5", "NDCG@20", "NDCG@100", "P@5",
     "P@20", "P@100", "ERR@10", "ERR@20",
 )  # fmt: skip
-SHOWN = 8
 
 
 def _runs() -> None:
-    """Draw the uploaders, the running job and the stored comparisons."""
+    """Draw the uploaders and the running job."""
     _forget_read(RUNS_JOB, RUNS_DRAFT)
     st.markdown(
         "Upload the judgments (qrels), then any number of runs over the same topics. They are "
@@ -79,8 +78,8 @@ def _runs() -> None:
         )  # fmt: skip
     received_files.errors(RUNS_DRAFT)
     _compare_button(_measures())
-    if not jobs.follow(RUNS_JOB, _compared, KEPT):
-        _stored()
+    jobs.follow(RUNS_JOB, _compared, KEPT)
+    parts.link("benchmark", "Stored comparisons")
     st.caption("Larger files, or a folder full: `shuffleproof runs --qrels qrels.txt *.run`")
 
 
@@ -146,17 +145,6 @@ def _compared(job: Job) -> None:
     if warnings:
         st.warning(escaped(" ".join(warnings)))
     _link(artefact, "Open the comparison")
-
-
-def _stored() -> None:
-    stored = list(benchmarks.of_runs().values())
-    if not stored:
-        return
-    st.subheader("Stored comparisons")
-    for artefact in stored[:SHOWN]:
-        _link(artefact, escaped(_words(artefact)))
-    if len(stored) > SHOWN:
-        st.caption(f"{len(stored) - SHOWN} more are in the library.")
 
 
 def _words(artefact: Artefact) -> str:

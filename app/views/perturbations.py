@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import rescoring, study_access
-from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import initial_ranking as curves
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.study import form, parts
@@ -23,18 +22,11 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.sections import LOSS, MEAN
-from shuffleproof.core.studies.tables import infer_columns
 
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
 """Perturbations of a first study: one of each kind that needs no training."""
 
 VIEWS = {LOSS: "Loss", MEAN: "Mean"}
-
-
-def page() -> None:
-    """Draw a stored study of the data set in use, and the catalogue of perturbations."""
-    PAGE.draw(FORM)
-    catalogue()
 
 
 def one_family(shown: StudyView) -> str:
@@ -79,26 +71,6 @@ def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
     return figure.fitted_axis(curves.curves(summary, family, measure, unit), f"{family}: {unit}")
 
 
-def catalogue() -> None:
-    """Draw all perturbations of the registry, grouped by the changed part, one line each."""
-    with st.expander("All perturbations", icon=":material/menu_book:"):
-        for heading, names in sections.families_by_heading(PERTURBATIONS).items():
-            entries = [PERTURBATIONS[name] for name in names]
-            levels = [entry.default_levels for entry in entries]
-            frame = pd.DataFrame(
-                {
-                    "family": names,
-                    "what happens": [entry.summary for entry in entries],
-                    "level": [entry.unit for entry in entries],
-                    "levels": [", ".join(f"{level:g}" for level in each) for each in levels],
-                }
-            )
-            st.markdown(f"**{heading}**")
-            table = infer_columns(frame, f"Perturbations of: {heading}")
-            data_frame(table, f"catalogue {heading}")
-        st.caption(form.CHAINS)
-
-
 def family_fields(declared: Parameter, now: Any) -> Any:
     """Draw the families and their levels; return a reader of the (family, level) pairs."""
     known = form.families_of(now)
@@ -114,7 +86,9 @@ FORM = Form(
 )
 PAGE = StudyPage(
     "Perturbations",
+    FORM,
     clicks={"point": str, "family": str},
     per_query=PerQuery(unchanged_lists, rescoring.perturbed_scores),
     more=one_family,
 )
+page = PAGE.draw

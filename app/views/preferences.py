@@ -1,9 +1,7 @@
 """The page of preferences: a stored study, one query under a budget of calls, live judges."""
 
-import json
 import shlex
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,18 +108,6 @@ def _query(name: str) -> None:
     frame = _ranked(pairs, order, items, labels)
     st.markdown(f"**{escaped(sections.label(aggregator))} with {counted(budget, 'call')}**")
     data_frame(Table(frame, ORDER, "Order"), "order")
-    with st.container(horizontal=True):
-        st.download_button(
-            "Order (CSV)", lambda: frame.to_csv(index=False).encode(),
-            file_name=f"{name}-{query}.csv", mime="text/csv", key="order file", on_click="ignore",
-        )  # fmt: skip
-        st.download_button(
-            f"Next {counted(len(spent.following), 'pair')} to ask (JSONL)",
-            partial(_lines, query, items, spent), file_name=f"{name}-{query}-next.jsonl",
-            mime="application/jsonl", key="next file", on_click="ignore",
-            disabled=not len(spent.following),
-            help="Write a preference into each line; `shuffleproof ingest-preferences` reads it.",
-        )  # fmt: skip
 
 
 def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
@@ -170,15 +156,6 @@ def _ranked(
         for rank, item in enumerate(order.tolist(), start=1)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=[column.key for column in ORDER])
-
-
-def _lines(query: str, items: tuple[str, ...], spent: Aggregation) -> bytes:
-    """Pairs that the aggregator requests next, one JSON line each."""
-    lines = [
-        json.dumps({"query": query, "a": items[a], "b": items[b], "preference": None})
-        for a, b in spent.following.tolist()
-    ]
-    return "".join(f"{line}\n" for line in lines).encode()
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the preferences …")

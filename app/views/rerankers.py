@@ -14,6 +14,7 @@ FORM = Form(
 )
 PAGE = StudyPage(
     "Rerankers",
+    FORM,
     measured=False,
     caption="Documents shown at a position (rows) and the position answered (columns). Without an "
     "effect of order all rows are alike.",
@@ -35,4 +36,4 @@ def page() -> None:
         chosen = parts.select(
             "Data", "answers", [data, *names], data, format_func=lambda name: label[name]
         )
-    PAGE.draw(FORM, chosen)
+    PAGE.draw(chosen)

@@ -96,15 +96,11 @@ FORM = Form(
     list_fields=("scores", "folds", "seed"),
 )
 PAGE = StudyPage(
-    "Set size",
+    "Set size", FORM,
     clicks={"point": str, "family": str, "at": float},
     per_query=PerQuery(
         before, replay, size_words, right="of the list of the size it was trained on",
         family="Training list length", level=lambda _family: "Test list length",
     ),
 )  # fmt: skip
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+page = PAGE.draw

@@ -25,6 +25,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import Kind, RankerName, with_display_names
 from shuffleproof.core.rankers.named_presets import NamedPreset
+from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.tables import COUNT, NAME, SHORT, TEXT, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted, listed, number
 
@@ -194,7 +195,7 @@ def _form(data: str, names: Sequence[str]) -> None:
             "Folds", "folds", dict.fromkeys(names, "all folds") | {data: f"{data} alone"}, data,
             help="Over all folds a trial is trained once on each, and judged by their mean.",
         )  # fmt: skip
-    usual = training.usual_preset(data)
+    usual = preset_of(data)
     offered = [name for name in training.FITTED if usual in registry.RANKERS[name].presets]
     left, middle, right = st.columns([5, 8, 5])
     ranker = parts.select(

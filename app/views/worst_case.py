@@ -59,7 +59,7 @@ FORM = Form(
     widgets={"search": search_fields},
 )
 PAGE = StudyPage(
-    "Worst case",
+    "Worst case", FORM,
     families=lambda result: [str(result.recipe["search"]["method"])],
     clicks={"point": str, "at": float},
     per_query=PerQuery(
@@ -70,8 +70,4 @@ PAGE = StudyPage(
     caption="Thick: worst order found (a lower bound of the largest loss). Dotted: mean of "
             "random orders with the same budget.",
 )  # fmt: skip
-
-
-def page() -> None:
-    """Draw the page for the data set in use."""
-    PAGE.draw(FORM)
+page = PAGE.draw

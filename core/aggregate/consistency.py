@@ -4,7 +4,7 @@ A cyclic triad is three items of which each beats the next by majority. Triads a
 pairs have a majority; a pair that is missing or tied makes none.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,29 +76,15 @@ def _worst_triads(
     return worst
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Agreement of answers to the same question.
+def answers_of(preferences: Preferences, query: int) -> dict[str, int]:
+    """Agreement of one query's judgments on pairs with several judgments.
 
-    Attributes:
-        both: pairs with answers in both orders.
-        agree: of those, pairs with the same answer in both orders.
-        repeated: questions with several answers of one judge in one order.
-        contradicted: of those, questions with different answers.
-        itself: items that were compared with themselves, and of those
-        unlike: how many were not tied.
+    Returns:
+        `both`: pairs with answers in both orders, and `agree`: those with the same answer.
+        `repeated`: questions with several answers of one judge in one order, and `contradicted`:
+        those with different answers. `itself`: items that were compared with themselves, and
+        `unlike`: those that were not tied.
     """
-
-    both: int = 0
-    agree: int = 0
-    repeated: int = 0
-    contradicted: int = 0
-    itself: int = 0
-    unlike: int = 0
-
-
-def answers_of(preferences: Preferences, query: int) -> Answers:
-    """Agreement of one query's judgments on pairs with several judgments."""
     rows = preferences.rows(query)
     columns = (
         getattr(preferences, name)[rows].tolist() for name in ("a", "b", "value", "judge", "first")
@@ -124,7 +110,10 @@ def answers_of(preferences: Preferences, query: int) -> Answers:
     agree = sum(
         _sign(np.mean(ways[pair])) == -_sign(np.mean(ways[pair[::-1]])) for pair in pairs_both_ways
     )
-    return Answers(len(pairs_both_ways), agree, len(repeated), unalike, itself, unlike)
+    return {
+        "both": len(pairs_both_ways), "agree": agree, "repeated": len(repeated),
+        "contradicted": unalike, "itself": itself, "unlike": unlike,
+    }  # fmt: skip
 
 
 def _sign(value: Any) -> int:
@@ -231,19 +220,18 @@ def consistency(preferences: Preferences, *, best: bool = False) -> dict[str, An
         preferences: of one or more queries.
         best: whether the best orders are searched for as well, which takes seconds a query.
     """
-    rows, answers = [], []
+    rows, total = [], Counter[str]()
     for query, name in enumerate(preferences.query_ids):
         pairs = preferences.pairs(query)
         row = {"query": name} | of_pairs(pairs)
         rows.append(row | (distances(pairs) if best else {}))
-        answers.append(answers_of(preferences, query))
+        total.update(answers_of(preferences, query))
     whole: dict[str, Any] = {"queries": preferences.queries}
     for name in (
         "items", "pairs", "ties", "triads", "cyclic_triads", "chains", "moderate_violations",
         "strong_violations", "asymmetric_pairs", "components",
     ):  # fmt: skip
         whole[name] = sum(row[name] for row in rows)
-    total = {name: sum(getattr(answer, name) for answer in answers) for name in vars(Answers())}
     return whole | {
         "cyclic_rate": _share(whole["cyclic_triads"], whole["triads"]),
         "largest_component": max((row["largest_component"] for row in rows), default=0),
@@ -266,7 +254,6 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-Weights = Float64[np.ndarray, "items items"]
 Order = Int64[np.ndarray, " items"]
 
 

@@ -34,7 +34,6 @@ ACTIONS: dict[str, str] = {
     "no-relevant": "State the convention for these queries (empty = 0, 1 or skip): it changes "
     "every mean.",
     "duplicate-vectors": "Add a feature that separates these documents, or remove the copies.",
-    "benchmark-differs": "Download the collection again, or report that yours is a part of it.",
     "empty-queries": "Remove these queries.",
     "one-document-queries": "Remove these queries: they make all rankers look equally good.",
     "numbered-queries": "Ignore this if each part counts its own queries; else split again.",
@@ -42,7 +41,6 @@ ACTIONS: dict[str, str] = {
     "constant-features": "Remove these features.",
     "label-histogram": "",
     "list-lengths": "",
-    "benchmark": "",
 }
 """What to do about each code, those of the gravest consequence first; empty: nothing."""
 

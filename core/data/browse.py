@@ -55,18 +55,14 @@ def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " 
 
 
 def matching_documents(
-    dataset: RankingDataset,
-    text: str = "",
-    label: int | float | None = None,
-    most: int = MOST_FOUND,
+    dataset: RankingDataset, text: str = "", label: int | float | None = None
 ) -> Int64[np.ndarray, " some"]:
-    """Rows of documents whose id contains a text and that have a label, at most `most`.
+    """Rows of documents whose id contains a text and that have a label, at most MOST_FOUND.
 
     Args:
         dataset: where to look.
         text: part of a document id, upper and lower case alike; empty: any.
         label: the label; None: any.
-        most: largest number of rows.
     """
     rows = np.arange(dataset.documents)
     if label is not None:
@@ -76,5 +72,5 @@ def matching_documents(
         if names is None:
             return np.zeros(0, dtype=np.int64)
         found = (row for row in rows.tolist() if sought in names[row].lower())
-        rows = np.fromiter(islice(found, most), np.int64)
-    return rows[:most].astype(np.int64)
+        rows = np.fromiter(islice(found, MOST_FOUND), np.int64)
+    return rows[:MOST_FOUND].astype(np.int64)

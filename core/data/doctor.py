@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from shuffleproof.core.data import doctor_counts, ragged
-from shuffleproof.core.data.benchmarks import Size, likeliest, sentence
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.words import counted, percent
 
@@ -76,7 +75,7 @@ Vectors: TypeAlias = tuple[RankingDataset, np.ndarray]
 
 def examine(dataset: RankingDataset) -> list[Finding]:
     """Every finding about one data set, the gravest first."""
-    return _gravest_first([*_findings(dataset), *_suspects([dataset]), *_benchmark({"": dataset})])
+    return _gravest_first([*_findings(dataset), *_suspects([dataset])])
 
 
 def _findings(dataset: RankingDataset, parts: int = 1) -> list[Finding]:
@@ -91,7 +90,7 @@ def _findings(dataset: RankingDataset, parts: int = 1) -> list[Finding]:
 
 
 def examine_fold(fold: Fold) -> list[Finding]:
-    """Every finding about the parts of a fold, what they share, and what they are together."""
+    """Every finding about the parts of a fold, and what they share."""
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     findings = [
         _in_part(name, finding)
@@ -103,7 +102,7 @@ def examine_fold(fold: Fold) -> list[Finding]:
     for name in ("valid", "test"):
         shared = _shared(train, (parts[name], codes[name]))
         findings += [_in_part(name, finding) for finding in shared]
-    findings += [*_unlike_features(parts), *_suspects([*parts.values()]), *_benchmark(parts)]
+    findings += [*_unlike_features(parts), *_suspects([*parts.values()])]
     return _gravest_first(findings)
 
 
@@ -466,31 +465,3 @@ def _are_identifiers(values: np.ndarray, offsets: np.ndarray) -> bool:
         values, np.repeat(firsts, np.diff(offsets)[np.diff(offsets) > 0])
     )
     return bool(by_query) or len(np.unique(values)) == len(values)
-
-
-def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
-    """The one benchmark that the parts together, or one of them, most likely are."""
-    sizes = {"": _size_of_all(parts)}
-    if len(parts) > 1:
-        sizes |= {name: Size(part.queries, part.documents) for name, part in parts.items()}
-    features = len(next(iter(parts.values())).feature_ids)
-    top = max(float(part.labels.max(initial=0)) for part in parts.values())
-    match = likeliest(sizes, features, top)
-    if match is None:
-        return
-    subject = "All parts together have" if len(parts) > 1 else "Has"
-    subject = f"The {match.scope} part has" if match.scope else subject
-    message = sentence(match, sizes[match.scope], subject)
-    code, severity = ("benchmark", "info") if match.complete else ("benchmark-differs", "warning")
-    yield Finding(code, cast("Severity", severity), message, match.scope, match.scope)
-
-
-def _size_of_all(parts: Mapping[str, RankingDataset]) -> Size:
-    """The size of all parts, a query that is in several counted once."""
-    queries, documents, met = 0, 0, set[str]()
-    for part in parts.values():
-        new = np.array([name not in met for name in part.query_ids], dtype=bool)
-        queries += int(new.sum())
-        documents += int(np.diff(part.offsets)[new].sum())
-        met.update(part.query_ids)
-    return Size(queries, documents)

@@ -71,13 +71,16 @@ class CandidateLists:
     @classmethod
     def all_documents(cls, dataset: RankingDataset) -> "CandidateLists":
         """All documents of every query in file order, without initial rankings."""
-        return cls(
-            offsets=dataset.offsets,
-            queries=np.arange(dataset.queries, dtype=np.int64),
-            rows=np.arange(dataset.documents, dtype=np.int64),
-            ranks=np.zeros((dataset.documents, 0), dtype=np.int32),
-            prior=np.zeros((dataset.documents, 0), dtype=np.float32),
-        )
+        return cls.unranked(dataset.offsets, np.arange(dataset.documents, dtype=np.int64))
+
+    @classmethod
+    def unranked(
+        cls, offsets: Int64[np.ndarray, " bounds"], rows: Int64[np.ndarray, " candidates"]
+    ) -> "CandidateLists":
+        """One list for each query in turn, without initial rankings."""
+        queries = np.arange(len(offsets) - 1, dtype=np.int64)
+        ranks, prior = (np.zeros((len(rows), 0), dtype) for dtype in (np.int32, np.float32))
+        return cls(offsets, queries, rows, ranks, prior)
 
     @classmethod
     def ranked_by(

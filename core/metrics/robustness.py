@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Real
 
-from shuffleproof.core.errors import ShapeError
-
 
 @dataclass(frozen=True)
 class WinTieLoss:
@@ -29,13 +27,9 @@ def area_under_curve(
         values: one per level on the last axis; any number of curves.
         reference: value that counts as 1, often the unperturbed one; None: absolute heights.
 
-    Raises:
-        ShapeError: no levels, or levels that do not rise.
-
     >>> float(area_under_curve(np.array([0, 1, 3]), np.array([1.0, 0.5, 0.5])))
     0.5833333333333334
     """
-    _check_levels(levels, values)
     heights = values.astype(np.float64)
     if len(levels) == 1:
         mean = heights[..., 0]
@@ -88,11 +82,3 @@ def win_tie_loss(
     change = change[~np.isnan(change)]
     wins, losses = int((change > tolerance).sum()), int((change < -tolerance).sum())
     return WinTieLoss(wins, len(change) - wins - losses, losses)
-
-
-def _check_levels(
-    levels: Real[np.ndarray, " levels"], values: Real[np.ndarray, "*curves levels"]
-) -> None:
-    if not len(levels) or values.shape[-1] != len(levels) or not (np.diff(levels) > 0).all():
-        finding = f"{levels.tolist()} for values {values.shape}"
-        raise ShapeError("levels", finding, "strictly rising levels, one a value")

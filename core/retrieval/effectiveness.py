@@ -56,12 +56,7 @@ def measure_queries(
         feature_ids=(),
         doc_ids=TextColumn.of([str(place) for place in range(start)]),
     )
-    size = sum(lengths)
-    lists = CandidateLists(
-        offsets=offsets_of(np.array(lengths, np.int64)),
-        queries=np.arange(len(queries), dtype=np.int64),
-        rows=np.concatenate([np.zeros(0, np.int64), *rows]),
-        ranks=np.zeros((size, 0), np.int32),
-        prior=np.zeros((size, 0), np.float32),
+    lists = CandidateLists.unranked(
+        offsets_of(np.array(lengths, np.int64)), np.concatenate([np.zeros(0, np.int64), *rows])
     )
     return np.asarray(evaluate(measures, dataset, lists, ranked.scores), np.float32)

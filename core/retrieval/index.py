@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data import mapped_file
-from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import RankedDocuments
 from shuffleproof.core.retrieval.sparse import SparseVectors
@@ -52,14 +51,7 @@ class SparseIndex:
         return np.diff(self.postings.starts)
 
     def search(self, queries: SparseVectors, k: int) -> RankedDocuments:
-        """At most k documents for each query that share a dimension with it, ties by index.
-
-        Raises:
-            DataError: the queries have a different number of dimensions.
-        """
-        if queries.width != self.vectors.width:
-            finding = f"{queries.width} dimensions, the index has {self.vectors.width}"
-            raise DataError("the queries", finding, "Encode both with one network.")
+        """At most k documents for each query that share a dimension with it, ties by index."""
         # float64 sums: float32 rounding would decide near ties
         weights = queries.weights.astype(np.float64)
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)

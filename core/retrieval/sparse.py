@@ -7,10 +7,6 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 from scipy.sparse import csr_array
 
-from shuffleproof.core.errors import DataError
-
-KEEP = "Keep what is above 0: a dimension that says nothing of a text has no entry."
-
 
 @dataclass(frozen=True, eq=False)
 class SparseVectors:
@@ -38,19 +34,10 @@ class SparseVectors:
 
         Args:
             rows: a NumPy array or a SciPy matrix.
-
-        Raises:
-            DataError: an entry that is negative, infinite or NaN.
         """
         table: Any = csr_array(rows).astype(np.float32)
         # SciPy allows an entry twice; a posting list must not
         table.sum_duplicates()
-        # Negated comparison: NaN fails both and is caught too
-        wrong = np.flatnonzero(~((table.data >= 0) & (table.data < np.inf)))
-        if len(wrong):
-            text = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
-            place = f"text {text}, dimension {table.indices[wrong[0]]}"
-            raise DataError(place, f"the weight {table.data[wrong[0]]:g}", KEEP)
         table.eliminate_zeros()
         offsets = table.indptr.astype(np.int64)
         width = int(np.shape(rows)[1])

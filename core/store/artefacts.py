@@ -313,7 +313,7 @@ class Store:
                 if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
                     raise
             else:
-                manifest.sync_directory(target.parent)
+                manifest.sync(target.parent)
                 return
 
     @contextmanager

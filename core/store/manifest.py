@@ -128,7 +128,7 @@ def _write(directory: Path, content: Mapping[str, Any], inside: Iterable[Path] =
     """
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    list(_syncing(os.getpid()).map(_sync, (*inside, directory / MANIFEST, directory)))
+    list(_syncing(os.getpid()).map(sync, (*inside, directory / MANIFEST, directory)))
 
 
 @cache
@@ -248,11 +248,6 @@ def remedy_of(error: Exception) -> str:
     return PLACE if number in NOT_WRITABLE else ""
 
 
-def sync_directory(directory: Path) -> None:
-    """Force a directory's entries to disk, so that a rename in it survives a power cut."""
-    _sync(directory)
-
-
 def _content(directory: Path) -> dict[str, Any]:
     try:
         return check_manifest(plain_json.read_json(directory / MANIFEST))
@@ -277,7 +272,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Force a file, or the entries of a directory, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

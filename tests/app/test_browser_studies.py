@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import pytest
 
@@ -67,20 +66,6 @@ def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind)
     visitor.drawn()
     assert visitor.page.url == address
     assert visitor.alts() == shown
-
-
-def test_a_card_of_one_ranker_is_printed_on_one_page_and_alone(visitor):
-    visitor.go(f"card?data={SAMPLE}&card=dlcm")
-    card = visitor.page.locator(".st-key-printed_card")
-    card.get_by_text("stored").wait_for()
-    visitor.drawn()
-    sheet = {"format": "A4", "margin": dict.fromkeys(("top", "right", "bottom", "left"), "10mm")}
-    assert len(re.findall(rb"/Type\s*/Page[^s]", visitor.page.pdf(**sheet))) == 1
-    visitor.page.emulate_media(media="print")
-    assert card.is_visible()
-    assert not visitor.page.get_by_role("heading", name="Per-query results").is_visible()
-    assert not visitor.page.get_by_test_id("stSidebar").is_visible()
-    visitor.page.emulate_media(media="screen")
 
 
 def test_weights_are_looked_at_and_shuffled(visitor):

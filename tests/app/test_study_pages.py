@@ -39,7 +39,9 @@ def _forms():
 
 
 def _form_of(draw):
-    """The form of the page's module, or of the module `form` in its folder."""
+    """The form of the page, of its module, or of the module `form` in its folder."""
+    if hasattr(draw, "__self__"):
+        return draw.__self__.form
     own = importlib.import_module(draw.__module__)
     alone = f"{draw.__module__.rpartition('.')[0]}.form"
     return own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from shuffleproof.core import job_process
-from shuffleproof.core.errors import ArtefactError, UsageError
+from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.execution.machine import cores
 from shuffleproof.core.job_kinds import KINDS
@@ -112,8 +112,10 @@ def test_an_executor_that_is_none_fails_the_job_in_a_sentence(store, monkeypatch
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", where)
     with pytest.raises(UsageError, match=f"^SHUFFLEPROOF_EXECUTOR: .*{reason}"):
         run_to_end(job_process.do_job("train", store, SHORT))
-    with pytest.raises(ArtefactError, match="7777"):  # the job's own refusal: it is done here
-        run_to_end(job_process.do_job("examine", store, {"artefact": "data-7777"}))
+    with pytest.raises(
+        DataError, match="not in the store any more"
+    ):  # the job's own refusal: it is done here
+        run_to_end(job_process.do_job("library-import", store, {"upload": "7777", "name": "a"}))
 
 
 def test_where_jobs_go_stands_in_the_environment(monkeypatch):

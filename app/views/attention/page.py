@@ -12,7 +12,7 @@ import streamlit as st
 from shuffleproof.app import address, captions, proposals, scoring, selection, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures.text import alt_text
-from shuffleproof.app.plain import escaped, escaped_sentence
+from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import OnClick, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
@@ -93,9 +93,7 @@ def _nothing_trained(data: str) -> None:
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
-    default = _first(rankers) or _asked(data.data, labels)
-    if default is None:
-        return
+    default = _first(rankers)
     # Before the widgets, which remove unknown values from the address.
     no_query = state.missing_option("query", data.queries)
     no_ranker = state.missing_option(
@@ -136,37 +134,18 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     export.row(export.ExportedView(query_list, ranker, wanted, str(change), view), drawn, map_)
 
 
-def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
-    """Default ranker of an address without one; later trainings do not change it.
+def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker:
+    """Default ranker of an address without one.
 
     The first shipped SetRank whose documents attend to each other directly; else the first
-    SetRank. None: no SetRank is trained.
+    SetRank; else the first ranker.
     """
-    setranks = list(filter(_is_setrank, as_they_came(rankers)))
+    came = as_they_came(rankers)
+    setranks = list(filter(_is_setrank, came))
     direct = [
         ranker for ranker in setranks if ranker.is_bundled and FIXED[ranker.name]["block"] == "msab"
     ]
-    return next(iter([*direct, *setranks]), None)
-
-
-def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
-    """Ranker chosen by address or session while no SetRank is trained; None draws a choice."""
-    wanted = {st.session_state.get("ranker"), *address.says("ranker")}
-    for label, ranker in labels.items():
-        if wanted & {label, *proposals.texts(ranker)}:
-            return ranker
-    st.info(
-        escaped_sentence(
-            f"By default this page shows a SetRank, and none is trained on {data} yet. Train one, "
-            "or choose another ranker."
-        )
-    )
-    for label in labels:
-        st.button(
-            escaped_sentence(f"Show {label}"), key=f"show {label}", type="tertiary",
-            on_click=st.session_state.update, args=({"ranker": label},),
-        )  # fmt: skip
-    return None
+    return [*direct, *setranks, *came][0]
 
 
 def _list(

@@ -220,11 +220,6 @@ def features(artefact: Artefact, examination: Examination) -> None:
     figure = distributions.feature(bins, f"feature {label}")
     chart(figure, "one feature", config=parts.PLAIN)
     st.markdown(f"**{_sentence(table, chosen, part, escaped(label))}**")
-    st.markdown(_as_ranker(quality, dataset, chosen))
-    with st.expander("By label: do relevant documents have other values?"):
-        by_label = data_sets.grade_bins(dataset, chosen)
-        figure = distributions.feature(by_label, f"feature {label}")
-        chart(figure, "feature by label", config=parts.PLAIN)
     for name in VALUES:
         if table[name].abs().max() > BEYOND:
             table[name] = [number(value, ".4g") for value in table[name]]
@@ -258,19 +253,6 @@ def features(artefact: Artefact, examination: Examination) -> None:
             f"Mean, quantiles, zeros and bins are of {facts.looked_at:,} evenly spaced documents; "
             "lowest, highest and marks are of all."
         )
-
-
-def _as_ranker(quality: pd.DataFrame, dataset: RankingDataset, feature: int) -> str:
-    """Sentence on a feature's NDCG@10 as a ranker, compared with the best feature."""
-    if quality.best.isna().all():
-        return "No query of this part has a relevant document, so features cannot be compared."
-    alone, best = quality.loc[feature], quality.index.tolist()[int(quality.best.argmax())]
-    high, low = f"{alone.high:.3f}", f"{alone.low:.3f}"
-    text = f"Alone it ranks with NDCG@10 {high}, high values first, {low} low first"
-    if best == feature:
-        return f"{text}: the best of all {len(quality)}."
-    label = escaped(dataset.feature_label(best))
-    return f"{text}; the best of all {len(quality)} is feature {label} ({quality.best.max():.3f})."
 
 
 def _sentence(table: pd.DataFrame, feature: int, part: str, label: str) -> str:

@@ -2,20 +2,19 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
 
 from shuffleproof.app import jobs, library, report, services, state, uploads
 from shuffleproof.app.exports import File
-from shuffleproof.app.plain import escaped_sentence, refusal
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.received_files import in_words
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts, examination
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.job_kinds import exported
 from shuffleproof.core.library import entries as shelf
 from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
@@ -197,11 +196,6 @@ def noting_errors() -> Generator[None]:
         st.session_state["library errors"] = [str(error)]
 
 
-EXPORT = "library-export"
-LARGEST = 500_000_000
-"""Bytes of the largest archive that the browser downloads; a job writes larger ones to disk."""
-
-
 def _exporting(chosen: Sequence[Entry]) -> None:
     """Draw the entries of the archive, their size, and the download."""
     whole = library.taken_along(chosen)
@@ -210,42 +204,13 @@ def _exporting(chosen: Sequence[Entry]) -> None:
     parts.sentence(f"{len(whole)} entries with their dependencies, at most {in_words(size)}:")
     parts.note(names)
     keys = [str(entry.key) for entry in chosen]
-    if size <= library.AT_ONCE:
-        _archive_button(lambda: library.archive_of(chosen), "shuffleproof-library.zip")
-    else:
-        with parts.errors_shown():
-            _by_job(keys)
-    st.caption("Another machine reads it below this page's table, or on the command line:")
+    st.download_button(
+        "Archive (zip)", lambda: library.archive_of(chosen), "shuffleproof-library.zip",
+        "application/zip", on_click="ignore", key="library archive", width="stretch",
+        disabled=size > library.AT_ONCE,
+    )  # fmt: skip
+    st.caption("On the command line, also for larger archives:")
     parts.shell(
         f"shuffleproof library export library.zip {shlex.join(keys)}\n"
         "shuffleproof library import library.zip"
     )
-
-
-def _by_job(keys: list[str]) -> None:
-    """Draw the job that writes a large archive outside the web process."""
-    out = exported(services.store(), keys)
-    archives = [job for job in jobs.table().list() if job.kind == EXPORT]
-    job = next((job for job in archives if job.parameters["keys"] == keys), None)
-    if job is not None and not job.ended:
-        how = jobs.job_progress(job)
-        st.progress(how.share, escaped_sentence(f"Writing it: {how.words}"))
-        return
-    if job is not None and job.state == "done" and out.is_file():
-        size = out.stat().st_size
-        parts.note(f"Written: {out}, {in_words(size)}")
-        if size <= LARGEST:
-            _archive_button(out.read_bytes, out.name)
-        return
-    if job is not None and job.state == "failed":
-        st.error(refusal(f"It could not be written: {job.reason}"))
-    if st.button("Write the archive", key="write archive", width="stretch"):
-        jobs.anew(EXPORT, {"keys": keys})  # a done job's file may be gone: run it again
-        st.rerun()
-
-
-def _archive_button(content: Callable[[], bytes], name: str) -> None:
-    st.download_button(
-        "Archive (zip)", content, file_name=name, mime="application/zip", on_click="ignore",
-        key="library archive", width="stretch",
-    )  # fmt: skip

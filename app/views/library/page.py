@@ -11,7 +11,7 @@ from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen_entries
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.library import cleaning, uploads
+from shuffleproof.core.library import uploads
 from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.store.damaged_entries import DamagedEntry, remove
 from shuffleproof.core.words import counted
@@ -64,13 +64,7 @@ def _filter(every: Sequence[Entry]) -> Filter:
     text = right.text_input(
         "Search", key="find", bind="query-params", placeholder="words of name, recipe, key"
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        hidden = sum(entry.part for entry in every)
-        whole = bool(hidden) and st.toggle(
-            f"Show parts of cross-fittings ({hidden})", key="parts", bind="query-params",
-            help="Rankers fitted only for the initial rankings of others.",
-        )  # fmt: skip
-    return Filter(kind or "", data or "", text.strip(), whole)
+    return Filter(kind or "", data or "", text.strip())
 
 
 def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
@@ -138,41 +132,13 @@ MOST_SHOWN = 50
 
 
 def _storage() -> None:
-    """Draw damaged entries, the store's size, and the clean-up."""
+    """Draw damaged entries, and the store's size."""
     _broken(library.damaged_entries())
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            f"The store holds {library.size() / 1e6:,.1f} MB on this disk.",
-            width="stretch",
-            help="`shuffleproof library verify` compares all files with their digests.",
-        )
-        with st.popover("Clean up", icon=":material/cleaning_services:"):
-            _clean()
-
-
-def _clean() -> None:
-    if not st.button("Find unused files", key="look for waste", width="stretch"):
-        st.caption("Trials of deleted studies, files of killed processes, uploads, old archives.")
-        return
-    waste = cleaning.waste(services.store())
-    if not waste:
-        st.success(cleaning.nothing_found(services.store()))
-        return
-    st.dataframe(
-        library.waste_table(waste), hide_index=True, key="waste",
-        alt="Unused files by kind, with size",
-    )  # fmt: skip
-    freed = sum(item.size for item in waste)
-    st.button(
-        f"Free {received_files.in_words(freed)}", type="primary", key="clean now", width="stretch",
-        on_click=_cleaned, args=(waste,),
-    )  # fmt: skip
-
-
-def _cleaned(waste: list[cleaning.Waste]) -> None:
-    with chosen_entries.noting_errors():
-        cleaning.clean(waste, services.store())
-    library.measured_again()
+    st.caption(
+        f"The store holds {library.size() / 1e6:,.1f} MB on this disk.",
+        help="`shuffleproof library verify` compares all files with their digests; "
+        "`shuffleproof library clean` removes unused files.",
+    )
 
 
 def _broken(damaged: Sequence[DamagedEntry]) -> None:

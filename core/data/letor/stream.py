@@ -34,9 +34,8 @@ START = 1 << 16
 UNPACKING = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 BROKEN = (OSError, *UNPACKING)
 ZIP = b"PK\x03\x04"
-UNPACKERS: Mapping[bytes, tuple[str, Callable[[Any], Any]]] = {
-    b"\x1f\x8b": ("gzip", gzip.open), b"BZh": ("bzip2", bz2.open),
-    b"\xfd7zXZ\x00": ("xz", lzma.open), ZIP: ("zip", zipfile.ZipFile),
+UNPACKERS: Mapping[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open, ZIP: zipfile.ZipFile,
 }  # fmt: skip
 """By its first bytes how a file is packed, and what opens it."""
 
@@ -308,7 +307,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Itera
             read; for processes whose memory is limited, which ends a decompression bomb.
 
     Raises:
-        DataError: it cannot be read, is damaged, or packed twice.
+        DataError: it cannot be read, or is damaged.
     """
     with ExitStack() as stack:
         try:
@@ -328,19 +327,15 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Itera
 
 
 def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
-    """The first bytes of what was packed; it is refused if they are packed themselves."""
+    """The first bytes of what was packed."""
     try:
-        head = cast("Any", stream).peek(HEAD)[:HEAD]
+        return cast("bytes", cast("Any", stream).peek(HEAD)[:HEAD])
     except BROKEN as error:
         raise _damaged(name, error) from error
-    for start, (kind, _) in UNPACKERS.items():
-        if head.startswith(start):
-            raise DataError(name, f"packed twice: it holds a {kind} file", "Unpack that first.")
-    return cast("bytes", head)
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
-    for start, (_, opened) in UNPACKERS.items():
+    for start, opened in UNPACKERS.items():
         if head.startswith(start):
             stream = stack.enter_context(opened(raw))
             if start == ZIP:

@@ -92,16 +92,6 @@ def rankings_of(ranker: str) -> int:
     return int(FIXED.get(ranker, {}).get("rankings", 0))
 
 
-def without_ordinals(ranker: str) -> str:
-    """The same network without ordinal embeddings; empty: it has none.
-
-    >>> without_ordinals("setrank-imsab-multi-init"), without_ordinals("dlcm")
-    ('setrank-imsab', '')
-    """
-    bare = FIXED.get(ranker, {}) | {"rankings": 0}
-    return next((name for name in FIXED if rankings_of(ranker) and FIXED[name] == bare), "")
-
-
 @dataclass(frozen=True)
 class NeuralSpec:
     """A recipe that fits a network.

@@ -120,7 +120,7 @@ def test_documents_are_found_by_id_and_label(store, tmp_path):
     assert all("D8" in name for name in test.dataframe[0].value["document"])
 
 
-@pytest.mark.parametrize("view", ["Facts", "Queries", "Features", "Side by side", "Manage"])
+@pytest.mark.parametrize("view", ["Facts", "Queries", "Features", "Manage"])
 def test_names_ids_and_comments_stay_text(store, tmp_path, view):
     ingested(store, tmp_path)
     ingested(store, tmp_path, "a_b_ ok@e.org")
@@ -138,28 +138,18 @@ def test_names_ids_and_comments_stay_text(store, tmp_path, view):
 
 def test_texts_of_a_side_file_stand_beside_ids_and_stay_text(store, tmp_path):
     artefact = ingested(store, tmp_path)
-    test = page("Manage", "mine")
-    keep = next(each for each in test.button if each.label == "Keep these texts")
-    assert keep.disabled
-    assert "None yet" in plain(test)
-    rows = "docid,title,url\n" + "".join(
-        f"D{row}<i>{MARKUP},{MARKUP} {row},https://e.org/{row}\n" for row in range(90)
+    assert "None yet" in plain(page("Manage", "mine"))
+    (tmp_path / "d.csv").write_text(
+        "docid,title,url\n"
+        + "".join(f"D{row}<i>{MARKUP},{MARKUP} {row},https://e.org/{row}\n" for row in range(90))
     )
-    for place, name, text in (
-        (0, "d.csv", rows + f"D1<i>{MARKUP},again,\n"),
-        (1, "q.jsonl", json.dumps({"qid": f"{MARKUP}1", "text": MARKUP, "tag": "web"})),
-    ):
-        test.file_uploader[place].set_value([(name, text.encode(), "text/plain")])
-        test.run()
-    next(each for each in test.button if each.label == "Keep these texts").click().run()
-    assert "d.csv: row 91 is a second document" in plain(test).replace(JOINER, "")
-    assert str(store.root) not in plain(test)
-    test.file_uploader[0].set_value([("d.csv", rows.encode(), "text/plain")]).run()
-    next(each for each in test.button if each.label == "Keep these texts").click().run()
-    assert not test.error
-    assert "texts of 90 documents and 1 query" in plain(test)
-    texts = display_texts.find(artefact.facts["fingerprint"], store)
-    assert texts.documents["url"].str.startswith("https://").all()
+    (tmp_path / "q.jsonl").write_text(
+        json.dumps({"qid": f"{MARKUP}1", "text": MARKUP, "tag": "web"})
+    )
+    files = {"documents": "d.csv", "queries": "q.jsonl"}.items()
+    sides = [display_texts.read_side_file(tmp_path / name, kind) for kind, name in files]
+    display_texts.attach(artefact, store, sides)
+    assert "texts of 90 documents and 1 query" in plain(page("Manage", "mine"))
     dataset = services.fold(str(artefact.key))
     part = next(
         p for p in ("train", "valid", "test") if f"{MARKUP}1" in getattr(dataset, p).query_ids
@@ -172,9 +162,6 @@ def test_texts_of_a_side_file_stand_beside_ids_and_stay_text(store, tmp_path):
     assert documents["title"].tolist() == [f"{MARKUP} {row}" for row in range(6, 12)]
     assert json.loads(test.dataframe[1].proto.columns)["url"]["type_config"]["type"] == "link"
     assert not re.search(r"(?<!\\)!\[|(?<!\\)<b>", words(test))
-    test = page("Manage", "mine")
-    next(each for each in test.button if each.label == "Remove texts").click().run()
-    assert display_texts.find(artefact.facts["fingerprint"], store) is None
 
 
 def test_features_are_drawn_and_marked(store, tmp_path):
@@ -191,22 +178,13 @@ def test_features_are_drawn_and_marked(store, tmp_path):
     dataset = services.fold(str(store.names()["mine"])).test
     lists = CandidateLists.all_documents(dataset)
     measure = Measure.parse("NDCG(empty=skip)@10")
-    for sign, way in ((1, "high values"), (-1, "low")):
-        own = sign * dataset.feature(3)
-        value = np.nanmean(evaluate([measure], dataset, lists, own)[0])
-        assert re.search(rf"{value:.3f},? {way} first", plain(test).replace(", high", " high"))
-    bins = data_sets.grade_bins(dataset, 1)
-    assert bins.groupby("part").share.sum().round(9).tolist() == [1.0] * 3
-
-
-def test_side_by_side_marks_only_what_differs(store, tmp_path):
-    ingested(store, tmp_path)
-    test = page("Side by side", "mine")
-    table = test.dataframe[0].value
-    unlike = table["mine"] != table["sample"]
-    assert (table["differs"] == "≠").tolist() == unlike.tolist()
-    test.toggle[0].set_value(True).run()
-    assert len(test.dataframe[0].value) == unlike.sum()
+    means = {
+        way: np.nanmean(evaluate([measure], dataset, lists, sign * dataset.feature(3))[0])
+        for sign, way in ((1, "high"), (-1, "low"))
+    }
+    third = test.dataframe[0].value.iloc[2]
+    assert third["NDCG@10"] == pytest.approx(max(means.values()))
+    assert third["first"] == max(means, key=means.get)
 
 
 def chosen(test, files):
@@ -327,17 +305,13 @@ def test_a_table_that_names_its_parts_is_taken_as_it_says(store, name):
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [3, 1, 2]
 
 
-def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
+def test_a_large_set_without_an_examination_names_the_command(store, tmp_path, monkeypatch):
     monkeypatch.setattr(data_sets, "AT_ONCE", 10)
     data_sets._examined.clear()
     ingested(store, tmp_path)
     test = page("Facts", "mine")
     assert not test.get("plotly_chart")
-    next(button for button in test.button if button.label == "Examine it").click().run()
-    assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["examine"]
-    app_jobs.worked(store)
-    test.run()
-    assert "mine holds 15 queries" in plain(test)
+    assert "shuffleproof doctor 'mine'" in " ".join(code.value for code in test.code)
 
 
 def test_a_broken_store_is_a_sentence(store, tmp_path):

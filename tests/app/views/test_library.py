@@ -1,14 +1,12 @@
 """The library's page: filters, naming, taking along, bringing in, deleting."""
 
 import io
-import zipfile
 from functools import partial
 
 import pytest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.views.library import chosen_entries as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core import job_kinds, jobs
 from shuffleproof.core.library import entries as library
@@ -20,7 +18,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from tests import app_pages
 from tests import app_tables as tables
-from tests.app_jobs import state_of
 from tests.app_pages import words
 
 
@@ -182,26 +179,6 @@ def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
     assert any(one.label == "Archive (zip)" for one in test.get("download_button"))
 
 
-def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
-    store, _, _, studies = own
-    monkeypatch.setattr(doors, "AT_ONCE", 10)
-    test = opened(chosen=keys(studies[0]))
-    test.button(key="write archive").click().run()
-    assert not test.exception
-    (job,) = jobs.jobs_of(store).list()
-    assert (job.kind, job.parameters["keys"]) == (delete.EXPORT, keys(studies[0]))
-    assert "waiting" in test.get("progress")[0].proto.text
-    result = run_to_end(job_kinds.export(store, **job.parameters))
-    out = job_kinds.exported(store, keys(studies[0]))
-    assert out.name == result["file"]
-    assert len(zipfile.ZipFile(out).namelist()) > 4
-    state_of(store, job, state="done", finished=2.0,
-             result=f'{{"artefact": "{studies[0].key.kind}-{studies[0].key.digest}"}}')  # fmt: skip
-    test = opened(chosen=keys(studies[0]))
-    assert "Written:" in words(test)
-    assert any(one.label == "Archive (zip)" for one in test.get("download_button"))
-
-
 def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypatch):
     store, *_ = own
     file = io.BytesIO(shown_archive)
@@ -225,15 +202,5 @@ def shown_archive(home, tmp_path):
     return (tmp_path / "elsewhere.zip").read_bytes()
 
 
-def test_the_store_says_its_size_and_is_cleaned_when_asked(own):
-    store, *_ = own
-    (store.root / "names" / "torn").write_text("{")
-    test = opened()
-    assert "The store holds" in words(test)
-    test.button(key="look for waste").click().run()
-    assert not test.exception
-    test.button(key="clean now").click().run()
-    assert not test.exception
-    assert not (store.root / "names" / "torn").exists()
-    test.button(key="look for waste").click().run()
-    assert "Nothing can go: all of it is needed." in words(test)
+def test_the_store_says_its_size(own):
+    assert "The store holds" in words(opened())

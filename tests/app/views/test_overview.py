@@ -63,7 +63,7 @@ def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, 
     assert links["DLCM trained on sample"].query_string == "use=sample"
     assert links["Invariance on sample"].page == "invariance"
     told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
-    assert "1 of 2 rankers invariant" in told
+    assert "SetRank IMSAB + init is invariant." in told
     assert "validation NDCG@10 0." in told
 
 

@@ -23,11 +23,13 @@ from tests import app_folded as folded
 from tests import app_pages, app_perturbed
 from tests import app_tables as tables
 
-DECLARED = {
-    kind: page
-    for kind in STUDIES
-    if (page := getattr(importlib.import_module(PAGES[kind].draw.__module__), "PAGE", None))
-}
+
+def _declared(draw):
+    module = importlib.import_module(draw.__module__)
+    return getattr(draw, "__self__", None) or getattr(module, "PAGE", None)
+
+
+DECLARED = {kind: page for kind in STUDIES if (page := _declared(PAGES[kind].draw))}
 QUERIED = {kind: page for kind, page in DECLARED.items() if page.per_query}
 MEASURED = [kind for kind, page in DECLARED.items() if page.measured]
 

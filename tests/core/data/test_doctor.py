@@ -177,23 +177,6 @@ def test_sets_without_documents_are_examined():
     assert doctor.summary(make(np.zeros((0, 2)), [], []))["labels"] == {}
 
 
-def test_known_benchmarks_are_recognised():
-    generator = np.random.default_rng(4)
-    labels = generator.integers(0, 3, 15_211)
-    lengths = np.full(784, 19)
-    lengths[0] += 15_211 - lengths.sum()
-    whole = make(generator.random((15_211, 46)), labels, lengths)
-    messages = [f.message for f in doctor.examine(whole) if f.code.startswith("benchmark")]
-    assert any("Has the size of MQ2008" in message for message in messages)
-    lengths[0] -= 11
-    fewer = make(whole.features[:15_200], labels[:15_200], lengths)
-    assert found(doctor.examine(fewer), "benchmark-differs").severity == "warning"
-
-
-def remarks(findings):
-    return [finding for finding in findings if finding.code.startswith("benchmark")]
-
-
 def sized(queries, documents, first=0):
     """A set of the size, features and grades of an MQ set, its queries numbered from `first`."""
     lengths = np.full(queries, documents // queries)
@@ -202,20 +185,6 @@ def sized(queries, documents, first=0):
     made = make(np.zeros((documents, 46)), labels, lengths)
     names = tuple(str(first + query) for query in range(queries))
     return dataclasses.replace(made, query_ids=names, fingerprint="")
-
-
-def test_the_parts_together_are_compared_with_the_benchmarks_once():
-    parts = [sized(471, 9_630), sized(157, 2_707, 471), sized(156, 2_874, 628)]
-    (remark,) = remarks(doctor.examine_fold(Fold(*parts)))
-    assert remark.message == (
-        "All parts together have the size of MQ2008: 784 queries and 15,211 documents."
-    )
-    assert (remark.part, remark.where) == ("", "")
-    assert not remarks(doctor.examine_fold(Fold(parts[0], parts[1], parts[0])))
-    whole = sized(784, 15_211, 1_000)
-    (remark,) = remarks(doctor.examine_fold(Fold(sized(500, 22_000), sized(4, 200, 500), whole)))
-    assert remark.message.startswith("The test part has the size of MQ2008")
-    assert remark.part == remark.where == "test"
 
 
 def test_where_names_queries_by_their_ids():
@@ -374,7 +343,7 @@ def test_parts_with_other_features_are_told(absent, severity):
 
 
 def test_findings_of_a_kind_stand_together_the_worst_first_each_with_what_to_do(neutral):
-    codes = re.findall(r'"([a-z]+(?:-[a-z]+)+|benchmark)"', inspect.getsource(doctor))
+    codes = re.findall(r'"([a-z]+(?:-[a-z]+)+)"', inspect.getsource(doctor))
     codes = {code for code in codes if f'Finding("{code}"' in inspect.getsource(doctor)}
     assert codes <= set(advice.ACTIONS), "every finding has its place among the consequences"
     lists, few = np.diff(neutral.offsets), neutral.select(np.arange(9))

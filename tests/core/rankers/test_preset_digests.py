@@ -6,6 +6,7 @@ import json
 import pytest
 
 from shuffleproof.app import training
+from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest, resolve
 from shuffleproof.core.errors import ShuffleproofError, UsageError
@@ -98,7 +99,7 @@ def finished_lists(fold, recipe, store):
 
 
 def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
-    monkeypatch.setattr(training, "usual_preset", lambda _data: "small")
+    monkeypatch.setattr(training, "preset_of", lambda _data: "small")
     plain = training.usual_lists("mine").initial
     assert plain == ("lambdamart@small",)
     monkeypatch.setitem(trees.LambdaMARTSpec.presets, "small", OTHER)
@@ -132,6 +133,7 @@ def asked_by_name():
             family: key_of("levels", {"levels": entry.default_levels}).digest[:12]
             for family, entry in PERTURBATIONS.items()
         },
+        "disturbances": {name: list(entry.levels) for name, entry in DISTURBANCES.items()},
         "search": key_of("search", Search().plain()).digest[:12],
     }
 

@@ -106,6 +106,7 @@ def test_the_first_trees_do_not_count_where_that_is_asked_for():
     best = least - 1 + int(np.argmax(values[least - 1 :]))
     assert later.trees == best + 1
     assert len(more) == min(200, best + 1 + 15)
+    assert fitted(replace(spec, least_trees=early.trees))[0].trees == early.trees
     never, all_reports = fitted(replace(spec, trees=10, least_trees=11))
     assert never.trees == len(all_reports) == 10
 

@@ -99,22 +99,6 @@ def test_it_is_opened_where_it_lies_whole_or_not_at_all(index, queries, tmp_path
         SparseIndex.open(place)
 
 
-@pytest.mark.parametrize(
-    ("rows", "place"),
-    [([[0, -1.0]], "text 0, dimension 1"), ([[0, 1], [np.nan, 0]], "text 1, dimension 0"),
-     ([[np.inf, 0]], "text 0, dimension 0")],
-)  # fmt: skip
-def test_weights_are_above_0(rows, place):
-    with pytest.raises(DataError, match=place):
-        SparseVectors.of(np.array(rows, np.float32))
-
-
-def test_other_widths_are_refused(index):
-    narrow = SparseVectors.of(np.ones((1, 3), np.float32))
-    with pytest.raises(DataError, match="3 dimensions, the index has 50"):
-        index.search(narrow, 1)
-
-
 def test_no_documents_and_no_queries():
     none = SparseVectors.of(np.zeros((0, 4), np.float32))
     one = SparseVectors.of(np.ones((1, 4), np.float32))

@@ -258,6 +258,13 @@ def test_encoding_does_not_depend_on_the_company(indexed):
     assert whole[[7]].nnz == 0
 
 
+def test_gates_before_pruning_are_those_of_whole_vectors(indexed):
+    recipe = QUICK.with_fields({"keep_document": 1, "keep_query": 1})
+    facts = run_to_end(LEARNER.training(indexed, recipe)).facts
+    for side in ("nonzeros_document", "nonzeros_query"):
+        assert facts["gates"][side] <= 1 < facts["gates_before_pruning"][side]
+
+
 def test_what_is_not_trained_is_refused_with_the_command(indexed):
     with pytest.raises(DataError, match="shuffleproof train snrm --data generated"):
         retriever_entry("snrm").build(indexed)

@@ -29,8 +29,6 @@ from shuffleproof.core.words import counted, number, p_value
 Queries = Float64[np.ndarray, " queries"]
 LOST = "At the highest level of the perturbation."
 OVER_VARIANTS = "Paired t, Holm over the variants."
-NAMED = 3
-"""Maximum number of differences that a sentence names; the rest are counted."""
 
 COLUMNS = (
     tables.Column("variant", "Variant"),

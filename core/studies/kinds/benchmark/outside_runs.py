@@ -32,7 +32,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.kinds.benchmark.query import FILE, arrays_of, lists_of
+from shuffleproof.core.studies.kinds.benchmark.query import FILE, arrays_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.study import KIND
 from shuffleproof.core.studies.result import StudyResult
@@ -103,8 +103,8 @@ def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) 
     for label, run in runs.items():
         retrieved = {topic: run.scores.get(topic, {}) for topic in topics}
         retrieved_rows = [rows[topic][name] for topic in topics for name in retrieved[topic]]
-        lists[label] = lists_of(
-            np.array(retrieved_rows, dtype=np.int64), _offsets(retrieved.values())
+        lists[label] = CandidateLists.unranked(
+            _offsets(retrieved.values()), np.array(retrieved_rows, dtype=np.int64)
         )
         scores[label] = np.array(
             [score for of_topic in retrieved.values() for score in of_topic.values()], float

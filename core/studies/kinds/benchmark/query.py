@@ -221,7 +221,7 @@ def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
             qrels = Path(folder) / f"qrels{ending}.txt"
             trec.write_qrels(qrels, fold.test)
             add(qrels)
-            lists = lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"])
+            lists = CandidateLists.unranked(arrays[f"offsets/{part}"], arrays[f"rows/{part}"])
             for name in sorted(name for name in arrays if name.startswith("scores/")):
                 label, seed, of_part = name.removeprefix("scores/").rsplit("/", 2)
                 if int(of_part) == part:
@@ -230,14 +230,3 @@ def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
                     trec.write_run(run, fold.test, lists, arrays[name], tag)
                     add(run)
     return names
-
-
-def lists_of(rows: np.ndarray, offsets: np.ndarray) -> CandidateLists:
-    """Candidate lists without initial rankings, for stored scores."""
-    return CandidateLists(
-        offsets=offsets.copy(),
-        queries=np.arange(len(offsets) - 1, dtype=np.int64),
-        rows=rows.copy(),
-        ranks=np.zeros((len(rows), 0), dtype=np.int32),
-        prior=np.zeros((len(rows), 0), dtype=np.float32),
-    )

@@ -200,7 +200,7 @@ def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
 
 
 def _sizes(workbench: Workbench) -> dict[str, int | float]:
-    """Sizes that identify the public collection of a fold."""
+    """Sizes of a fold."""
     parts = (workbench.fold.train, workbench.fold.valid, workbench.fold.test)
     return {
         "queries": sum(part.queries for part in parts),

@@ -36,7 +36,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
+from shuffleproof.core.studies.kinds.benchmark.query import judged_by, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
@@ -350,12 +350,13 @@ def _stored_answers(result: StudyResult, study: Path, store: Store) -> Iterator[
     if is_of_runs(result.recipe):
         dataset, arrays = judged_by(study, result.query_ids)
         for run in result.trials["ranker"]:
-            retrieved = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
+            retrieved = CandidateLists.unranked(arrays[f"offsets/{run}"], arrays[f"rows/{run}"])
             yield [(dataset, retrieved, arrays[f"scores/{run}"])]
         return
     folds, arrays = made_on(result.facts, store), load_file(study / RUNS)
     lists = [
-        lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"]) for part in range(len(folds))
+        CandidateLists.unranked(arrays[f"offsets/{part}"], arrays[f"rows/{part}"])
+        for part in range(len(folds))
     ]
     for ranker, draw in zip(result.trials["ranker"], result.trials["draw"], strict=True):
         yield [

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
@@ -42,7 +41,6 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 
-Queries = Float64[np.ndarray, " queries"]
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
 
 
