@@ -27,7 +27,8 @@ class Rerankers(Question):
     )
     summary: ClassVar[str] = "order, company and noise in the answers of rerankers"
     doing: ClassVar[str] = "Examine"
-    sample: ClassVar[Mapping[str, Any]] = {"rankers": ("dlcm",), "queries": 20}
+    tested: ClassVar[bool] = True
+    sample: ClassVar[Mapping[str, Any]] = {"rankers": ("dlcm", "setrank-imsab"), "queries": 40}
     printing: ClassVar[str] = "rows(result)"
 
     rankers: tuple[str, ...] = parameter((), RERANKERS, names="rankers")
