@@ -63,13 +63,14 @@ def plain_correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     taus = np.ones(len(offsets) - 1)
     for places in same_length(offsets):
         elements = np.arange(offsets[-1]).reshape(-1, places) if isinstance(places, int) else places
+        # Float32 counts these pairs exactly
         first, second = (
-            np.sign(ranks[row][elements][:, :, None] - ranks[row][elements][:, None, :])
-            for row in (FIRST, SECOND)
+            np.sign(chosen[:, :, None] - chosen[:, None, :]).reshape(len(elements), -1)
+            for chosen in ranks[[FIRST, SECOND]].astype(np.float32)[:, elements]
         )
         signed, ordered, other_ordered = (
-            sign.sum(axis=(1, 2), dtype=np.float64)
-            for sign in (first * second, np.abs(first), np.abs(second))
+            np.einsum("ij,ij->i", one, other).astype(np.float64)
+            for one, other in ((first, second), (first, first), (second, second))
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             found = signed / np.sqrt(ordered * other_ordered)

@@ -318,8 +318,8 @@ def map_calls(
 
     with ThreadPoolExecutor(len(processes)) as pool:
         try:
-            # `list` waits for all and raises what a worker raised
-            list(pool.map(turn, range(len(processes))))
+            # `list` waits for all and raises what a worker raised; one process needs no thread
+            list((pool.map if len(processes) > 1 else map)(turn, range(len(processes))))
         except BaseException as error:  # Ctrl-C
             failed[-1] = error
             for process in processes:

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float64, Int64, Real
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.machine import threads_allowed
 from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.experiment.score_floor import (
     EXACT,
@@ -151,7 +152,9 @@ def examine(
     padding = _padding(asking, as_is, floor)
     before, compared = as_is, list(permuted)
     if asking.afresh:
-        before, fresh_variants = asking.fresh(lists), variants[:FRESH]
+        # Given its threads, a process starts by itself and is not forked: its strings have other
+        # hashes, and so have those of the last random order
+        before, fresh_variants = asking.fresh(lists, threads_allowed()), variants[:FRESH]
         fresh = [
             asking.fresh(variant, 1 if variant is fresh_variants[-1] else None)
             for variant in fresh_variants
@@ -176,7 +179,7 @@ def examine(
     noise = _noise(lists, floor, repeat_changes, changed) if unstable.any() else {}
     company &= not unstable.any()
     kinds = kinds_of(base, ranker.reads)
-    random_values, systematic_values = random_orders.values(), systematic_orders.values()
+    random_values, systematic_values = random_orders.values(kinds), systematic_orders.values(kinds)
     ranker_rounding = np.maximum(random_orders.own, systematic_orders.own)
     facts = {
         "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
@@ -418,10 +421,9 @@ class _Comparison:
         self.asking.scored += score_floor.DRAWS * len(changed)
         return score_floor.own_rounding(self.asking.another(), self.base, changed, self.before)
 
-    def values(self) -> list[Float64[np.ndarray, "measures lists"]]:
-        """MEASURES of each list, for each order."""
+    def values(self, kinds: np.ndarray) -> list[Float64[np.ndarray, "measures lists"]]:
+        """MEASURES of each list, for each order; `kinds` as from `kinds_of`."""
         lists, floor = self.base.lists, self.floor
-        kinds = kinds_of(self.base, self.asking.ranker.reads)
         gap = smallest_gap(lists.offsets, self.before)
         gap = np.where(np.isinf(gap), np.nan, gap)
         doubt, effect = (np.maximum(bound, self.own) for bound in (floor.doubt, floor.effect))
