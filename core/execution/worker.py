@@ -8,8 +8,8 @@ where a crash writes its stack, behind the number of calls that are done.
 
 import faulthandler
 import gc
-import io
 import json
+import math
 import mmap
 import os
 import resource
@@ -42,18 +42,20 @@ def pack(values: Mapping[str, Any]) -> bytes:
     """
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     words = {name: value for name, value in values.items() if name not in arrays}
-    message = io.BytesIO()
-    message.write(json.dumps([words, [*arrays]]).encode() + b"\n")
-    for array in arrays.values():
-        np.save(message, array, allow_pickle=False)
-    return message.getvalue()
+    forms = [(name, array.dtype.str, array.shape) for name, array in arrays.items()]
+    head = json.dumps([words, forms]).encode()
+    return b"".join([head, b"\n", *(array.tobytes() for array in arrays.values())])
 
 
 def unpack(content: bytes) -> dict[str, Any]:
     """The values of a message."""
-    message = io.BytesIO(content)
-    words, names = json.loads(message.readline())
-    return words | {name: np.load(message, allow_pickle=False) for name in names}
+    start = content.index(b"\n") + 1
+    values, forms = json.loads(content[:start])
+    for name, kind, shape in forms:
+        # A copy can be written to; `frombuffer` refuses Python objects
+        flat = np.frombuffer(content, kind, math.prod(shape), start)
+        values[name], start = flat.reshape(shape).copy(), start + flat.nbytes
+    return dict(values)
 
 
 def main(arguments: list[str]) -> None:

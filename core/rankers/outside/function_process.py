@@ -34,7 +34,7 @@ JOBS = "SHUFFLEPROOF_FUNCTION_JOBS"
 
 MOST_JOBS = 256
 LONGEST = 1e7  # seconds that a call may be allowed
-FIRST_TOGETHER = 16  # calls of the first request; later ones have as many as are done in time
+FIRST_TOGETHER = 64  # calls of the first request; later ones have as many as are done in time
 SILENCE, SHARE = 0.05, 0.1
 """Seconds, and share of the seconds allowed, after which a request begins no further call."""
 
