@@ -16,7 +16,7 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from socket import recv_fds, socket
@@ -62,13 +62,14 @@ def main(arguments: list[str]) -> None:
     """Serve until the connection closes; a template forks processes that do."""
     maker, *others = arguments
     if len(others) > 1:
-        serve(maker, *map(float, others[:2]), *map(int, others[2:]))
+        serve(maker, [float(limit) for limit in others[:2]], [int(file) for file in others[2:]])
     else:
         fork_on_request(maker, int(others[0]))
 
 
-def serve(maker: str, seconds: float, memory: float, connection: int, faults: int) -> None:
+def serve(maker: str, limits: Sequence[float], files: Sequence[int]) -> None:
     """Call the methods of a server until the connection closes."""
+    (seconds, memory), (connection, faults) = limits, files
     faulthandler.enable(faults, all_threads=False)
     faulthandler.register(signal.SIGUSR1, faults, all_threads=False)
     end_with_parent()
@@ -139,7 +140,7 @@ def _serve_forked(maker: str, request: list[Any], files: list[int]) -> None:
     os.chdir(folder)
     if "numpy.random" in sys.modules:  # Python's own generator is seeded again at each fork
         np.random.seed()  # noqa: NPY002 (the generator that all of NumPy's functions share)
-    serve(maker, *limits, connection, faults)
+    serve(maker, limits, (connection, faults))
 
 
 def _answer(method: Callable[..., Mapping[str, Any]], request: Mapping[str, Any]) -> dict[str, Any]:

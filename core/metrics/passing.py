@@ -71,7 +71,9 @@ def pairs_within(offsets: Bounds, scores: Elements, floor: Floors) -> PerSegment
     near, first = np.zeros(len(lengths)), np.arange(len(order))
     for distance in range(1, int(lengths.max(initial=0))):
         first = first[first + distance < last[first]]
-        gap, at = ordered[first] - ordered[first + distance], first + distance
+        at = first + distance
+        with np.errstate(invalid="ignore"):  # two infinities are equal, and their gap is no number
+            gap = ordered[first] - ordered[at]
         is_near = (gap <= floors[first] + floors[at]) & (ordered[first] != ordered[at])
         near += np.bincount(owner[first[is_near]], minlength=len(near))
         # Gaps grow with the distance: beyond the largest floor none is near any more

@@ -81,7 +81,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
 
-    columns: dict[str, Sequence[str]] = {}
+    columns: dict[str, Any] = {}
     for extra, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
         if column is not None and extra in signature.inputs:
             columns[extra] = column
@@ -185,7 +185,12 @@ class CallableRanker:
 
     @classmethod
     def from_name(
-        cls, target: str, seconds: float | None = None, threads: int | None = None
+        cls,
+        target: str,
+        seconds: float | None = None,
+        threads: int | None = None,
+        *,
+        forked: bool = True,
     ) -> "CallableRanker":
         """The ranker of a `module:function`, looked up from the current folder first.
 
@@ -193,6 +198,7 @@ class CallableRanker:
             target: the name.
             seconds: that a call may take; by default as `function_process.seconds_allowed` says.
             threads: numeric threads of its processes; by default as many as this one's.
+            forked: its processes need not start by themselves.
 
         Raises:
             DataError: no such module or function, one that needs what no function is given, or its
@@ -202,7 +208,9 @@ class CallableRanker:
             finding = "__main__ is the running program, which another process cannot import"
             raise DataError(target, finding, "Put the function into a file of its own.")
         limit = seconds_allowed() if seconds is None else seconds
-        processes = tuple(FunctionProcess(target, limit, threads) for _ in range(jobs_allowed()))
+        processes = tuple(
+            FunctionProcess(target, limit, threads, forked=forked) for _ in range(jobs_allowed())
+        )
         about = processes[0].start()
         signature = CallSignature((), tuple(about["inputs"]), frozenset(about["optional"]))
         return cls(target, processes, signature, about["source"])
@@ -219,7 +227,10 @@ class CallableRanker:
 
     def fresh(self, threads: int | None = None) -> "CallableRanker":
         """The same function in other processes, which have seen nothing yet."""
-        again = self.from_name(self.name, self.processes[0].seconds, threads)
+        first = self.processes[0]
+        # The first copy starts by itself: strings have other hashes there than in forked ones
+        again = self.from_name(self.name, first.seconds, threads, forked=first.copied)
+        first.copied = True
         return replace(self, processes=again.processes)
 
     def places(self) -> dict[str, list[str]]:

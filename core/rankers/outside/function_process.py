@@ -188,10 +188,15 @@ class FunctionProcess:
         target: `module:function`.
         seconds: that each call has, and the import.
         threads: numeric threads; None: as many as this process has.
+        forked: it need not start by itself; one with its own number of threads always does, as
+            libraries read that when they are loaded.
     """
 
-    def __init__(self, target: str, seconds: float, threads: int | None = None) -> None:
+    def __init__(
+        self, target: str, seconds: float, threads: int | None = None, *, forked: bool = True
+    ) -> None:
         self.target, self.seconds, self.threads = target, seconds, threads
+        self.forked, self.copied = forked and threads is None, False
         self.worker: WorkerProcess | None = None
 
     def start(self) -> dict[str, Any]:
@@ -201,8 +206,7 @@ class FunctionProcess:
             DataError: no such module or function, or its import failed, crashed or hung.
         """
         self.end()
-        forked = self.threads is None  # libraries read the number of threads when they are loaded
-        self.worker = WorkerProcess(SERVER, self.seconds, threads=self.threads, forked=forked)
+        self.worker = WorkerProcess(SERVER, self.seconds, threads=self.threads, forked=self.forked)
         # '' means the current folder, which may be another one in the process
         path = [entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))]
         return self._ask("load", target=self.target, path=path)

@@ -18,7 +18,6 @@ from jaxtyping import Bool, Float64, Int64, Real
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.machine import threads_allowed
 from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.experiment.score_floor import (
     EXACT,
@@ -152,9 +151,7 @@ def examine(
     padding = _padding(asking, as_is, floor)
     before, compared = as_is, list(permuted)
     if asking.afresh:
-        # Given its threads, a process starts by itself and is not forked: its strings have other
-        # hashes, and so have those of the last random order
-        before, fresh_variants = asking.fresh(lists, threads_allowed()), variants[:FRESH]
+        before, fresh_variants = asking.fresh(lists), variants[:FRESH]
         fresh = [
             asking.fresh(variant, 1 if variant is fresh_variants[-1] else None)
             for variant in fresh_variants
