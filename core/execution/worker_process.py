@@ -130,6 +130,7 @@ class WorkerProcess:
         """
         seconds = self.seconds if limit is None else limit
         self._set_limit(seconds)
+        os.pwrite(self._faults.fileno(), bytes(COUNTER), 0)
         try:
             self._connection.send_bytes(pack({METHOD: method, **request}))
             answer = unpack(self._connection.recv_bytes())

@@ -151,8 +151,7 @@ class FunctionServer:
         """
         scores, end = [np.zeros(0)], time.monotonic() + silence
         returned: list[Any] = []
-        for done, values in enumerate(calls_of(shapes, inputs)):
-            self.counter[0] = done
+        for values in calls_of(shapes, inputs):
             try:
                 with self._audit.call():
                     answer = call(self._function, self._signature, values)
@@ -161,7 +160,7 @@ class FunctionServer:
                 break
             # Float64, as order and ties are those of the numbers that were returned
             scores.append(answer.astype(np.float64).ravel())
-            self.counter[0] = done + 1
+            self.counter[0] += 1
             if time.monotonic() > end or not np.isfinite(scores[-1]).all():
                 break
         return {"scores": np.concatenate(scores), "returned": returned}
@@ -252,13 +251,15 @@ class FunctionProcess:
         try:
             answer = worker.ask("score", silence=silence, shapes=shapes, **inputs)
         except WorkerError as error:
-            return np.zeros(0), worker.counter, _error(where(worker.counter), error)
-        failed = None
+            # It may have died behind the last call
+            done = min(worker.counter, len(shapes) - 1)
+            return np.zeros(0), done, _error(where(done), error)
+        done, failed = worker.counter, None
         if answer["returned"]:
             finding, remedy, *found = answer["returned"]
             had, due = map(tuple, found)
-            failed = answer_error(where(worker.counter), finding, remedy, (had, due))
-        return answer["scores"], worker.counter, failed
+            failed = answer_error(where(done), finding, remedy, (had, due))
+        return answer["scores"], done, failed
 
 
 def _error(where: str, error: WorkerError) -> DataError:
