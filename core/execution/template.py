@@ -5,6 +5,7 @@ itself, as a new one would. Only the seed of Python's string hashes is the same 
 """
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -27,9 +28,12 @@ class Template:
     """The process that forks others.
 
     Args:
-        program: its module; it is started with `maker` and the number of a socket.
+        program: its module, which gets `maker` and the number of a socket.
         maker: `module:name` of what makes the servers of the forked processes.
         environment: of all of them.
+
+    Attributes:
+        close: ends it and all that it has forked; `close.alive` is False afterwards.
     """
 
     def __init__(self, program: str, maker: str, environment: Mapping[str, str]) -> None:
@@ -43,36 +47,27 @@ class Template:
             )  # fmt: skip
         self.close = weakref.finalize(self, _end, self._socket, process)
 
-    @property
-    def alive(self) -> bool:
-        """False after it was closed or has died."""
-        return self.close.alive
-
-    def fork(self, arguments: Sequence[Any], files: Sequence[int]) -> "ForkedProcess":
-        """A new process.
+    def ask(self, request: Any, files: Sequence[int] = ()) -> Any:
+        """Id of a new process, or the status of one.
 
         Args:
-            arguments: of the worker's program, and its folder.
-            files: its connection, the file of its faults and its stderr.
+            request: limits and folder of a new process, or the id of one.
+            files: connection, file of faults and stderr of a new process.
 
         Raises:
-            OSError: the template has ended.
+            OSError: the template has died; it is closed then, as after an interrupt.
         """
-        return ForkedProcess(self, self.ask([*arguments], files))
-
-    def ask(self, request: Any, files: Sequence[int] = ()) -> Any:
-        """The answer to a request; a template that was interrupted or has died is closed."""
         with self._lock:
             try:
                 send_fds(self._socket, [json.dumps(request).encode()], files)
-                answer = json.loads(self._socket.recv(100) or b"{}")
+                answer = self._socket.recv(100)
             except BaseException:  # Ctrl-C: the answer to come is none to the next request
                 self.close()
                 raise
-        if answer == {}:
+        if not answer:
             self.close()
             raise ConnectionResetError
-        return answer
+        return json.loads(answer)
 
 
 class ForkedProcess:
@@ -87,20 +82,20 @@ class ForkedProcess:
         if self.returncode is None:
             try:
                 self.returncode = self._template.ask(self.pid)
-            except OSError:  # a template that ends kills what it has forked
+            except OSError:  # a template that ends kills all that it has forked
                 self.returncode = -signal.SIGKILL
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int:
+    def wait(self, timeout: float = math.inf) -> int:
         """Exit status, once it has ended.
 
         Raises:
             subprocess.TimeoutExpired: it still runs.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        end = time.monotonic() + timeout
         while (status := self.poll()) is None:
-            if end is not None and time.monotonic() > end:
-                raise subprocess.TimeoutExpired("forked process", timeout or 0.0)
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("forked process", timeout)
             time.sleep(LOOK)
         return status
 
@@ -114,18 +109,26 @@ _lock = threading.Lock()
 _last: "tuple[Any, Template] | None" = None
 
 
-def template_of(program: str, maker: str) -> Template:
-    """The template for this environment; the last one, as long as the environment is the same."""
+def fork(program: str, maker: str, request: Sequence[Any], files: Sequence[int]) -> ForkedProcess:
+    """A new process, of the last template as long as the environment is the same.
+
+    Args:
+        program: as for `Template`.
+        maker: as for `Template`.
+        request: as for `Template.ask`.
+        files: as for `Template.ask`.
+    """
     global _last  # noqa: PLW0603 (one at a time)
     environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     known_by = (os.getpid(), program, maker, environment)
     with _lock:
-        if _last is None or _last[0] != known_by or not _last[1].alive:
+        if _last is None or _last[0] != known_by or not _last[1].close.alive:
             _last = known_by, Template(program, maker, environment)
-        return _last[1]
+        template = _last[1]
+    return ForkedProcess(template, template.ask([*request], files))
 
 
 def _end(control: socket, process: "subprocess.Popen[bytes]") -> None:
-    """Close the connection: the template then kills what it has forked, and ends."""
+    """End a template: once its connection is closed, it kills all that it has forked."""
     control.close()
     process.wait()

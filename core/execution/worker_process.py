@@ -31,6 +31,8 @@ WORDING = 0.3  # seconds for a process that hangs to say where
 LINE = re.compile(r'File "(.+)", line (\d+) in (.+)')
 
 
+Process = subprocess.Popen[bytes] | template.ForkedProcess
+
 RAISED, SAID, LATE, DIED = "raised", "said", "late", "died"
 """Kinds of errors: an exception, one that is ready for people, no answer in time, an end."""
 
@@ -91,12 +93,8 @@ class WorkerProcess:
         numeric = {} if threads is None else dict.fromkeys(THREADS, str(threads))
         with process_end:
             if forked and template.SUPPORTED:
-                errors = files[1] if quiet else 2
-                self.process: subprocess.Popen[bytes] | template.ForkedProcess = (
-                    template.template_of(PROGRAM, maker).fork(
-                        (*limits, str(Path.cwd())), (*files, errors)
-                    )
-                )
+                request, errors = (*limits, str(Path.cwd())), files[1] if quiet else 2
+                self.process: Process = template.fork(PROGRAM, maker, request, (*files, errors))
             else:
                 self.process = subprocess.Popen(
                     [sys.executable, "-P", "-m", PROGRAM, maker, *map(str, (*limits, *files))],
@@ -186,14 +184,12 @@ class WorkerProcess:
         return WorkerError(f"it crashed with {name}{line}", remedy, details, DIED, name)
 
 
-def _kill(process: "subprocess.Popen[bytes] | template.ForkedProcess") -> None:
+def _kill(process: Process) -> None:
     with suppress(ProcessLookupError, PermissionError):  # it is over already
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _end_all(
-    process: "subprocess.Popen[bytes] | template.ForkedProcess", files: Sequence[Any]
-) -> None:
+def _end_all(process: Process, files: Sequence[Any]) -> None:
     for file in files:
         file.close()
     if process.poll() is None:

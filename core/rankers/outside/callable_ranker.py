@@ -18,8 +18,8 @@ from shuffleproof.core.rankers.outside.audit import join_places
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import (
     Answer,
-    Done,
     FunctionProcess,
+    Outcome,
     jobs_allowed,
     map_calls,
     seconds_allowed,
@@ -59,7 +59,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     signature: CallSignature,
     dataset: RankingDataset,
     lists: CandidateLists,
-    make_all: Callable[[int, Callable[[Scores, Sequence[int]], Done]], None],
+    make_all: Callable[[int, Callable[[Scores, Sequence[int]], Outcome]], None],
     features: Callable[[np.ndarray], np.ndarray],
     *,
     padding: bool = False,
@@ -71,8 +71,8 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         signature: what the function takes.
         dataset: of the lists.
         lists: to be scored.
-        make_all: makes as many calls as it is told, some by each call of a function of `Scores`
-            and the numbers of these calls.
+        make_all: makes this number of calls, through a function that makes the first ones of
+            some calls by means of `Scores`.
         features: of rows.
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
 
@@ -91,7 +91,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     lengths, offsets = lists.lengths, lists.offsets
     groups = [*_groups(lists, masked="mask" in signature.inputs, padding=padding)]
 
-    def make(ask: Scores, calls: Sequence[int]) -> Done:
+    def make(ask: Scores, calls: Sequence[int]) -> Outcome:
         chosen = [groups[at] for at in calls]
         sizes = np.array([len(group) for group in chosen])
         longest = np.array([lengths[group].max() for group in chosen]) + PADDED * padding
@@ -251,7 +251,7 @@ class CallableRanker:
                 score a document. −∞ means last.
         """
 
-        def make_all(count: int, make: Callable[[Scores, Sequence[int]], Done]) -> None:
+        def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
             map_calls(self.processes, count, lambda process, calls: make(process.scores, calls))
 
         scores = score_lists(

@@ -70,11 +70,11 @@ def jobs_allowed() -> int:
     raise ParameterError(JOBS, text, f"a whole number from 1 to {MOST_JOBS}")
 
 
-Done = tuple[int, ShuffleproofError | None]
+Outcome = tuple[int, ShuffleproofError | None]
 """Number of the first calls of a request that were done, and the error of the call behind them."""
 
 Answer = tuple[np.ndarray, int, ShuffleproofError | None]
-"""Scores of the calls that were done, one after the other, and the two values of `Done`."""
+"""Scores of the calls that were done, one after the other, and the two values of `Outcome`."""
 
 
 def calls_of(shapes: np.ndarray, inputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -275,7 +275,7 @@ def _error(where: str, error: WorkerError) -> DataError:
 
 def make_calls(
     calls: Sequence[int],
-    work: Callable[[Sequence[int]], Done],
+    work: Callable[[Sequence[int]], Outcome],
     needed: Callable[[int], bool] = lambda _: True,
 ) -> tuple[int, ShuffleproofError] | None:
     """Make calls one after the other, several by each request; the first that failed, and why.
@@ -300,7 +300,7 @@ def make_calls(
 def map_calls(
     processes: Sequence[FunctionProcess],
     count: int,
-    work: Callable[[FunctionProcess, Sequence[int]], Done],
+    work: Callable[[FunctionProcess, Sequence[int]], Outcome],
 ) -> None:
     """Make calls, as many at the same time as there are processes; they take turns.
 

@@ -48,7 +48,7 @@ from shuffleproof.core.rankers.outside.columns import (
     match_columns,
 )
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
-from shuffleproof.core.rankers.outside.function_process import Answer, Done, calls_of, make_calls
+from shuffleproof.core.rankers.outside.function_process import Answer, Outcome, calls_of, make_calls
 from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
     lightgbm_columns,
@@ -427,7 +427,7 @@ class UserRanker:
                 raise AnswerError(self.name, f"{finding} of {len(scores)}", USABLE, "not-finite")
         else:
 
-            def make_all(count: int, make: Callable[[Scores, Sequence[int]], Done]) -> None:
+            def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
                 found = make_calls(range(count), partial(make, partial(self._answers, form)))
                 if found is not None:
                     raise found[1]
