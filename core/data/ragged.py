@@ -1,12 +1,9 @@
 """Ragged arrays, whose segments are given by rising offsets (0 … total): indexes and sorting."""
 
 from collections.abc import Iterator
-from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Int64, Shaped
-
-from shuffleproof.core.compiled import compiled
 
 SELECTED = 10
 """A segment this many times as long as what is asked of it is not sorted whole."""
@@ -160,29 +157,3 @@ def blocks_of(
     starts = np.maximum.accumulate(np.where(is_new | (places == firsts), places, 0))
     ranks[order] = starts - firsts
     return ranks
-
-
-@compiled()
-@no_type_check
-def rising_order(values: np.ndarray) -> np.ndarray:
-    """Indexes that put whole numbers in rising order, equal ones as they stood; for compiled code.
-
-    Numba's own sort and argsort are closures of one function. Compiled by two processes they can
-    get one name, and a third process that loads both from the cache takes one for the other.
-    """
-    order, merged = np.arange(len(values)), np.empty(len(values), dtype=np.int64)
-    width = 1
-    while width < len(order):  # merge sort from the bottom
-        for start in range(0, len(order), 2 * width):
-            middle, end = min(start + width, len(order)), min(start + 2 * width, len(order))
-            left, right = start, middle
-            for place in range(start, end):
-                take_left = right >= end or (
-                    left < middle and values[order[left]] <= values[order[right]]
-                )
-                merged[place] = order[left] if take_left else order[right]
-                left += take_left
-                right += not take_left
-        order, merged = merged, order
-        width *= 2
-    return order

@@ -13,14 +13,16 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
 from struct import pack as pack_struct
 from tempfile import TemporaryFile
 from typing import Any
 
+from shuffleproof.core.execution import template
 from shuffleproof.core.execution.machine import THREADS
 from shuffleproof.core.execution.work import LONGEST_DETAILS
-from shuffleproof.core.execution.worker import FAILED, METHOD, pack, unpack
+from shuffleproof.core.execution.worker import COUNTER, FAILED, METHOD, pack, unpack
 from shuffleproof.core.user_code import place
 
 PROGRAM = "shuffleproof.core.execution.worker"
@@ -28,6 +30,8 @@ LAST_BREATH = 10.0  # seconds for a process to end that has closed its connectio
 WORDING = 0.3  # seconds for a process that hangs to say where
 LINE = re.compile(r'File "(.+)", line (\d+) in (.+)')
 
+
+Process = subprocess.Popen[bytes] | template.ForkedProcess
 
 RAISED, SAID, LATE, DIED = "raised", "said", "late", "died"
 """Kinds of errors: an exception, one that is ready for people, no answer in time, an end."""
@@ -63,12 +67,13 @@ class WorkerProcess:
         threads: numeric threads; None: as many as this process has.
         memory: limit in bytes; 0: none.
         quiet: what it writes to stderr goes to a nameless file instead of the terminal.
+        forked: fork it from a template, where the system allows that.
 
     Attributes:
         process: the process itself.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what serves, its limits, and how it is started)
         self,
         maker: str,
         seconds: float,
@@ -76,21 +81,34 @@ class WorkerProcess:
         threads: int | None = None,
         memory: int = 0,
         quiet: bool = False,
+        forked: bool = False,
     ) -> None:
-        self.seconds, self._late, self._faults = seconds, False, TemporaryFile()  # noqa: SIM115 (closed by _end_all)
+        self.seconds, self._late = seconds, False
+        self._faults = TemporaryFile(buffering=0)  # noqa: SIM115 (closed by _end_all)
+        self._faults.write(bytes(COUNTER))
         self._socket, process_end = socketpair()
         self._connection = Connection(os.dup(self._socket.fileno()))
         files = (process_end.fileno(), self._faults.fileno())
-        arguments = (maker, seconds + LAST_BREATH, memory, *files)
-        limits = {} if threads is None else dict.fromkeys(THREADS, str(threads))
+        limits = (seconds + LAST_BREATH, memory)
+        numeric = {} if threads is None else dict.fromkeys(THREADS, str(threads))
         with process_end:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", PROGRAM, *map(str, arguments)],
-                stdin=subprocess.DEVNULL, stderr=self._faults if quiet else None, pass_fds=files,
-                env=os.environ | {"OMP_WAIT_POLICY": "passive"} | limits, start_new_session=True,
-            )  # fmt: skip
+            if forked and template.SUPPORTED:
+                request, errors = (*limits, str(Path.cwd())), files[1] if quiet else 2
+                self.process: Process = template.fork(PROGRAM, maker, request, (*files, errors))
+            else:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", PROGRAM, maker, *map(str, (*limits, *files))],
+                    stdin=subprocess.DEVNULL, stderr=self._faults if quiet else None,
+                    pass_fds=files, env=os.environ | {"OMP_WAIT_POLICY": "passive"} | numeric,
+                    start_new_session=True,
+                )  # fmt: skip
         files_here = (self._connection, self._socket, self._faults)
         self._end = weakref.finalize(self, _end_all, self.process, files_here)
+
+    @property
+    def counter(self) -> int:
+        """Number of calls of foreign code that the last request has done."""
+        return int.from_bytes(os.pread(self._faults.fileno(), COUNTER, 0), sys.byteorder)
 
     @property
     def alive(self) -> bool:
@@ -110,6 +128,7 @@ class WorkerProcess:
         """
         seconds = self.seconds if limit is None else limit
         self._set_limit(seconds)
+        os.pwrite(self._faults.fileno(), bytes(COUNTER), 0)
         try:
             self._connection.send_bytes(pack({METHOD: method, **request}))
             answer = unpack(self._connection.recv_bytes())
@@ -149,7 +168,7 @@ class WorkerProcess:
             self.process.wait(LAST_BREATH)
         self.kill()
         code = self.process.wait()
-        self._faults.seek(0)
+        self._faults.seek(COUNTER)
         text = self._faults.read().decode(errors="replace")
         lines = LINE.findall(text)
         location = place([(file, int(line), name) for file, line, name in reversed(lines)])
@@ -165,12 +184,12 @@ class WorkerProcess:
         return WorkerError(f"it crashed with {name}{line}", remedy, details, DIED, name)
 
 
-def _kill(process: "subprocess.Popen[bytes]") -> None:
+def _kill(process: Process) -> None:
     with suppress(ProcessLookupError, PermissionError):  # it is over already
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _end_all(process: "subprocess.Popen[bytes]", files: Sequence[Any]) -> None:
+def _end_all(process: Process, files: Sequence[Any]) -> None:
     for file in files:
         file.close()
     if process.poll() is None:

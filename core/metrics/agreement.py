@@ -8,6 +8,7 @@ Lists of 0 or 1 documents agree perfectly.
 import numpy as np
 from jaxtyping import Int64
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.metrics import pairs, segments
 from shuffleproof.core.metrics.segments import Bounds, Elements, PerSegment
 
@@ -20,7 +21,18 @@ def kendall_tau(offsets: Bounds, scores: Elements, other_scores: Elements) -> Pe
     >>> kendall_tau(np.array([0, 3, 4]), np.array([3, 2, 1, 9.0]), np.array([3, 1, 2, 5.0]))
     array([0.33333333, 1.        ])
     """
-    return pairs.correlations(offsets, _ranks(offsets, scores, other_scores))
+    ranks, lengths = _ranks(offsets, scores, other_scores), np.diff(offsets)
+    taus = np.ones(len(lengths))
+    # Two equal rankings agree, unless all documents tie
+    differing = segments.maxima(offsets, ranks[pairs.FIRST] != ranks[pairs.SECOND]) > 0
+    tied = segments.maxima(offsets, ranks[pairs.FIRST_SIZE]) == lengths
+    taus[tied & (lengths > 1)] = np.nan
+    if differing.any():
+        bounds = ragged.offsets_of(lengths[differing])
+        chosen = ranks[:, ragged.elements_of(offsets, np.flatnonzero(differing))]
+        few = int((lengths[differing] ** 2).sum()) < pairs.FEW
+        taus[differing] = (pairs.plain_correlations if few else pairs.correlations)(bounds, chosen)
+    return taus
 
 
 def overlap(
@@ -49,9 +61,9 @@ def positions(
     >>> positions(np.array([0, 3]), np.array([1.0, 1.0, 2.0]), np.array([7, 6, 5])).tolist()
     [2, 1, 0]
     """
-    order = segments.falling_order(offsets, scores)
-    ties = np.arange(len(scores), dtype=np.int64) if rows is None else rows
-    return pairs.positions_by_score(offsets, order, scores.astype(np.float64), ties)
+    places = np.empty(len(scores), dtype=np.int64)
+    places[ragged.falling_order(offsets, scores, rows)] = ragged.places_of(offsets)
+    return places
 
 
 def _ranks(

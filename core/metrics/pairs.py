@@ -1,4 +1,4 @@
-"""Compiled comparisons of two rankings with ties, list by list, behind `agreement`.
+"""Comparisons of two rankings with ties, list by list, behind `agreement`.
 
 A ranking of a list has two integers per document: the best rank of its tied block (0, 1, 1, 3)
 and the size of the block.
@@ -9,16 +9,17 @@ from typing import no_type_check
 import numpy as np
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.ragged import rising_order
+from shuffleproof.core.data.ragged import blocks_of, same_length
 
 # `no_type_check`: jaxtyping's import hook wraps what it checks; numba takes no wrapped function.
+
+FEW = 2_000_000
+"""Pairs that NumPy compares sooner than Numba is loaded."""
 
 # Rows of the i64[4, documents] that describe two rankings to the kernels.
 FIRST, FIRST_SIZE, SECOND, SECOND_SIZE = range(4)
 
 
-@no_type_check
-@compiled()
 def tied_ranks(
     offsets: np.ndarray, order: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -29,38 +30,10 @@ def tied_ranks(
         order: elements by falling score within each list.
         scores: one per element.
     """
-    starts = np.empty(len(order), dtype=np.int64)
-    sizes = np.empty(len(order), dtype=np.int64)
-    for index in range(len(offsets) - 1):
-        i, stop = offsets[index], offsets[index + 1]
-        while i < stop:
-            block_start = i
-            while i < stop and scores[order[i]] == scores[order[block_start]]:
-                i += 1
-            i = max(i, block_start + 1)  # a NaN differs even from itself: go on by one
-            for member in order[block_start:i]:
-                starts[member], sizes[member] = block_start - offsets[index], i - block_start
-    return starts, sizes
-
-
-@no_type_check
-@compiled()
-def positions_by_score(
-    offsets: np.ndarray, order: np.ndarray, scores: np.ndarray, ties: np.ndarray
-) -> np.ndarray:
-    """Position of every element in its list by falling score, equal scores by `ties`."""
-    places = np.empty(len(order), dtype=np.int64)
-    starts, sizes = tied_ranks(offsets, order, scores)
-    for index in range(len(offsets) - 1):
-        i, stop = offsets[index], offsets[index + 1]
-        while i < stop:
-            end = i + sizes[order[i]]
-            members = order[i:end]
-            inside = rising_order(ties[members])
-            for j in range(len(members)):
-                places[members[inside[j]]] = starts[members[0]] + j
-            i = end
-    return places
+    starts = blocks_of(offsets, scores, order)
+    # Elements of a block have one place: that of the block in all lists together
+    places = np.repeat(offsets[:-1], np.diff(offsets)) + starts
+    return starts, np.bincount(places, minlength=1)[places]
 
 
 @no_type_check
@@ -82,6 +55,26 @@ def correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
             # As floats: the product of two pair counts may exceed 64 bits
             untied = np.sqrt(float(ordered) * float(other_ordered))
             taus[index] = signed / untied if untied > 0 else np.nan
+    return taus
+
+
+def plain_correlations(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """τ-b of every list, by NumPy alone."""
+    taus = np.ones(len(offsets) - 1)
+    for places in same_length(offsets):
+        elements = np.arange(offsets[-1]).reshape(-1, places) if isinstance(places, int) else places
+        # Float32 counts these pairs exactly
+        first, second = (
+            np.sign(chosen[:, :, None] - chosen[:, None, :]).reshape(len(elements), -1)
+            for chosen in ranks[[FIRST, SECOND]].astype(np.float32)[:, elements]
+        )
+        signed, ordered, other_ordered = (
+            np.einsum("ij,ij->i", one, other).astype(np.float64)
+            for one, other in ((first, second), (first, first), (second, second))
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = signed / np.sqrt(ordered * other_ordered)
+        taus[np.searchsorted(offsets, elements[:, 0], "right") - 1] = found
     return taus
 
 

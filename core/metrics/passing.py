@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data import ragged
 from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.pairs import tied_ranks
 from shuffleproof.core.metrics.segments import Bounds, Elements, Floors, PerSegment
 
 
@@ -36,9 +38,20 @@ def documents_passed(
     [True, True, False]
     """
     identities = np.arange(len(before)) if kinds is None else kinds
-    return _passed_documents(
-        offsets, before.astype(np.float64), after.astype(np.float64), floor, identities
-    )
+    old, new = before.astype(np.float64), after.astype(np.float64)
+    # Without a rise in the old order, no two documents changed places
+    then = new[segments.falling_order(offsets, old)]
+    rises = np.append(then[1:] > then[:-1], values=False)[: len(then)]
+    rises[offsets[1:][offsets[1:] > offsets[:-1]] - 1] = False
+    changed = np.flatnonzero(segments.maxima(offsets, rises) > 0)
+    passed = np.zeros(len(old), dtype=bool)
+    if len(changed):
+        chosen = ragged.elements_of(offsets, changed)
+        bounds = ragged.offsets_of(np.diff(offsets)[changed])
+        passed[chosen] = _passed_documents(
+            bounds, old[chosen], new[chosen], floor[chosen], identities[chosen]
+        )
+    return passed
 
 
 def pairs_within(offsets: Bounds, scores: Elements, floor: Floors) -> PerSegment:
@@ -50,7 +63,28 @@ def pairs_within(offsets: Bounds, scores: Elements, floor: Floors) -> PerSegment
     >>> pairs_within(np.array([0, 3]), np.array([1.0, 1.1, 2.0]), narrow).round(3).tolist()
     [0.333]
     """
-    return _near_tie_shares(offsets, scores.astype(np.float64), floor)
+    lengths, scores = np.diff(offsets), scores.astype(np.float64)
+    order, owner = segments.falling_order(offsets, scores), ragged.segment_ids(offsets)
+    _, sizes = tied_ranks(offsets, order, scores)
+    ordered, floors = scores[order], floor[order].astype(np.float64)
+    last, least = offsets[1:][owner], 2.0 * segments.maxima(offsets, floor)[owner]
+    near, first = np.zeros(len(lengths)), np.arange(len(order))
+    for distance in range(1, int(lengths.max(initial=0))):
+        first = first[first + distance < last[first]]
+        at = first + distance
+        with np.errstate(invalid="ignore"):  # two infinities are equal, and their gap is no number
+            gap = ordered[first] - ordered[at]
+        is_near = (gap <= floors[first] + floors[at]) & (ordered[first] != ordered[at])
+        near += np.bincount(owner[first[is_near]], minlength=len(near))
+        # Gaps grow with the distance: beyond the largest floor none is near any more
+        first = first[~(gap > least[first])]
+        if not len(first):
+            break
+    # Each of a block's n documents has n - 1 equals, and each pair is counted twice
+    unequal = (lengths * (lengths - 1) - segments.sums(offsets, sizes - 1)) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(unequal > 0, near / unequal, 1.0)
+    return np.where(lengths > 1, shares, np.nan)
 
 
 def smallest_gap(offsets: Bounds, scores: Elements) -> PerSegment:
@@ -89,20 +123,3 @@ def _passed_documents(
                     passed[i] = True
                     break
     return passed
-
-
-@no_type_check
-@compiled()
-def _near_tie_shares(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.ndarray:
-    shares = np.full(len(offsets) - 1, np.nan)
-    for segment in range(len(offsets) - 1):
-        start, stop = offsets[segment], offsets[segment + 1]
-        unequal, near = 0, 0
-        for i in range(start, stop):
-            for j in range(i + 1, stop):
-                if scores[i] != scores[j]:
-                    unequal += 1
-                    near += abs(scores[i] - scores[j]) <= floor[i] + floor[j]
-        if stop - start > 1:
-            shares[segment] = near / unequal if unequal else 1.0
-    return shares

@@ -4,13 +4,10 @@ Rising offsets (0 … elements) define the segments, which may be empty. All red
 whatever the precision of the values.
 """
 
-from typing import no_type_check
-
 import numpy as np
 from jaxtyping import Float64, Int64, Real
 
-from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.ragged import same_length
+from shuffleproof.core.data import ragged
 
 Bounds = Int64[np.ndarray, " bounds"]
 """Offsets of segments: segment i begins at `bounds[i]`."""
@@ -19,8 +16,6 @@ Elements = Real[np.ndarray, " elements"]
 Floors = Float64[np.ndarray, " elements"]
 PerSegment = Float64[np.ndarray, " segments"]
 
-_SUM, _MAXIMUM = 0, 1
-
 
 def sums(offsets: Bounds, values: Elements) -> PerSegment:
     """Sum of every segment; 0 for an empty one.
@@ -28,7 +23,9 @@ def sums(offsets: Bounds, values: Elements) -> PerSegment:
     >>> sums(np.array([0, 2, 2, 3]), np.array([1.0, 2.0, 5.0]))
     array([3., 0., 5.])
     """
-    return _reduced(_SUM, offsets, values)
+    return np.bincount(
+        ragged.segment_ids(offsets), weights=values, minlength=len(offsets) - 1
+    ).astype(np.float64)
 
 
 def maxima(offsets: Bounds, values: Elements) -> PerSegment:
@@ -37,7 +34,12 @@ def maxima(offsets: Bounds, values: Elements) -> PerSegment:
     >>> maxima(np.array([0, 2, 3]), np.array([1.0, 2.0, -5.0]))
     array([ 2., -5.])
     """
-    return _reduced(_MAXIMUM, offsets, values)
+    highest = np.full(len(offsets) - 1, -np.inf)
+    filled = offsets[:-1] < offsets[1:]
+    if filled.any():
+        starts = offsets[:-1][filled]
+        highest[filled] = np.maximum.reduceat(values.astype(np.float64, copy=False), starts)
+    return highest
 
 
 def largest_deviations(offsets: Bounds, values: Elements, other_values: Elements) -> PerSegment:
@@ -48,7 +50,7 @@ def largest_deviations(offsets: Bounds, values: Elements, other_values: Elements
     """
     difference = np.abs(values.astype(np.float64) - other_values.astype(np.float64))
     # An empty list has maximum −∞
-    return np.maximum(_reduced(_MAXIMUM, offsets, difference), 0.0)
+    return np.maximum(maxima(offsets, difference), 0.0)
 
 
 def falling_order(offsets: Bounds, values: Elements) -> Int64[np.ndarray, " elements"]:
@@ -60,30 +62,10 @@ def falling_order(offsets: Bounds, values: Elements) -> Int64[np.ndarray, " elem
     order = np.arange(len(values), dtype=np.int64)
     falling = -values.astype(np.float64, copy=False)
     # One argsort per group of segments of equal length is much faster than one per segment.
-    for places in same_length(offsets):
+    for places in ragged.same_length(offsets):
         if isinstance(places, int):
             rows = falling.reshape(-1, places)
             order = (np.argsort(rows, axis=1) + offsets[:-1, None]).ravel()
         else:
             order[places] = np.argsort(falling[places], axis=1) + places[:, :1]
     return order
-
-
-def _reduced(kind: int, offsets: Bounds, values: Elements) -> PerSegment:
-    return _reduce(kind, offsets, values.astype(np.float64, copy=False))
-
-
-@no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
-@compiled()
-def _reduce(kind: int, offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
-    reduced = np.empty(len(offsets) - 1, dtype=np.float64)
-    for segment in range(len(reduced)):
-        total, high = 0.0, -np.inf
-        for element in range(offsets[segment], offsets[segment + 1]):
-            value = values[element]
-            total += value
-            # NaN compares false with everything: once reached it stays
-            if value > high or np.isnan(value):
-                high = value
-        reduced[segment] = total if kind == _SUM else high
-    return reduced

@@ -199,45 +199,51 @@ def _redrawn(
     # The exact number of draws: the last place of a full Fisher–Yates pass needs none
     draws = np.minimum(parts, np.maximum(lengths - 1, 0)).sum()
     draws += 0 if backwards else np.maximum(parts - 1, 0).sum()
-    return _redrawn_places(offsets, parts, generator.random(draws), backwards)
+    return _redrawn_places(offsets, parts, generator.random(draws), backwards=backwards)
 
 
-@compiled()
-@no_type_check
 def _redrawn_places(
-    offsets: np.ndarray,
-    parts: np.ndarray,
-    draws: np.ndarray,
-    backwards: bool,  # noqa: FBT001 (numba: positional)
-) -> np.ndarray:
-    places, drawn = np.arange(offsets[-1]), 0
-    for segment in range(len(parts)):
-        low, length, taking_part = (
-            offsets[segment],
-            offsets[segment + 1] - offsets[segment],
-            parts[segment],
-        )
-        order, takes_part = np.arange(length), np.zeros(length, dtype=np.bool_)
-        for place in range(taking_part):
-            if place < length - 1:
-                partner = place + int(draws[drawn] * (length - place))
-                order[place], order[partner] = order[partner], order[place]
-                drawn += 1
-            takes_part[order[place]] = True
-        part, count = np.empty(taking_part, np.int64), 0
-        for place in range(length):
-            if takes_part[place]:
-                part[count] = place
-                count += 1
-        # `part` is rising; reversing it turns exactly the places that take part
-        sources = part[::-1].copy() if backwards else part.copy()
-        for place in range(0 if backwards else taking_part - 1):
-            partner = place + int(draws[drawn] * (taking_part - place))
-            sources[place], sources[partner] = sources[partner], sources[place]
-            drawn += 1
-        for place in range(taking_part):
-            places[low + part[place]] = low + sources[place]
+    offsets: Int64[np.ndarray, " bounds"],
+    parts: Int64[np.ndarray, " segments"],
+    draws: Float64[np.ndarray, " draws"],
+    *,
+    backwards: bool,
+) -> Int64[np.ndarray, " places"]:
+    """Places that the documents come from; draws are used segment by segment."""
+    lengths, lows = np.diff(offsets), offsets[:-1]
+    firsts = np.minimum(parts, np.maximum(lengths - 1, 0))
+    seconds = 0 * parts if backwards else np.maximum(parts - 1, 0)
+    used = ragged.offsets_of(firsts + seconds)[:-1]
+    order = np.arange(offsets[-1])
+    # Where all places take part, there is nothing to choose
+    _exchange(order, lows, lengths, (np.where(parts < lengths, firsts, 0), draws, used))
+    takes_part = np.zeros(len(order), dtype=bool)
+    takes_part[order[ragged.places_of(offsets) < np.repeat(parts, lengths)]] = True
+    chosen, bounds = np.flatnonzero(takes_part), ragged.offsets_of(parts)
+    sources = chosen.copy()
+    if backwards:  # exactly the places that take part turn round
+        starts, ends = (np.repeat(side, parts) for side in (bounds[:-1], bounds[1:]))
+        sources = chosen[starts + ends - 1 - np.arange(len(chosen))]
+    _exchange(sources, bounds[:-1], parts, (seconds, draws, used + firsts))
+    places = np.arange(offsets[-1])
+    places[chosen] = sources
     return places
+
+
+def _exchange(
+    values: np.ndarray,
+    lows: np.ndarray,
+    lengths: np.ndarray,
+    steps: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    """Fisher-Yates steps in all segments at once: their numbers, the draws, and the first draws."""
+    counts, draws, used = steps
+    active = np.arange(len(lows))
+    for place in range(int(counts.max(initial=0))):
+        active = active[counts[active] > place]
+        here = lows[active] + place
+        there = here + (draws[used[active] + place] * (lengths[active] - place)).astype(np.int64)
+        values[here], values[there] = values[there], values[here]
 
 
 @compiled()

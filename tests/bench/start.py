@@ -21,7 +21,7 @@ FUNCTION = "def score(features):\n    return features[:, 0]\n"
 
 
 def commands(*, quick: bool) -> Iterator[Row]:
-    """Commands on the sample; the first certificate compiles everything."""
+    """Commands on the sample; the first certificate of a function compiles what it needs."""
     kind = STUDIES["initial-ranking"]
     bundled = Store(catalogue.SAMPLE_FOLDER).artefacts("study")
     study = next(one.key for one in bundled if one.recipe["kind"] == kind.kind)
@@ -39,8 +39,9 @@ def commands(*, quick: bool) -> Iterator[Row]:
             times = [cpu_seconds(folder, words) for _ in range(3 if quick else 6)]
             yield Row(f"command: {name}, CPU s", min(times[1:]), limit, "limit", 1.0)
         (Path(folder) / "mine.py").write_text(FUNCTION)
-        seconds = cpu_seconds(folder, "certify mine:score", NUMBA_CACHE_DIR=folder)
-        yield Row("command: first certificate, CPU s", seconds, 6.0, "limit", 1.0)
+        for name, limit in (("first", 6.0), ("later", 1.5)):
+            seconds = cpu_seconds(folder, "certify mine:score", NUMBA_CACHE_DIR=folder)
+            yield Row(f"command: {name} certificate, CPU s", seconds, limit, "limit", 1.0)
 
 
 def cpu_seconds(folder: str, words: str, **more: str) -> float:

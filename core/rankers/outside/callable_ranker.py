@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int64
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import AnswerError, DataError
@@ -18,7 +18,9 @@ from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside.audit import join_places
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import (
+    Answer,
     FunctionProcess,
+    Outcome,
     jobs_allowed,
     map_calls,
     seconds_allowed,
@@ -42,8 +44,11 @@ LACKING = {
 
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
 
-Scores = Callable[[Mapping[str, Any], str], np.ndarray]
-"""The scores of some lists, from inputs by name and the lists in words."""
+MOST_SLOTS = 1 << 14
+"""Documents of the calls that a process is sent together."""
+
+Scores = Callable[[np.ndarray, Mapping[str, Any], Callable[[int], str]], Answer]
+"""The scores of some calls: see `FunctionProcess.scores`."""
 
 
 def reads_of(inputs: Sequence[str]) -> frozenset[Input]:
@@ -56,7 +61,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     signature: CallSignature,
     dataset: RankingDataset,
     lists: CandidateLists,
-    ask_all: Callable[[list[Callable[[Scores], None]]], None],
+    make_all: Callable[[int, Callable[[Scores, Sequence[int]], Outcome]], None],
     features: Callable[[np.ndarray], np.ndarray],
     *,
     padding: bool = False,
@@ -68,7 +73,8 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         signature: what the function takes.
         dataset: of the lists.
         lists: to be scored.
-        ask_all: makes all calls, each with a function of `Scores`.
+        make_all: makes this number of calls, through a function that makes the first ones of
+            some calls by means of `Scores`.
         features: of rows.
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
 
@@ -77,47 +83,76 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
 
-    def call(indexes: np.ndarray, ask: Scores) -> None:
-        longest = int(lists.lengths[indexes].max()) + PADDED * padding
-        places = np.arange(longest)
-        mask = places < lists.lengths[indexes][:, None]
+    columns = _text_columns(name, signature, dataset)
+    query_texts = columns.pop("query_text", None)
+    lengths, offsets = lists.lengths, lists.offsets
+    groups = [*_groups(lists, masked="mask" in signature.inputs, padding=padding)]
+
+    def make(ask: Scores, calls: Sequence[int]) -> Outcome:
+        chosen = [groups[at] for at in calls]
+        sizes = np.array([len(group) for group in chosen])
+        longest = np.array([lengths[group].max() for group in chosen]) + PADDED * padding
+        first = max(1, int(np.searchsorted(np.cumsum(sizes * longest), MOST_SLOTS, "right")))
+        chosen, sizes, longest = chosen[:first], sizes[:first], longest[:first]
+        indexes, bounds = np.concatenate(chosen), ragged.offsets_of(np.repeat(longest, sizes))
+        starts, places = np.repeat(offsets[indexes], np.diff(bounds)), ragged.places_of(bounds)
+        mask = places < np.repeat(lengths[indexes], np.diff(bounds))
         # Padding points to candidate 0, a valid index; its values are cleared below
-        slots = np.where(mask, lists.offsets[indexes][:, None] + places, 0)
+        slots = np.where(mask, starts + places, 0)
         rows, names = lists.rows[slots], [dataset.query_ids[at] for at in lists.queries[indexes]]
         available: dict[str, Any] = {"features": features(rows), "query": names}
         available["ranks"] = lists.ranks[slots].astype(np.int64)
         if padding:
             for array in ("features", "ranks"):
                 # Zeros, so that padding says nothing about the document at index 0
-                available[array] = np.where(mask[:, :, None], available[array], 0)
+                available[array] = np.where(mask[:, None], available[array], 0)
             available["mask"] = mask
-        if dataset.query_texts is not None:
-            available["query_text"] = [dataset.query_texts[at] for at in lists.queries[indexes]]
-        columns = {"documents": dataset.doc_ids, "texts": dataset.texts}
-        for extra in columns.keys() | {"query_text"}:
-            column = columns.get(extra)
-            if column is not None and extra in signature.inputs:
-                available[extra] = [
-                    [column[row] if real else "" for row, real in zip(*pair, strict=True)]
-                    for pair in zip(rows.tolist(), mask.tolist(), strict=True)
-                ]
-            elif extra in set(signature.inputs) - signature.optional - available.keys():
-                finding = f"it takes {extra}, and this data set has none"
-                raise DataError(name, finding, LACKING[extra])
+        if query_texts is not None:
+            available["query_text"] = [query_texts[at] for at in lists.queries[indexes]]
+        for extra, column in columns.items():
+            available[extra] = [
+                column[row] if real else ""
+                for row, real in zip(rows.tolist(), mask.tolist(), strict=True)
+            ]
         inputs = {"features", "mask", *signature.inputs}
         values = {one: value for one, value in available.items() if one in inputs}
-        # Float64, as order and ties are those of the numbers that were returned
-        answer = ask(values, f"{name}, {_queries(names)}").astype(np.float64).reshape(slots.shape)
-        wrong = np.argwhere(~is_score(answer) & mask)
-        if len(wrong):
-            (index, place), docs = wrong[0], slots.shape[1]
-            finding = f"it returned {answer[index, place]} for document {place + 1} of {docs}"
-            raise AnswerError(f"{name}, query {names[index]}", finding, USABLE, "not-finite")
-        scores[slots[mask]] = answer[mask]
 
-    groups = _groups(lists, masked="mask" in signature.inputs, padding=padding)
-    ask_all([partial(call, indexes) for indexes in groups])
+        def where(call: int) -> str:
+            begin = int(sizes[:call].sum())
+            return f"{name}, {_queries(names[begin : begin + int(sizes[call])])}"
+
+        answer, done, error = ask(np.stack([sizes, longest], axis=1), values, where)
+        known = slice(len(answer))
+        wrong = np.flatnonzero(~is_score(answer) & mask[known])
+        if len(wrong):
+            place = int(wrong[0])
+            index = int(np.searchsorted(bounds, place, "right")) - 1
+            docs = bounds[index + 1] - bounds[index]
+            finding = f"it returned {answer[place]} for document {places[place] + 1} of {docs}"
+            error = AnswerError(f"{name}, query {names[index]}", finding, USABLE, "not-finite")
+            done = int(np.searchsorted(np.cumsum(sizes), index, "right"))
+        scores[slots[known][mask[known]]] = answer[mask[known]]
+        return done, error
+
+    make_all(len(groups), make)
     return scores
+
+
+def _text_columns(name: str, signature: CallSignature, dataset: RankingDataset) -> dict[str, Any]:
+    """Names and texts that a function takes.
+
+    Raises:
+        DataError: the data set lacks one that it needs.
+    """
+    known = {
+        "documents": dataset.doc_ids, "texts": dataset.texts, "query_text": dataset.query_texts,
+    }  # fmt: skip
+    wanted = {extra: column for extra, column in known.items() if extra in signature.inputs}
+    for extra, column in wanted.items():
+        if column is None and extra not in signature.optional:
+            finding = f"it takes {extra}, and this data set has none"
+            raise DataError(name, finding, LACKING[extra])
+    return {extra: column for extra, column in wanted.items() if column is not None}
 
 
 def _groups(
@@ -166,7 +201,12 @@ class CallableRanker:
 
     @classmethod
     def from_name(
-        cls, target: str, seconds: float | None = None, threads: int | None = None
+        cls,
+        target: str,
+        seconds: float | None = None,
+        threads: int | None = None,
+        *,
+        forked: bool = True,
     ) -> "CallableRanker":
         """The ranker of a `module:function`, looked up from the current folder first.
 
@@ -174,6 +214,7 @@ class CallableRanker:
             target: the name.
             seconds: that a call may take; by default as `function_process.seconds_allowed` says.
             threads: numeric threads of its processes; by default as many as this one's.
+            forked: its processes need not start by themselves.
 
         Raises:
             DataError: no such module or function, one that needs what no function is given, or its
@@ -183,7 +224,9 @@ class CallableRanker:
             finding = "__main__ is the running program, which another process cannot import"
             raise DataError(target, finding, "Put the function into a file of its own.")
         limit = seconds_allowed() if seconds is None else seconds
-        processes = tuple(FunctionProcess(target, limit, threads) for _ in range(jobs_allowed()))
+        processes = tuple(
+            FunctionProcess(target, limit, threads, forked=forked) for _ in range(jobs_allowed())
+        )
         about = processes[0].start()
         signature = CallSignature((), tuple(about["inputs"]), frozenset(about["optional"]))
         return cls(target, processes, signature, about["source"])
@@ -200,7 +243,10 @@ class CallableRanker:
 
     def fresh(self, threads: int | None = None) -> "CallableRanker":
         """The same function in other processes, which have seen nothing yet."""
-        again = self.from_name(self.name, self.processes[0].seconds, threads)
+        first = self.processes[0]
+        # The first copy starts by itself: strings have other hashes there than in forked ones
+        again = self.from_name(self.name, first.seconds, threads, forked=first.copied)
+        first.copied = True
         return replace(self, processes=again.processes)
 
     def places(self) -> dict[str, list[str]]:
@@ -221,11 +267,11 @@ class CallableRanker:
                 score a document. −∞ means last.
         """
 
-        def ask_all(calls: list[Callable[[Scores], None]]) -> None:
-            map_calls(self.processes, calls, lambda process, call: call(process.scores))
+        def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
+            map_calls(self.processes, count, lambda process, calls: make(process.scores, calls))
 
         scores = score_lists(
-            self.name, self.signature, dataset, lists, ask_all, dataset.features.__getitem__,
+            self.name, self.signature, dataset, lists, make_all, dataset.features.__getitem__,
             padding=self.padding,
         )  # fmt: skip
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)

@@ -5,11 +5,15 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+import numpy as np
 
 from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
 from shuffleproof.core.execution.worker_process import LATE, RAISED, WorkerError, WorkerProcess
@@ -30,6 +34,10 @@ JOBS = "SHUFFLEPROOF_FUNCTION_JOBS"
 
 MOST_JOBS = 256
 LONGEST = 1e7  # seconds that a call may be allowed
+FIRST_TOGETHER = 64  # calls of the first request; later ones have as many as are done in time
+SILENCE, SHARE = 0.05, 0.1
+"""Seconds, and share of the seconds allowed, after which a request begins no further call."""
+
 SERVER = "shuffleproof.core.rankers.outside.function_process:FunctionServer"
 
 
@@ -62,11 +70,48 @@ def jobs_allowed() -> int:
     raise ParameterError(JOBS, text, f"a whole number from 1 to {MOST_JOBS}")
 
 
+Outcome = tuple[int, ShuffleproofError | None]
+"""Number of the first calls of a request that were done, and the error of the call behind them."""
+
+Answer = tuple[np.ndarray, int, ShuffleproofError | None]
+"""Scores of the calls that were done, one after the other, and the two values of `Outcome`."""
+
+
+def calls_of(shapes: np.ndarray, inputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The inputs of each call, with an axis of lists in front.
+
+    Args:
+        shapes: lists and documents of each call.
+        inputs: by name, of all calls one after the other: `query` and `query_text` have an item
+            for each list, everything else one for each document.
+
+    >>> [call] = calls_of(np.array([[2, 1]]), {"query": ["a", "b"], "ranks": np.array([[5], [7]])})
+    >>> call["query"], call["ranks"].tolist()
+    (['a', 'b'], [[[5]], [[7]]])
+    """
+    slot = first = 0
+    for lists, docs in shapes.tolist():
+        values, end = {}, slot + lists * docs
+        for name, value in inputs.items():
+            if name in {"query", "query_text"}:
+                values[name] = value[first : first + lists]
+            elif isinstance(value, np.ndarray):
+                values[name] = value[slot:end].reshape(lists, docs, *value.shape[1:])
+            else:
+                values[name] = [value[at : at + docs] for at in range(slot, end, docs)]
+        yield values
+        slot, first = end, first + lists
+
+
 class FunctionServer:
-    """One function, in the process that it runs in."""
+    """One function, in the process that it runs in.
+
+    Attributes:
+        counter: of the calls that a request has done, as the process that asks sees it.
+    """
 
     def __init__(self) -> None:
-        self._audit = Audit()
+        self._audit, self.counter = Audit(), memoryview(bytearray(8)).cast("q")
 
     def load(self, target: str, path: list[str]) -> dict[str, Any]:
         """Import the function `module:function`: its `inputs`, the `optional` ones, its `source`.
@@ -99,14 +144,26 @@ class FunctionServer:
         source = _digest_of_files(imported, self._function)
         return {"inputs": inputs, "optional": optional, "source": source}
 
-    def score(self, **inputs: Any) -> dict[str, Any]:
-        """Its `scores`; or what it `returned` instead, with `remedy`, and `shapes`: had and due."""
-        try:
-            with self._audit.call():
-                return {"scores": call(self._function, self._signature, inputs)}
-        except UnusableError as error:
-            shapes = error.shape, error.expected
-            return {"returned": error.finding, "remedy": error.remedy, "shapes": shapes}
+    def score(self, silence: float, shapes: np.ndarray, **inputs: Any) -> dict[str, Any]:
+        """Its `scores` by some calls; `returned`: what one returned instead, and the due shape.
+
+        It ends early after `silence` seconds, and behind a call with scores that are not finite.
+        """
+        scores, end = [np.zeros(0)], time.monotonic() + silence
+        returned: list[Any] = []
+        for values in calls_of(shapes, inputs):
+            try:
+                with self._audit.call():
+                    answer = call(self._function, self._signature, values)
+            except UnusableError as error:
+                returned = [error.finding, error.remedy, error.shape, error.expected]
+                break
+            # Float64, as order and ties are those of the numbers that were returned
+            scores.append(answer.astype(np.float64).ravel())
+            self.counter[0] += 1
+            if time.monotonic() > end or not np.isfinite(scores[-1]).all():
+                break
+        return {"scores": np.concatenate(scores), "returned": returned}
 
     def places(self) -> dict[str, Any]:
         """Places that its process has touched, by `audit.KINDS`."""
@@ -130,10 +187,15 @@ class FunctionProcess:
         target: `module:function`.
         seconds: that each call has, and the import.
         threads: numeric threads; None: as many as this process has.
+        forked: it need not start by itself; one with its own number of threads always does, as
+            libraries read that when they are loaded.
     """
 
-    def __init__(self, target: str, seconds: float, threads: int | None = None) -> None:
+    def __init__(
+        self, target: str, seconds: float, threads: int | None = None, *, forked: bool = True
+    ) -> None:
         self.target, self.seconds, self.threads = target, seconds, threads
+        self.forked, self.copied = forked and threads is None, False
         self.worker: WorkerProcess | None = None
 
     def start(self) -> dict[str, Any]:
@@ -143,10 +205,19 @@ class FunctionProcess:
             DataError: no such module or function, or its import failed, crashed or hung.
         """
         self.end()
-        self.worker = WorkerProcess(SERVER, self.seconds, threads=self.threads)
+        self.worker = WorkerProcess(SERVER, self.seconds, threads=self.threads, forked=self.forked)
         # '' means the current folder, which may be another one in the process
         path = [entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))]
-        return self._ask(self.worker, self.target, "load", {"target": self.target, "path": path})
+        return self._ask("load", target=self.target, path=path)
+
+    def _ask(self, method: str, **request: Any) -> dict[str, Any]:
+        """The answer of the process, if there is one."""
+        if self.worker is None:
+            return {}
+        try:
+            return self.worker.ask(method, **request)
+        except WorkerError as error:
+            raise _error(self.target, error) from error
 
     def end(self) -> None:
         """End it, also in the middle of a call that another thread waits for."""
@@ -157,47 +228,79 @@ class FunctionProcess:
         """Places that it has touched since it started, by `audit.KINDS`; none before that."""
         if self.worker is None or not self.worker.alive:
             return join_places(())
-        return self._ask(self.worker, self.target, "places", {})
+        return self._ask("places")
 
-    def scores(self, inputs: Mapping[str, Any], where: str) -> Any:
-        """The numbers that the function returned, in the shape that is due.
+    def scores(
+        self, shapes: np.ndarray, inputs: Mapping[str, Any], where: Callable[[int], str]
+    ) -> Answer:
+        """The scores of the first calls, as many as are soon done.
 
         Args:
-            inputs: by name, of several lists; of one list where it takes no mask.
-            where: these lists in words.
+            shapes: as for `calls_of`.
+            inputs: as for `calls_of`.
+            where: the lists of a call in words.
 
         Raises:
-            DataError: it failed, crashed, hung or returned something else.
+            DataError: it cannot be started again.
         """
         if self.worker is None or not self.worker.alive:
             self.start()
-        answer = self._ask(self.worker, where, "score", inputs)
-        if "scores" in answer:
-            return answer["scores"]
-        had, due = map(tuple, answer["shapes"])
-        raise answer_error(where, answer["returned"], answer["remedy"], (had, due))
-
-    @staticmethod
-    def _ask(
-        worker: WorkerProcess | None, where: str, method: str, request: Mapping[str, Any]
-    ) -> dict[str, Any]:
+        worker, silence = self.worker, min(SILENCE, SHARE * self.seconds)
+        if worker is None:
+            raise DataError(self.target, "its process was ended", "Try again.")
         try:
-            return worker.ask(method, **request) if worker is not None else {}
+            answer = worker.ask("score", silence=silence, shapes=shapes, **inputs)
         except WorkerError as error:
-            failed = "the function failed: " if error.kind == RAISED else ""
-            remedy = error.remedy or "Correct it."
-            if error.kind == LATE:
-                remedy = f"Correct it, or allow more seconds: {ALLOWED}=600."
-            raise DataError(where, failed + error.finding, remedy) from error
+            # It may have died behind the last call
+            done = min(worker.counter, len(shapes) - 1)
+            return np.zeros(0), done, _error(where(done), error)
+        done, failed = worker.counter, None
+        if answer["returned"]:
+            finding, remedy, *found = answer["returned"]
+            had, due = map(tuple, found)
+            failed = answer_error(where(done), finding, remedy, (had, due))
+        return answer["scores"], done, failed
 
 
-Call = TypeVar("Call")
+def _error(where: str, error: WorkerError) -> DataError:
+    """The same error, with the lists of the call in words."""
+    failed = "the function failed: " if error.kind == RAISED else ""
+    remedy = error.remedy or "Correct it."
+    if error.kind == LATE:
+        remedy = f"Correct it, or allow more seconds: {ALLOWED}=600."
+    told = DataError(where, failed + error.finding, remedy)
+    told.__cause__ = error
+    return told
+
+
+def make_calls(
+    calls: Sequence[int],
+    work: Callable[[Sequence[int]], Outcome],
+    needed: Callable[[int], bool] = lambda _: True,
+) -> tuple[int, ShuffleproofError] | None:
+    """Make calls one after the other, several by each request; the first that failed, and why.
+
+    Args:
+        calls: by number.
+        work: makes the first ones of some calls.
+        needed: False for a call that is not to be made any more.
+    """
+    at, together = 0, FIRST_TOGETHER
+    while at < len(calls) and needed(calls[at]):
+        chosen = calls[at : at + together]
+        done, error = work(chosen)
+        at += done
+        if error is not None:
+            return calls[at], error
+        # Slow calls are asked for one by one: another process may have failed meanwhile
+        together = 2 * together if done == len(chosen) else max(1, done)
+    return None
 
 
 def map_calls(
     processes: Sequence[FunctionProcess],
-    calls: Sequence[Call],
-    ask: Callable[[FunctionProcess, Call], None],
+    count: int,
+    work: Callable[[FunctionProcess, Sequence[int]], Outcome],
 ) -> None:
     """Make calls, as many at the same time as there are processes; they take turns.
 
@@ -209,20 +312,19 @@ def map_calls(
     """
     failed: dict[int, BaseException] = {}
 
-    def work(turn: int) -> None:
-        for at in range(turn, len(calls), len(processes)):
-            # An earlier call has failed: its error is raised, so later calls are not needed
-            if min(failed, default=at) < at:
-                return
-            try:
-                ask(processes[turn], calls[at])
-            except ShuffleproofError as error:
-                failed[at] = error
+    def turn(place: int) -> None:
+        def needed(at: int) -> bool:
+            """An earlier call has failed: its error is raised, so later calls are not needed."""
+            return min(failed, default=at) >= at
+
+        calls = range(place, count, len(processes))
+        found = make_calls(calls, partial(work, processes[place]), needed)
+        failed.update([] if found is None else [found])
 
     with ThreadPoolExecutor(len(processes)) as pool:
         try:
-            # `list` waits for all and raises what a worker raised
-            list(pool.map(work, range(len(processes))))
+            # `list` waits for all and raises what a worker raised; one process needs no thread
+            list((pool.map if len(processes) > 1 else map)(turn, range(len(processes))))
         except BaseException as error:  # Ctrl-C
             failed[-1] = error
             for process in processes:

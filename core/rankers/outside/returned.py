@@ -87,7 +87,12 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
         if isinstance(answer, kind):
             raise UnusableError(description, remedy)
     _check_order(answer)
-    if np.ma.isMaskedArray(answer) and np.ma.getmaskarray(answer).any():
+    # `np.ma` takes a while to load, and no plain array is masked
+    if (
+        type(answer) is not np.ndarray
+        and np.ma.isMaskedArray(answer)
+        and np.ma.getmaskarray(answer).any()
+    ):
         masked = int(np.ma.getmaskarray(answer).sum())
         finding = f"a masked array, {masked} of {answer.size} scores masked"
         raise UnusableError(finding, "Give them a score: .filled(…).")

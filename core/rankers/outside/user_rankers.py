@@ -9,7 +9,7 @@ size; the result is stored if the class has `save` and `load`, else it lives wit
 import copy
 import inspect
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,7 @@ from shuffleproof.core.rankers.outside.columns import (
     match_columns,
 )
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
+from shuffleproof.core.rankers.outside.function_process import Answer, Outcome, calls_of, make_calls
 from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
     lightgbm_columns,
@@ -425,15 +426,30 @@ class UserRanker:
                 finding = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1}"
                 raise AnswerError(self.name, f"{finding} of {len(scores)}", USABLE, "not-finite")
         else:
-            ask = partial(self._answer, form)
 
-            def ask_all(calls: list[Callable[[Scores], None]]) -> None:
-                for one in calls:
-                    one(ask)
+            def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
+                found = make_calls(range(count), partial(make, partial(self._answers, form)))
+                if found is not None:
+                    raise found[1]
 
             features = model_features(self.thing, dataset, self.columns, self.name)
-            scores = score_lists(self.name, form.signature, dataset, lists, ask_all, features)
+            scores = score_lists(self.name, form.signature, dataset, lists, make_all, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
+
+    def _answers(
+        self,
+        form: ScoringForm,
+        shapes: np.ndarray,
+        inputs: Mapping[str, Any],
+        where: Callable[[int], str],
+    ) -> Answer:
+        """Scores of calls up to the first one with scores that are not finite."""
+        scores = [np.zeros(0)]
+        for at, values in enumerate(calls_of(shapes, inputs)):
+            scores.append(self._answer(form, values, where(at)).astype(np.float64).ravel())
+            if not np.isfinite(scores[-1]).all():
+                break
+        return np.concatenate(scores), len(scores) - 1, None
 
     def _answer(self, form: ScoringForm, inputs: Mapping[str, Any], where: str) -> np.ndarray:
         try:

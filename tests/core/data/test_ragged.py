@@ -10,7 +10,6 @@ from shuffleproof.core.data.ragged import (
     falling_order,
     offsets_of,
     order_within,
-    rising_order,
     segment_ids,
 )
 from tests import places
@@ -71,10 +70,3 @@ def test_compiled_code_does_not_mix_two_sorts_of_numba():
     names = {called.rpartition(".")[2] for _, called in compiled_calls()}
     assert "empty" in names, "calls are found"
     assert not names & sorts
-
-
-@pytest.mark.parametrize("length", [0, 1, 2, 7, 9, 40, 1000])
-@pytest.mark.parametrize("kind", [np.int64, np.uint64])
-def test_whole_numbers_are_put_in_rising_order_equal_ones_as_they_stood(length, kind):
-    values = np.random.default_rng(length).integers(0, max(length // 2, 1), length).astype(kind)
-    assert rising_order(values).tolist() == np.argsort(values, kind="stable").tolist()

@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffleproof.core.metrics import agreement
+from shuffleproof.core.metrics import agreement, pairs
 
 
 def alone(of, first, second, **options):
@@ -47,8 +47,10 @@ def averaged(formula, first, second):
     return sum(values) / len(values)
 
 
+@pytest.mark.parametrize("few", [0, pairs.FEW])
 @pytest.mark.parametrize("levels", [None, 3, 12])
-def test_kendall_is_scipys(levels):
+def test_kendall_is_scipys(levels, few, monkeypatch):
+    monkeypatch.setattr(pairs, "FEW", few)  # 0: all by compiled code
     offsets, first, second = many_lists(1, levels)
     found = agreement.kendall_tau(offsets, first, second)
     for value, (a, b) in zip(found, itertools.pairwise(offsets), strict=True):

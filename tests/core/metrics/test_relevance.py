@@ -21,6 +21,7 @@ from shuffleproof.core.metrics.relevance import (
     evaluate,
     evaluate_many,
     mean_of,
+    plain_ndcg,
 )
 
 KERNELS = [name for name, one in MEASURES.items() if one.kernel and one.over_queries == "mean"]
@@ -225,6 +226,19 @@ def random_case(seed=0, longest=60, highest=5):
     everything = CandidateLists.all_documents(dataset)
     scores = random.integers(-5, 6, size=dataset.documents).astype(np.float32)
     return dataset, everything, scores, random
+
+
+@pytest.mark.parametrize("cutoff", [1, 3, 10, 100])
+def test_ndcg_by_numpy_alone_has_the_bits_of_compiled_code(cutoff):
+    dataset, everything, scores, random = random_case(cutoff)
+    measure = Measure("NDCG", cutoff, empty="skip")
+    for lists in (everything, everything.select(random.permutation(len(everything))[:20])):
+        found = plain_ndcg(dataset, lists, scores[lists.rows], cutoff)
+        expected = evaluate([measure], dataset, lists, scores[lists.rows])[0]
+        np.testing.assert_array_equal(found, expected)
+    scores[0] = np.nan
+    with pytest.raises(DataError, match=r"1 of .* are NaN"):
+        plain_ndcg(dataset, everything, scores, cutoff)
 
 
 @pytest.mark.parametrize("ties", ["averaged", "row", "trec"])

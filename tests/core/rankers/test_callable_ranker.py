@@ -15,7 +15,7 @@ import pytest
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
-from shuffleproof.core.execution import worker_process
+from shuffleproof.core.execution import template, worker_process
 from shuffleproof.core.execution.worker import pack
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.outside import function_process
@@ -248,8 +248,9 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
     monkeypatch.setattr(worker_process, "LAST_BREATH", 0.0)
     own = CallableRanker.from_name("mine:holds", 1.5).processes[0].worker
-    given = {"features": np.zeros((1, 2, 3), np.float32), "ranks": np.zeros((1, 2, 1), np.int32)}
-    own._connection.send_bytes(pack({"method": "score", **given}))
+    given = {"features": np.zeros((2, 3), np.float32), "ranks": np.zeros((2, 1), np.int32)}
+    request = {"method": "score", "silence": 1.0, "shapes": np.array([[1, 2]]), **given}
+    own._connection.send_bytes(pack(request))
     assert own.process.wait(20) == 1, "by itself, and not by a signal"
 
 
@@ -311,6 +312,43 @@ def test_a_function_that_needs_what_lies_at_home_finds_it_and_that_is_said(
     card = card_of(few(test), "needs_home")
     assert card.verdict == INVARIANT, card.sentence()
     assert "its process read the file weight.npy" in card.notes
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "np.random.random()",
+        "random.random()",
+        "os.getpid() % 1000",
+        "hash('a text') % 1000",
+        "[*{str(one) for one in range(50)}].index('7')",
+    ],
+)
+def test_what_an_import_draws_is_found_in_fresh_processes(test, folder, drawn):
+    """Processes are forked before they import the module, and two of them have other hashes."""
+    text = f"import os, random\nimport numpy as np\nDRAWN = {drawn}\n"
+    text += "def score(features, ranks):\n    return features[:, 2] * (1 + DRAWN)\n"
+    (folder / "drawing.py").write_text(text)
+    card = run_to_end(certify(CallableRanker.from_name("drawing:score"), few(test), 2, 0))
+    assert card.verdict == INCONCLUSIVE
+    assert "fresh process" in card.sentence()
+
+
+def test_processes_are_forked_and_start_as_this_one_is_now(test, folder, monkeypatch):
+    rankers = [CallableRanker.from_name("mine:who") for _ in range(2)]
+    workers = [ranker.processes[0].worker for ranker in rankers]
+    if template.SUPPORTED:
+        parents = {worker.process._template for worker in workers}
+        assert len(parents) == 1
+    assert len({worker.process.pid for worker in workers}) == 2
+    (folder / "deeper").mkdir()
+    monkeypatch.chdir(folder / "deeper")
+    monkeypatch.setenv("MINE_QUERY", "3")
+    text = "import os\ndef score(features):\n"
+    text += "    return features[:, 2] * int(os.environ['MINE_QUERY'])\n"
+    (folder / "deeper" / "here.py").write_text(text)
+    found = CallableRanker.from_name("here:score").score(test.dataset, test.lists)
+    np.testing.assert_array_equal(found, 3 * test.dataset.features[test.lists.rows, 2])
 
 
 def test_padding_is_looked_at_where_a_function_takes_a_mask(test, plain_card):

@@ -1,5 +1,6 @@
 """Certificates of rankers: the verdict of an examination and its evidence, in words."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import ROUND_CEILING, Context
@@ -325,6 +326,8 @@ def failure_bound(failures: int, orders: int) -> float:
     if failures >= orders:
         # The bound is the 95 % quantile of Beta(failures + 1, orders − failures)
         return 1.0
+    if not failures:  # its closed form is known, and `scipy.special` takes a while to load
+        return -math.expm1(math.log1p(-CONFIDENCE) / orders)
     return float(scipy.special.betaincinv(failures + 1, orders - failures, CONFIDENCE))
 
 
@@ -416,7 +419,9 @@ def _loss(facts: pd.DataFrame) -> dict[str, float] | None:
     mean = lost / lists
     # Sample variance from sums, since blocks of lists only add up sums
     deviation = max(squares / lists - mean**2, 0.0) * lists / (lists - 1)
-    half = float(scipy.special.stdtrit(lists - 1, 0.975)) * (deviation / lists) ** 0.5
+    half = deviation and (
+        float(scipy.special.stdtrit(lists - 1, 0.975)) * (deviation / lists) ** 0.5
+    )
     return {"before": before / lists, "mean": mean, "low": mean - half, "high": mean + half}
 
 

@@ -30,9 +30,8 @@ from shuffleproof.core.experiment.score_floor import (
 from shuffleproof.core.experiment.score_reuse import exact_changes
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.passing import documents_passed, pairs_within, smallest_gap
-from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.relevance import plain_ndcg
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
@@ -62,8 +61,8 @@ FRESH, FRESH_OF_FAMILY = 3, 2
 """Numbers of random orders, and of orders of each further family, that fresh processes score, one
 order each. The last random one uses a single thread."""
 
-LOSS = Measure.parse("NDCG(empty=skip)@10")
-"""Mean loss of this measure over the random orders of a list."""
+LOSS_CUTOFF = 10
+"""Cutoff of the NDCG(empty=skip) whose mean loss over the random orders of a list is recorded."""
 
 CLEARLY = 10.0
 CONFIRMED = 3
@@ -177,7 +176,7 @@ def examine(
     noise = _noise(lists, floor, repeat_changes, changed) if unstable.any() else {}
     company &= not unstable.any()
     kinds = kinds_of(base, ranker.reads)
-    random_values, systematic_values = random_orders.values(), systematic_orders.values()
+    random_values, systematic_values = random_orders.values(kinds), systematic_orders.values(kinds)
     ranker_rounding = np.maximum(random_orders.own, systematic_orders.own)
     facts = {
         "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
@@ -307,16 +306,16 @@ def _place_signs(lists: CandidateLists, orders: Sequence[ScoredOrder]) -> dict[s
 def _loss(
     base: JudgedLists, before: np.ndarray, orders: Sequence[ScoredOrder]
 ) -> dict[str, int | float]:
-    """Loss of LOSS under random orders, as sums over the lists with a value.
+    """Loss of NDCG(empty=skip)@10 under random orders, as sums over the lists with a value.
 
     `loss_lists`, `loss_before` (sum of the values in the own order), `loss_sum` and `loss_squares`
     (of the mean losses). Sums of several blocks of lists can be added.
     """
     offsets = base.lists.offsets
     own, *others = (
-        evaluate([LOSS], base.dataset, base.lists, in_single_precision(offsets, scores))[0].astype(
-            np.float64
-        )
+        plain_ndcg(
+            base.dataset, base.lists, in_single_precision(offsets, scores), LOSS_CUTOFF
+        ).astype(np.float64)
         for scores in (one.astype(np.float64) for one in (before, *(o.scores for o in orders)))
     )
     counted = ~np.isnan(own)
@@ -419,10 +418,9 @@ class _Comparison:
         self.asking.scored += score_floor.DRAWS * len(changed)
         return score_floor.own_rounding(self.asking.another(), self.base, changed, self.before)
 
-    def values(self) -> list[Float64[np.ndarray, "measures lists"]]:
-        """MEASURES of each list, for each order."""
+    def values(self, kinds: np.ndarray) -> list[Float64[np.ndarray, "measures lists"]]:
+        """MEASURES of each list, for each order; `kinds` as from `kinds_of`."""
         lists, floor = self.base.lists, self.floor
-        kinds = kinds_of(self.base, self.asking.ranker.reads)
         gap = smallest_gap(lists.offsets, self.before)
         gap = np.where(np.isinf(gap), np.nan, gap)
         doubt, effect = (np.maximum(bound, self.own) for bound in (floor.doubt, floor.effect))
