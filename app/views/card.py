@@ -58,8 +58,9 @@ def printed_card(shown: StudyView) -> str:
         card = own.iloc[0]
         numbers = {
             "Mean on the unchanged lists": number(card["start"]),
-            "Share kept at the last level": _share(card, "kept"),
-            "Area under the curve (1: no loss)": _share(card, "area"),
+            "Share kept at the last level": number(card["kept"]),
+            "Area under the curve (1: no loss)": f"{number(card['area'])} "
+            f"{interval(card['area_low'], card['area_high'], '.3f')}",
             "Mean change of the worst 5 % of queries": number(card["cvar"]),
         }
         st.table(pd.Series(numbers, name=measure).to_frame())
@@ -74,11 +75,6 @@ def printed_card(shown: StudyView) -> str:
         )
     st.caption("Print it with Ctrl + P (⌘ P): nothing else of this page is printed.")
     return ""
-
-
-def _share(card: pd.Series, name: str) -> str:
-    """Text of a share with its 95 % interval over queries."""
-    return f"{number(card[name])} {interval(card[f'{name}_low'], card[f'{name}_high'], '.3f')}"
 
 
 def _levels(shown: StudyView) -> list[float]:

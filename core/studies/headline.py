@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
@@ -66,6 +67,12 @@ class Loss:
 
 Point = tuple[str, str]
 """Label of a ranker, and its perturbation in words."""
+
+
+def level_in_words(family: str, level: float) -> str:
+    """Level of a family, worded as the end of a sentence."""
+    words = f"{level:g} {family}" if entry_of(family).whole else f"{family} at {level:g}"
+    return f"under {words}"
 
 
 def losses(

@@ -117,9 +117,10 @@ def verdict_with_reasons(
     if unstable:
         return _noise_verdict(facts, state)
     if judged.moved.any():
-        queries = _queries_in_words(judged.moved, query_ids)
-        what = "the ranking" if judged.ranked else "the scores, not the ranking,"
-        text = f"another order changes {what} in {lists_in_words(judged.moved)} ({queries})"
+        what = "the ranking changes" if judged.ranked else "the scores, not the ranking, change"
+        text = f"{what} in {lists_in_words(judged.moved)}"
+        if judged.moved.sum() <= NAMED:
+            text += f" ({_queries_in_words(judged.moved, query_ids)})"
         if judged.only:
             text += f"; no random order does: {', '.join(judged.only)}"
         return NOT, (text, *_place_in_words(facts, judged), *state)
